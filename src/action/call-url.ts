@@ -13,7 +13,7 @@ import { failFinally, failForNow } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
 import type { CallOutcome } from "../outbound/caller.ts";
-import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
+import { type ActionOutcome, type ActionRun, type SendingAction, tellResult } from "./contract.ts";
 
 const shape = Type.Object(
   {
@@ -86,17 +86,22 @@ function writeNotice(run: ActionRun): string {
     event: event.payload,
     ...(event.truncated ? { truncated: true } : {}),
     person: person === null ? null : { id: person.id, email: person.email },
-    results: run.results,
+    results: run.results.map(tellResult),
   });
 }
 
 function judgeCall(sent: CallOutcome): ActionOutcome {
-  if (sent.kind !== "answered") {
-    const final = sent.kind === "refused" && sent.final === true;
-    return { outcome: "failed", code: sent.code, message: sent.message, final };
-  }
-  const answer = { status: sent.status, body: sent.body };
-  if (sent.ok) return { outcome: "done", answer };
+  if (sent.kind === "refused")
+    return { outcome: "failed", code: sent.code, message: sent.message, final: sent.final === true };
+  const { request } = sent;
+  if (sent.kind === "unreachable")
+    return { ...failForNow(sent.code, sent.message), ...(request === undefined ? {} : { request }) };
+  const { status, headers, body } = sent;
+  const exchange = {
+    ...(request === undefined ? {} : { request }),
+    answer: { status, ...(headers === undefined ? {} : { headers }), body },
+  };
+  if (sent.ok) return { outcome: "done", ...exchange };
   const isRedirect = sent.status >= 300 && sent.status < 400;
   const failure = isRedirect
     ? failForNow(
@@ -104,7 +109,7 @@ function judgeCall(sent: CallOutcome): ActionOutcome {
         `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`,
       )
     : failForNow("http_error", `The URL answered ${sent.status}: only 2xx is success.`);
-  return { ...failure, answer };
+  return { ...failure, ...exchange };
 }
 
 const NO_SIGNING_SECRET =

@@ -10,7 +10,7 @@ import { type Failure, failFinally, failForNow, type Success } from "../ground/o
 import type { Problem } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { OutboundCaller } from "../outbound/caller.ts";
+import type { OutboundCaller, SentRequest } from "../outbound/caller.ts";
 import { findPerson, type PersonRow } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
@@ -28,27 +28,43 @@ export interface Reference {
 /** How an action ended. */
 export type ActionOutcome = ActionSuccess | ActionFailure;
 
-interface ActionSuccess extends Success {
-  answer?: Answer;
-}
+interface ActionSuccess extends Success, Exchange {}
 
-interface ActionFailure extends Failure {
+interface ActionFailure extends Failure, Exchange {
   /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
   alone?: true;
+}
+
+/** What was said between the service and a called URL. */
+interface Exchange {
+  request?: SentRequest;
   answer?: Answer;
 }
 
-/** What a called URL said: status, and the first 4 KB as text. */
+/** What a called URL said: status, those of its headers that may be kept, and the first 4 KB as text. */
 interface Answer {
   status: number;
+  headers?: Readonly<Record<string, string>>;
   body: string;
 }
 
-/** One entry of a run's results, as stored, shown, and posted in `results` of a later call_url. */
-export type ActionResult = { type: string } & (
-  | ActionSuccess
-  | { outcome: "failed"; code: ResultCode; message: string; answer?: Answer }
-);
+/** When an action called out, and how long one took, in whole milliseconds; nothing where nobody looked at the clock. */
+export interface ActionTime {
+  beganAt?: number;
+  tookMs?: number;
+}
+
+/** One entry of a run's results, as stored and shown; a later call_url posts what `tellResult` leaves of it. */
+export type ActionResult = { type: string } & ActionTime &
+  (ActionSuccess | ({ outcome: "failed"; code: ResultCode; message: string } & Exchange));
+
+/** The result as another server is told it: without what was said with the one that was called, but for its status and body, and without times. */
+export function tellResult(result: ActionResult): object {
+  const { request: _request, beganAt: _beganAt, tookMs: _tookMs, ...told } = result;
+  if (told.answer === undefined) return told;
+  const { status, body } = told.answer;
+  return { ...told, answer: { status, body } };
+}
 
 export interface ActionPerson {
   id: string;

@@ -84,7 +84,31 @@ export function writeOutcome(event: EventView): string {
 function writeRun(run: RunView): string[] {
   return [
     `  attempt ${run.attempt} at ${run.startedAt}: ${run.outcome ?? "running"}`,
-    ...run.results.map((result) => `    ${writeResult(result)}`),
+    ...run.results.flatMap((result) => [
+      `    ${writeResult(result)}${writeTime(result)}`,
+      ...writeExchange(result),
+    ]),
+  ];
+}
+
+function writeTime({ tookMs, beganAt }: ShownResult): string {
+  if (tookMs === null) return "";
+  return ` (${tookMs} ms${beganAt === null ? "" : `, called at ${beganAt}`})`;
+}
+
+/** What left for a called URL and what came back, but for the bodies; all of it is in --json. */
+function writeExchange({ request, answer }: ShownResult): string[] {
+  const headers = (of: Readonly<Record<string, string>>) =>
+    Object.entries(of)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join("; ");
+  return [
+    ...(request === undefined
+      ? []
+      : [`      sent      ${cut(`${request.method} ${request.url} ${headers(request.headers)}`)}`]),
+    ...(answer?.headers === undefined
+      ? []
+      : [`      answered  ${cut(`${answer.status} ${headers(answer.headers)}`)}`]),
   ];
 }
 

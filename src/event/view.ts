@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import type { ActionResult } from "../action/contract.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type Json, parseJson } from "../ground/json.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import { json, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
@@ -56,15 +57,42 @@ export type EventItem = Static<typeof eventItem>;
 /** As a step of a list finds it, before its payload is looked at. */
 export type ListedEvent = Omit<EventItem, "eventType" | "preview">;
 
+const headersView = Type.Record(Type.String(), Type.String());
+
 /** What an action did in a run; `type` is `person` where the person could not be found. `docs`: the page that explains the code. */
-export type ShownResult = ActionResult & { docs?: string };
+const resultView = Type.Object({
+  type: Type.String(),
+  outcome: oneOf(["done", "skipped", "failed"]),
+  code: Type.Optional(Type.Unsafe<ResultCode>(Type.String())),
+  message: Type.Optional(Type.String()),
+  before: Type.Optional(Type.Unsafe<Json>(json)),
+  after: Type.Optional(Type.Unsafe<Json>(json)),
+  /** As it left for a called URL; its body was the notice. The signature's digest is not kept. */
+  request: Type.Optional(
+    Type.Object({ method: Type.Literal("POST"), url: Type.String(), headers: headersView }),
+  ),
+  /** What the URL said. Headers that may let somebody in are not kept; an earlier version kept none. */
+  answer: Type.Optional(
+    Type.Object({ status: Type.Integer(), headers: Type.Optional(headersView), body: Type.String() }),
+  ),
+  /** When it called out; null: it did not, or nobody measured it. */
+  beganAt: timeOrNull,
+  /** null: not measured, as where a relay's actions stay in the database. */
+  tookMs: orNull(Type.Integer()),
+  docs: Type.Optional(Type.String()),
+});
+export type ShownResult = Static<typeof resultView>;
+
+function showResult({ beganAt, tookMs, ...result }: ActionResult): ShownResult {
+  return { ...result, beganAt: toIsoOrNull(beganAt ?? null), tookMs: tookMs ?? null };
+}
 
 const runView = Type.Object({
   attempt: Type.Integer(),
   startedAt: time,
   finishedAt: timeOrNull,
   outcome: orNull(oneOf(["ok", "failed", "interrupted"])),
-  results: Type.Unsafe<readonly ShownResult[]>(json),
+  results: Type.Array(resultView),
 });
 export type RunView = Static<typeof runView>;
 
@@ -174,7 +202,7 @@ export async function findEventView(
       startedAt: toIso(startedAt),
       finishedAt: toIsoOrNull(finishedAt),
       outcome,
-      results,
+      results: results.map(showResult),
     })),
     runsLeftOut: Math.max(0, (runs[0]?.number ?? 1) - 1),
   };

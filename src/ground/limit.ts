@@ -43,6 +43,8 @@ export const MAX_SUBJECT_CHARS = 300;
 export const MAX_EMAIL_TEXT_CHARS = 10_000;
 export const CALL_TIMEOUT_MS = 10_000;
 export const MAX_KEPT_ANSWER_BYTES = 4 * 1024;
+/** Of an answer's headers, names and values together. */
+export const MAX_KEPT_HEADER_CHARS = 1_024;
 /** Waits between the seven attempts of an event. */
 export const RETRY_DELAYS_MS: readonly number[] = [
   MINUTE_MS,

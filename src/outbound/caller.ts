@@ -17,7 +17,7 @@ import {
   type UrlRule,
 } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { Connection, KeptConnections, loadClient, type Posted } from "./connection.ts";
+import { Connection, headersOf, KeptConnections, loadClient, type Posted } from "./connection.ts";
 
 export interface CallRequest {
   url: string;
@@ -28,9 +28,23 @@ export interface CallRequest {
   local: boolean;
 }
 
+/** The request as it left: its signature without what signs, which would be as good as the notice to whoever reads it. */
+export interface SentRequest {
+  method: "POST";
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
 export type CallOutcome =
-  /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text. */
-  | { kind: "answered"; ok: boolean; status: number; body: string }
+  /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text; `headers`: those that may be kept. */
+  | {
+      kind: "answered";
+      ok: boolean;
+      status: number;
+      headers?: Readonly<Record<string, string>>;
+      body: string;
+      request?: SentRequest;
+    }
   /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
   | {
       kind: "refused";
@@ -39,8 +53,13 @@ export type CallOutcome =
       /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
       final?: true;
     }
-  /** No answer: timeout, connection or TLS failure. */
-  | { kind: "unreachable"; code: "timeout" | "connection_failed" | "tls_failed"; message: string };
+  /** No answer: timeout, connection or TLS failure. `request`: it left all the same. */
+  | {
+      kind: "unreachable";
+      code: "timeout" | "connection_failed" | "tls_failed";
+      message: string;
+      request?: SentRequest;
+    };
 
 export interface OutboundCaller {
   /** Posts the notice, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
@@ -74,6 +93,8 @@ interface Call {
   signal: AbortSignal;
   /** What has come of the answer, from its status on. */
   answer: Answer | null;
+  /** The request that left last; null: none has. */
+  sent: SentRequest | null;
 }
 
 /** Makes the caller. Throws on a malformed range in `allowPrivate`. */
@@ -130,8 +151,13 @@ export function createCaller(options: CallerOptions): KeepingCaller {
       body: request.body,
       signature: signNotice(request.signingSecret, request.body, clock.now()),
     };
-    const posted = await connection.post(notice, (answer) => {
-      call.answer = answer;
+    const posted = await connection.post(notice, {
+      onSent: () => {
+        call.sent = sentRequest(target.url, notice);
+      },
+      onAnswer: (answer) => {
+        call.answer = answer;
+      },
     });
     signal.removeEventListener("abort", close);
     if (posted.kind === "answered") kept.keep(connection);
@@ -145,13 +171,15 @@ export function createCaller(options: CallerOptions): KeepingCaller {
       if ("code" in target) return { ...refuse(target.code, target.message), final: true };
       const deadline = new AbortController();
       const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
-      const call: Call = { request, target, signal: deadline.signal, answer: null };
+      const call: Call = { request, target, signal: deadline.signal, answer: null, sent: null };
       try {
-        return await unlessAborted(callWithin(call), call.signal);
+        return tellSent(call, await unlessAborted(callWithin(call), call.signal));
       } catch (error) {
-        return call.signal.aborted && call.answer !== null
-          ? answered(call.answer)
-          : explain(target, error, call.signal);
+        const outcome =
+          call.signal.aborted && call.answer !== null
+            ? answered(call.answer)
+            : explain(target, error, call.signal);
+        return tellSent(call, outcome);
       } finally {
         cancel();
       }
@@ -163,7 +191,8 @@ export function createCaller(options: CallerOptions): KeepingCaller {
       const { signal } = new AbortController();
       const connection = await open({ target, signal }, await lookup(host));
       const cancel = clock.after(CALL_TIMEOUT_MS, () => connection.close());
-      await connection.post({ path: "/", body: "{}", signature: "" }, () => undefined);
+      const notice = { path: "/", body: "{}", signature: "" };
+      await connection.post(notice, { onSent: () => undefined, onAnswer: () => undefined });
       cancel();
       connection.close();
     },
@@ -196,8 +225,20 @@ function judge({ target, signal }: Call, posted: Posted): CallOutcome {
   return posted.kind === "answered" ? answered(posted.answer) : explain(target, posted.error, signal);
 }
 
-function answered({ status, body }: Answer): CallOutcome {
-  return { kind: "answered", ok: status >= 200 && status < 300, status, body };
+function answered({ status, headers, body }: Answer): CallOutcome {
+  return { kind: "answered", ok: status >= 200 && status < 300, status, headers, body };
+}
+
+function sentRequest(url: URL, { body, signature }: { body: string; signature: string }): SentRequest {
+  const headers = {
+    ...headersOf(signature.replace(/v1=.*/, "v1=(not kept)")),
+    "content-length": String(Buffer.byteLength(body)),
+  };
+  return { method: "POST", url: url.origin + url.pathname + url.search, headers };
+}
+
+function tellSent({ sent }: Call, outcome: CallOutcome): CallOutcome {
+  return sent === null || outcome.kind === "refused" ? outcome : { ...outcome, request: sent };
 }
 
 function refuse(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {

@@ -25,6 +25,24 @@ interface Notice {
   signature: string;
 }
 
+/** What is told while a notice is posted. */
+interface Told {
+  /** It is being written to the connection. */
+  onSent(): void;
+  /** The status has arrived; the answer grows as its body comes. */
+  onAnswer(answer: Answer): void;
+}
+
+/** The headers that a notice is posted with, beside its length and host. */
+export function headersOf(signature: string): Readonly<Record<string, string>> {
+  return {
+    "content-type": "application/json",
+    "user-agent": "Service-Relays/1",
+    "accept-encoding": "identity",
+    "X-Service-Signature": signature,
+  };
+}
+
 /** How far a post came: nothing has left, or it left without a word in return, or an answer had begun. */
 type Reached = "nothing" | "sent" | "answering";
 
@@ -95,10 +113,10 @@ export class Connection {
   }
 
   /**
-   * Posts once. `onAnswer` is told when the status has arrived; the answer grows as its body comes. One that is read to its end leaves the
-   * connection open for the next notice where the server does too; any other closes it.
+   * Posts once. An answer that is read to its end leaves the connection open for the next notice where the server does too; any other closes
+   * it.
    */
-  post({ path, body, signature }: Notice, onAnswer: (answer: Answer) => void): Promise<Posted> {
+  post({ path, body, signature }: Notice, { onSent, onAnswer }: Told): Promise<Posted> {
     return new Promise((resolve) => {
       let reached: Reached = "nothing";
       let answer: Answer | null = null;
@@ -108,17 +126,12 @@ export class Connection {
         resolve({ kind: "answered", answer });
         this.close();
       };
-      const headers = {
-        "content-type": "application/json",
-        "user-agent": "Service-Relays/1",
-        "accept-encoding": "identity",
-        "X-Service-Signature": signature,
-      };
       this.#client.dispatch(
-        { method: "POST", path, headers, body },
+        { method: "POST", path, headers: headersOf(signature), body },
         {
           onRequestStart() {
             reached = "sent";
+            onSent();
           },
           onResponseStarted() {
             reached = "answering";

@@ -2,7 +2,7 @@
  * One attempt of an event, as far as the database goes: who it is about, and its actions in order until one fails or one has to leave the
  * house. It decides what is skipped and when to stop; it never opens a transaction and never sends.
  */
-import type { ActionOutcome, ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
+import type { ActionOutcome, ActionPerson, ActionResult, ActionRun, ActionTime } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
 import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
@@ -36,6 +36,15 @@ export type AttemptEnd =
   | { outcome: "failed"; code: ResultCode; final: boolean }
   | { outcome: "not_run"; reason: EventReason };
 
+interface AttemptOptions {
+  /** The value of the event's text, where that is known. */
+  payload?: JsonObject | null;
+  /** The event was not read in this transaction. */
+  isHanded?: boolean;
+  /** Begins to measure an action; without it none is. */
+  watch?: () => () => ActionTime;
+}
+
 export class Attempt {
   readonly event: EventToRun;
   readonly relay: LiveRelay;
@@ -43,9 +52,9 @@ export class Attempt {
   readonly results: ActionResult[] = [];
   /** Those of earlier attempts too: what those wrote stands. */
   readonly warnings: Set<string>;
-  /** The event was not read in this transaction. */
   readonly isHanded: boolean;
   readonly #deps: AttemptDeps;
+  readonly #options: AttemptOptions;
   #payload: JsonObject;
   /** What each action has to do; none before the actions are come to. */
   #steps: readonly Step[] = [];
@@ -53,32 +62,28 @@ export class Attempt {
   #person: ActionPerson | null = null;
   #next = 0;
 
-  /** `event` counts this attempt already. `payload`: the value of its text, where that is known. */
+  /** `event` counts this attempt already. */
   constructor(
     event: EventToRun,
     relay: LiveRelay,
     startedAtMs: number,
     deps: AttemptDeps,
-    { payload, isHanded }: { payload: JsonObject | null; isHanded: boolean } = {
-      payload: null,
-      isHanded: false,
-    },
+    options: AttemptOptions = {},
   ) {
     this.event = event;
     this.relay = relay;
     this.startedAtMs = startedAtMs;
     this.#deps = deps;
-    this.isHanded = isHanded;
-    this.#payload = payload ?? (parseJson(event.payload) as JsonObject);
+    this.#options = options;
+    this.isHanded = options.isHanded === true;
+    this.#payload = options.payload ?? (parseJson(event.payload) as JsonObject);
     this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
   }
 
   /** The attempt as it is now, to go on with in a transaction that may be run again. */
   fork(): Attempt {
-    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps, {
-      payload: this.#payload,
-      isHanded: this.isHanded,
-    });
+    const options = { ...this.#options, payload: this.#payload };
+    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps, options);
     copy.results.push(...this.results);
     for (const warning of this.warnings) copy.warnings.add(warning);
     copy.#steps = this.#steps;
@@ -158,9 +163,10 @@ export class Attempt {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
       const step = this.#steps[this.#next] as Step;
+      const stop = this.#options.watch?.();
       const outcome = await this.#guard(tx, live.type, () => this.#runAction(tx, live, step));
       if ("send" in outcome) return outcome;
-      const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome);
+      const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome, stop?.());
       if (end !== null) return end;
     }
     // What failed without stopping the others is tried again all the same.
@@ -170,8 +176,12 @@ export class Attempt {
       : { outcome: "failed", code: refused.code, final: false };
   }
 
-  /** Records how a send went, by the word of `record`, and goes on after it. */
-  async settle(tx: Writer, record: (tx: Writer) => Promise<ActionOutcome>): Promise<AttemptEnd | Intended> {
+  /** Records how a send went, by the word of `record`, and goes on after it. `time`: of the send alone. */
+  async settle(
+    tx: Writer,
+    record: (tx: Writer) => Promise<ActionOutcome>,
+    time?: ActionTime,
+  ): Promise<AttemptEnd | Intended> {
     const live = this.relay.actions[this.#next] as LiveAction;
     const { key } = this.#steps[this.#next] as Step;
     const step = await this.#guard(tx, live.type, async () => {
@@ -181,7 +191,7 @@ export class Attempt {
       else await settleEffect(tx, this.event, key, outcome.after);
       return outcome;
     });
-    const end = this.#take(live, "kind" in step ? asOutcome(step) : step);
+    const end = this.#take(live, "kind" in step ? asOutcome(step) : step, time);
     if (end !== null) return end;
     this.#next += 1;
     const erased =
@@ -192,10 +202,10 @@ export class Attempt {
   }
 
   /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
-  breakOff(error: unknown): AttemptEnd {
+  breakOff(error: unknown, time: ActionTime): AttemptEnd {
     const { type } = this.relay.actions[this.#next] as LiveAction;
     this.#logUnforeseen(type, error);
-    this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN });
+    this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN, ...time });
     return { outcome: "failed", code: "internal", final: false };
   }
 
@@ -246,14 +256,14 @@ export class Attempt {
   }
 
   /** Adds an outcome to the results; an end when the attempt stops here. */
-  #take(live: LiveAction, outcome: ActionOutcome): AttemptEnd | null {
+  #take(live: LiveAction, outcome: ActionOutcome, time?: ActionTime): AttemptEnd | null {
     const { type } = live;
     if (outcome.outcome !== "failed") {
-      this.results.push({ type, ...outcome });
+      this.results.push({ type, ...outcome, ...time });
       return null;
     }
     const { final, alone, ...result } = outcome;
-    this.results.push({ type, ...result });
+    this.results.push({ type, ...result, ...time });
     return alone ? null : { outcome: "failed", code: outcome.code, final };
   }
 

@@ -2,7 +2,7 @@
  * The road of relays that send: an event is taken and its attempt begun in one transaction, several of a relay in the same one; then each goes
  * its way by itself, committing before each send and with its outcome. It holds no transaction while it sends.
  */
-import type { ActionOutcome, ActionPorts } from "../action/contract.ts";
+import type { ActionOutcome, ActionPorts, ActionTime } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { keepRunProgress } from "../event/run.ts";
@@ -76,7 +76,7 @@ async function beginBeside(
 ): Promise<Begun | null> {
   try {
     return await tx.attempt(async () => {
-      const attempt = new Attempt(event, relay, nowMs, deps);
+      const attempt = new Attempt(event, relay, nowMs, deps, { watch: watchOf(deps) });
       return { attempt, step: await keepStep(tx, attempt, await firstStep(tx, attempt), deps) };
     });
   } catch (error) {
@@ -112,7 +112,7 @@ async function runSteps(
   deps: SendingDeps,
   mayGoOn: () => boolean,
 ): Promise<Finished | null> {
-  let attempt = begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps);
+  let attempt = begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps, { watch: watchOf(deps) });
   const commit = async (work: Work): Promise<Finished | Intended> => {
     const { step, after } = await deps.store.write("relay", async (tx) => {
       const trial = attempt.fork();
@@ -125,9 +125,9 @@ async function runSteps(
   let step = begun?.step ?? (await commit(firstStep));
   while ("send" in step) {
     if (!mayGoOn()) return null;
-    const sent = await sendOrBreak(step, deps.ports);
+    const sent = await sendOrBreak(step, deps);
     step = await commit(async (tx, trial) =>
-      sent.broke ? trial.breakOff(sent.error) : trial.settle(tx, sent.record),
+      sent.broke ? trial.breakOff(sent.error, sent.time) : trial.settle(tx, sent.record, sent.time),
     );
   }
   return step;
@@ -149,17 +149,29 @@ async function keepStep(
   return step;
 }
 
-type Sent =
+type Sent = { time: ActionTime } & (
   | { broke: false; record: (tx: Writer) => Promise<ActionOutcome> }
-  | { broke: true; error: unknown };
+  | { broke: true; error: unknown }
+);
 
 /** A port must not throw; one that does all the same breaks its own attempt and nothing else. */
-async function sendOrBreak(intended: Intended, ports: ActionPorts): Promise<Sent> {
+async function sendOrBreak(intended: Intended, { ports, clock }: SendingDeps): Promise<Sent> {
+  const beganAt = clock.now();
+  const stop = watchOf({ clock })();
   try {
-    return { broke: false, record: await intended.send(ports) };
+    const record = await intended.send(ports);
+    return { broke: false, record, time: { beganAt, ...stop() } };
   } catch (error) {
-    return { broke: true, error };
+    return { broke: true, error, time: { beganAt, ...stop() } };
   }
+}
+
+/** Measures an action: a relay that sends waits for others, and looks at the clock all the same. */
+function watchOf({ clock }: Pick<SendingDeps, "clock">): () => () => ActionTime {
+  return () => {
+    const begunMs = clock.monotonicMs();
+    return () => ({ tookMs: Math.round(clock.monotonicMs() - begunMs) });
+  };
 }
 
 /**

@@ -197,7 +197,9 @@ describe("an event that arrived before the erasure", () => {
 describe("the address is found nowhere afterwards", () => {
   async function liveALife(): Promise<{ id: string; of: string; about: string }> {
     const body = JSON.stringify({ heard: `thank you, ${ADA}` });
-    caller.reply = () => ({ kind: "answered", ok: true, status: 200, body });
+    const headers = { "x-heard-from": ADA };
+    const request = { method: "POST", url: `https://example.com/?of=${ADA}`, headers } as const;
+    caller.reply = () => ({ kind: "answered", ok: true, status: 200, headers, body, request });
     await running.api("POST", "/collections", {
       name: "notes",
       kind: "private",

@@ -57,6 +57,7 @@ async function runCall(outcome: CallOutcome, run = makeRun()) {
   return { result: await callUrl.settle(noStore, intent.plan, sent, run), requests };
 }
 
+const SENT = { method: "POST", url: "https://example.com/relay", headers: { "user-agent": "x" } } as const;
 const answered = (status: number, body = "said"): CallOutcome => ({
   kind: "answered",
   ok: status >= 200 && status < 300,
@@ -101,6 +102,16 @@ describe("the outcome", () => {
     }) as ActionOutcome;
   const rows: [rule: string, sent: CallOutcome, expected: ActionOutcome][] = [
     ["a 2xx answer is success, its answer kept", answered(202), { outcome: "done", answer: { status: 202, body: "said" } }],
+    [
+      "what was said is kept",
+      { kind: "answered", ok: true, status: 200, headers: { server: "x" }, body: "", request: SENT },
+      { outcome: "done", request: SENT, answer: { status: 200, headers: { server: "x" }, body: "" } },
+    ],
+    [
+      "a request that nobody answered is kept",
+      { kind: "unreachable", code: "timeout", message: "late", request: SENT },
+      { ...failed("timeout", "late"), request: SENT },
+    ],
     ["a redirect is a failure", answered(307), failed("redirect", "never followed", { status: 307, body: "said" })],
     ["any other answer is a failure", answered(404), failed("http_error", "404", { status: 404, body: "said" })],
     [

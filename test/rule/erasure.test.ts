@@ -120,8 +120,8 @@ describe("expunging one event by hand", () => {
     expect(status).toBe(200);
     expect(body.event).toMatchObject({ state: "done", payload: null, expunged: "payload_expunged" });
     expect(body.event.runs[0].results).toEqual([
-      { type: "write_record", outcome: "done" },
-      { type: "call_url", outcome: "done" },
+      { type: "write_record", outcome: "done", beganAt: null, tookMs: null },
+      { type: "call_url", outcome: "done", beganAt: null, tookMs: null },
     ]);
     const stored = await running.rows("SELECT * FROM event, run WHERE run.event_seq = event.seq");
     expect(JSON.stringify(stored)).not.toContain("secret-4711");

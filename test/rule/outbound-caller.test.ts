@@ -45,11 +45,52 @@ function request(url: string, more: Partial<CallRequest> = {}): CallRequest {
   return { url, body: '{"id":"evt_1"}', signingSecret: "secret", local: false, ...more };
 }
 
-/** Calls the local sink once, answered by `handler`. */
+/** Calls the local sink once, answered by `handler`; without what is told of the request and the headers. */
 async function callSink(handler: Handler, options: Partial<CallerOptions> = {}): Promise<CallOutcome> {
+  const outcome = await callSinkWhole(handler, options);
+  if (outcome.kind === "refused") return outcome;
+  if (outcome.kind === "unreachable") {
+    const { request: _request, ...said } = outcome;
+    return said;
+  }
+  const { request: _request, headers: _headers, ...said } = outcome;
+  return said;
+}
+
+async function callSinkWhole(handler: Handler, options: Partial<CallerOptions> = {}): Promise<CallOutcome> {
   handle = handler;
   return makeCaller(options).call(request(`http://localhost:${sinkPort}/in?a=b#c`, { local: true }));
 }
+
+describe("the request is told", () => {
+  const told = (length: string) => ({
+    method: "POST",
+    url: `http://localhost:${sinkPort}/in?a=b`,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "Service-Relays/1",
+      "accept-encoding": "identity",
+      "X-Service-Signature": "t=1767603600,v1=(not kept)",
+      "content-length": length,
+    },
+  });
+  const options = { clock: new VirtualClock(1_767_603_600_999) };
+
+  test("as it left, without what signs it", async () => {
+    const outcome = await callSinkWhole((_q, r) => r.end(), options);
+    expect(outcome).toMatchObject({ kind: "answered", request: told("14") });
+  });
+
+  test("also where no answer came", async () => {
+    const outcome = await callSinkWhole((q) => q.socket.destroy(), options);
+    expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed", request: told("14") });
+  });
+
+  test("but not where none left", async () => {
+    expect(await makeCaller().call(request("http://localhost:1/", { local: true }))).not.toHaveProperty("request");
+    expect(await makeCaller().call(request("http://example.com/"))).not.toHaveProperty("request");
+  });
+});
 
 describe("the notice is posted", () => {
   test("with the specification's headers, its exact body, and the signature over it", async () => {
@@ -143,6 +184,51 @@ describe("the answer", () => {
     const outcome = await callSink((_q, r) => r.end(Buffer.alloc(9_000, 0xff)));
     if (outcome.kind !== "answered") throw new Error("not answered");
     expect(utf8Bytes(outcome.body)).toBeLessThanOrEqual(MAX_KEPT_ANSWER_BYTES);
+  });
+
+  test("keeps the first of its headers, but none that may let somebody in", async () => {
+    const outcome = await callSinkWhole((_q, r) => {
+      r.writeHead(302, {
+        "content-type": "text/plain",
+        "set-cookie": ["session=s3cret", "b=s3cret"],
+        "www-authenticate": "Bearer s3cret",
+        authorization: "s3cret",
+        "x-api-key": "s3cret",
+        "x-session-id": "s3cret",
+        "x-csrf-token": "s3cret",
+        "x-hub-signature": "s3cret",
+        "content-security-policy": "script-src 'nonce-s3cret'",
+        location: "https://ann:s3cret@example.com/in?token=s3cret#s3cret",
+        link: "<https://a.test/?k=s3cret>; rel=next, <https://b.test/x>; rel=prev",
+        under_score: "s3cret",
+        "x-long": "l".repeat(900),
+        "x-request-id": "req_1",
+      });
+      r.end("no");
+    });
+    if (outcome.kind !== "answered") throw new Error("not answered");
+    expect(JSON.stringify(outcome)).not.toContain("s3cret");
+    expect(outcome.headers).toMatchObject({
+      "content-type": "text/plain",
+      location: "https://…@example.com/in?…",
+      link: "<https://a.test/?…>; rel=next, <https://b.test/x>; rel=prev",
+      "x-request-id": "req_1",
+    });
+    expect(outcome.headers?.["x-long"]?.length).toBeLessThanOrEqual(201);
+  });
+
+  test("keeps at most 24 headers and 1 KB of them", async () => {
+    const many = await callSinkWhole((_q, r) => r.writeHead(200, Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`x-${at}`, "v"]))).end());
+    const large = await callSinkWhole((_q, r) =>
+      r.writeHead(200, Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`x-${at}`, "v".repeat(190)]))).end(),
+    );
+    if (many.kind !== "answered" || large.kind !== "answered") throw new Error("not answered");
+    expect(Object.keys(many.headers ?? {})).toHaveLength(24);
+    const chars = Object.entries(large.headers ?? {})
+      .flat()
+      .join("").length;
+    expect(chars).toBeGreaterThan(500);
+    expect(chars).toBeLessThanOrEqual(1_024);
   });
 
   test("that never ends is not read beyond its first 4 KB", async () => {
@@ -316,7 +402,7 @@ describe("over TLS", () => {
   test("the connection goes to the checked address while the certificate is checked against the name", async () => {
     const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities });
     const outcome = await caller.call(request(`https://Pinned.test.:${port}/`));
-    expect(outcome).toEqual({ kind: "answered", ok: true, status: 200, body: "secure" });
+    expect(outcome).toMatchObject({ kind: "answered", ok: true, status: 200, body: "secure" });
     expect(hosts).toEqual([`pinned.test:${port}`]);
   });
 

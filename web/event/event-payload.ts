@@ -14,7 +14,7 @@ import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
 import { mappedOf } from "./event-words.ts";
 import { MappedValues } from "./mapped-values.ts";
-import { PayloadFind } from "./payload-find.ts";
+import { copyPath, PayloadFind } from "./payload-find.ts";
 
 const RAW_CHARS = 20_000;
 
@@ -59,7 +59,7 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
     ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: its mapped values were kept, up to 32 KB each and 64 KB together, and this is how the rest began.<//>`}
     ${event.mappedAgain && html`<${Notice} kind="info">Its mapped values were made again with version ${event.mapVersion} of the relay; when was not judged again, because the event was accepted.<//>`}
     <${PayloadFind} payload=${event.payload} />
-    ${isRaw ? html`<pre class="preview"><${SafeText} text=${raw} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" />`}
+    ${isRaw ? html`<pre class="preview"><${SafeText} text=${raw} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" path="" onCopyPath=${(path: string) => void copyPath(path)} />`}
     ${
       event.preview !== null &&
       html`<h3>Beginning of the body</h3><pre class="preview">

@@ -1,33 +1,51 @@
-/** What one action did in one attempt: its outcome, why, what it changed, and what a called URL answered. */
+/** What one action did in one attempt: its outcome, why, when and how long, what it changed, and what was said with a called URL. */
 
 import type { Result } from "../ground/answer.ts";
+import { sayNumber } from "../ground/count-words.ts";
 import { isObject, type Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { pagePath, readPlace } from "../ground/place.ts";
 import { useRoute } from "../ground/route.ts";
+import { sayExactly, saySpan } from "../ground/time-words.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { JsonView } from "../part/json-view.ts";
-import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { sayActionType } from "../relay/relay-words.ts";
+import { EventExchange } from "./event-exchange.ts";
 
 const ICONS = { done: "check", skipped: "skip", failed: "cross" } as const;
 
-export function EventResult({ result }: { result: Result }): View {
+/** Where an action stands within its attempt, in thousandths of it. */
+export interface Stretch {
+  from: number;
+  width: number;
+}
+
+export function EventResult({ result, stretch }: { result: Result; stretch: Stretch | null }): View {
   const record = useRecordLink(result.after);
-  const { type, outcome, code, docs, message, before, after, answer } = result;
+  const { type, outcome, code, docs, message, before, after } = result;
   return html`<li class="result result-${outcome}">
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
-        <${StateMark} state=${outcome} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
+        <${StateMark} state=${outcome} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
+      ${
+        stretch !== null &&
+        html`<svg class="result-time" viewBox="0 0 1000 4" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="step-${outcome}" x=${stretch.from} width=${stretch.width} height="4" /></svg>`
+      }
       ${message !== undefined && html`<p><${Sentence} text=${message} /></p>`}
-      ${answer !== undefined && html`<${AnswerView} answer=${answer} />`}
+      <${EventExchange} result=${result} />
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
     </div>
   </li>`;
+}
+
+function Took({ result: { tookMs, beganAt } }: { result: Result }): View {
+  if (tookMs === null) return null;
+  const exact = `${sayNumber(tookMs)} ms${beganAt === null ? "" : `, called at ${sayExactly(beganAt)}`}`;
+  return html`<span class="quiet result-took" title=${exact}>${tookMs === 0 ? "under 1 ms" : saySpan(tookMs)}</span>`;
 }
 
 /** The page of the record that an action wrote; null: it wrote none. */
@@ -53,9 +71,4 @@ function Change({ before, after }: { before: Json; after: Json }): View {
       ${after === null ? html`<p class="quiet">nothing</p>` : html`<${JsonView} value=${after} label="After" />`}
       </div>
   </div></details>`;
-}
-
-function AnswerView({ answer }: { answer: { status: number; body: string } }): View {
-  return html`<div class="answer"><span>The URL answered <b>${answer.status}</b>${answer.body === "" && " with no body"}</span>
-    ${answer.body !== "" && html`<pre><${SafeText} text=${answer.body} /></pre>`}</div>`;
 }

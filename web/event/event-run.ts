@@ -5,7 +5,7 @@ import { html, type View } from "../ground/html.ts";
 import { saySpan } from "../ground/time-words.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
-import { EventResult } from "./event-result.ts";
+import { EventResult, type Stretch } from "./event-result.ts";
 
 export function EventRun({
   run,
@@ -17,6 +17,7 @@ export function EventRun({
   planned: number | null;
 }): View {
   const outcome = run.outcome ?? "running";
+  const stretches = stretchesOf(run);
   const took =
     run.finishedAt === null ? null : saySpan(Date.parse(run.finishedAt) - Date.parse(run.startedAt));
   const missing =
@@ -29,7 +30,7 @@ export function EventRun({
     ${
       run.results.length === 0
         ? html`<p class="quiet run-none">No action ran${outcome === "interrupted" && ": the service stopped in the middle"}.</p>`
-        : html`<ol class="results">${run.results.map((result, at) => html`<${EventResult} key=${at} result=${result} />`)}</ol>`
+        : html`<ol class="results">${run.results.map((result, at) => html`<${EventResult} key=${at} result=${result} stretch=${stretches[at] ?? null} />`)}</ol>`
     }
     ${
       missing > 0 &&
@@ -38,6 +39,27 @@ export function EventRun({
       ${sayCount(missing, "action")} after it did not run.</p>`
     }
   </details></li>`;
+}
+
+/** Seen at all. */
+const LEAST_WIDTH = 4;
+
+/** Where each action stands within the attempt: from when it called out, or behind the one before it; null: it was not measured. */
+function stretchesOf({ startedAt, finishedAt, results }: Run): (Stretch | null)[] {
+  const start = Date.parse(startedAt);
+  let end = 0;
+  const spans = results.map(({ beganAt, tookMs }) => {
+    if (tookMs === null) return null;
+    const from = beganAt === null ? end : Math.max(end, Date.parse(beganAt) - start);
+    end = from + tookMs;
+    return { from, tookMs };
+  });
+  const whole = Math.max(1, end, finishedAt === null ? 0 : Date.parse(finishedAt) - start);
+  return spans.map((span) => {
+    if (span === null) return null;
+    const width = Math.max(LEAST_WIDTH, (span.tookMs / whole) * 1_000);
+    return { from: Math.min(1_000 - width, (span.from / whole) * 1_000), width };
+  });
 }
 
 const STEP = 14;

@@ -1,37 +1,93 @@
 /**
  * Shows JSON: numbers exactly as they came, strings as text, what is deep or long folded until asked for. Nothing below a fold is drawn,
- * so a hostile value costs little.
+ * so a hostile value costs little. Where paths can be copied, each value has a button for its own: the arrows walk from one to the next, y
+ * copies that of the one in focus.
  */
 import { useState } from "preact/hooks";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { ExactNumber, type Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
-import { SafeText } from "./safe-text.ts";
+import { Icon } from "./icon.ts";
+import { SafeText, sayTricky } from "./safe-text.ts";
 
 const OPEN_DEPTH = 3;
 const SHOWN_ITEMS = 50;
 const NAME_CHARS = 200;
 
-export function JsonView({ value, label }: { value: Json; label: string }): View {
-  return html`<div class="json" role="group" aria-label=${label}><${Node} value=${value} depth=${0} /></div>`;
+export function JsonView({
+  value,
+  label,
+  path,
+  onCopyPath,
+}: {
+  value: Json;
+  label: string;
+  /** Of the value itself, and what takes a path that is to be copied; without them none is. */
+  path?: string;
+  onCopyPath?: (path: string) => void;
+}): View {
+  const canCopy = path !== undefined && onCopyPath !== undefined;
+  const copyFrom = (target: EventTarget | null): boolean => {
+    const found =
+      target instanceof Element ? target.closest<HTMLElement>("[data-path]")?.dataset.path : undefined;
+    if (found === undefined || found === "") return false;
+    onCopyPath?.(found);
+    return true;
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    const isWalked = event.key === "ArrowDown" || event.key === "ArrowUp";
+    if (
+      isWalked ? walk(event, event.key === "ArrowDown" ? 1 : -1) : event.key === "y" && copyFrom(event.target)
+    )
+      event.preventDefault();
+  };
+  const onClick = (event: MouseEvent): void => {
+    if (event.target instanceof Element && event.target.closest(".json-copy") !== null)
+      copyFrom(event.target);
+  };
+  return html`<div class="json" role="group" aria-label=${canCopy ? `${label}: arrow keys walk, y copies a path` : label}
+    ...${canCopy ? { onKeyDown, onClick } : {}}><${Node} value=${value} path=${canCopy ? path : undefined} depth=${0} /></div>`;
 }
 
-function Node({ value, name, depth }: { value: Json; name?: string | number; depth: number }): View {
+/** Moves the focus to the next or last value; false: there is none that way. */
+function walk(event: KeyboardEvent, by: 1 | -1): boolean {
+  const stops = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("button[data-path]")];
+  const at = stops.indexOf(event.target as HTMLElement);
+  const next = at < 0 ? undefined : stops[at + by];
+  next?.focus();
+  return next !== undefined;
+}
+
+interface NodeProps {
+  value: Json;
+  name?: string | number | undefined;
+  /** undefined: it is not to be copied. */
+  path: string | undefined;
+  depth: number;
+}
+
+function Node({ value, name, path, depth }: NodeProps): View {
   if (typeof value === "object" && value !== null && !(value instanceof ExactNumber)) {
-    return html`<${Branch} value=${value} name=${name} depth=${depth} />`;
+    return html`<${Branch} value=${value} name=${name} path=${path} depth=${depth} />`;
   }
-  return html`<div class="json-line"><${Name} name=${name} /><${Leaf} value=${value} /></div>`;
+  return html`<div class="json-line"><${Name} name=${name} /><${Leaf} value=${value} /><${Copy} path=${path} isStop /></div>`;
+}
+
+/** `isStop`: the arrows stop at it, since nothing else of the value takes the focus. */
+function Copy({ path, isStop = false }: { path: string | undefined; isStop?: boolean }): View {
+  if (path === undefined || path === "") return null;
+  const words = `Copy the path ${sayTricky(path.slice(0, NAME_CHARS))}`;
+  const stop = isStop ? { "data-path": path } : {};
+  return html`<span class="json-path" data-path=${path}><button type="button" class="json-copy" tabindex="-1" aria-label=${words} title=${words} ...${stop}><${Icon} name="copy" size=${12} /></button></span>`;
 }
 
 function Branch({
   value,
   name,
+  path,
   depth,
-}: {
-  value: Json[] | { [name: string]: Json };
-  name?: string | number;
-  depth: number;
-}): View {
+}: NodeProps & { value: Json[] | { [name: string]: Json } }): View {
   const isList = Array.isArray(value);
   const entries: [string | number, Json][] = isList
     ? value.map((item, at) => [at, item])
@@ -40,19 +96,19 @@ function Branch({
   const [shown, setShown] = useState(SHOWN_ITEMS);
   const [first, last] = isList ? ["[", "]"] : ["{", "}"];
   if (entries.length === 0) {
-    return html`<div class="json-line"><${Name} name=${name} /><span class="json-mark">${first}${last}</span></div>`;
+    return html`<div class="json-line"><${Name} name=${name} /><span class="json-mark">${first}${last}</span><${Copy} path=${path} isStop /></div>`;
   }
   const count = sayCount(entries.length, isList ? "item" : "field");
   return html`<div class="json-branch">
-    <button type="button" class="json-fold" aria-expanded=${isOpen} aria-label="${name ?? "value"}: ${count}" onClick=${() => setOpen(!isOpen)}>
+    <button type="button" class="json-fold" data-path=${path} aria-expanded=${isOpen} aria-label="${name ?? "value"}: ${count}" onClick=${() => setOpen(!isOpen)}>
       <span class="json-turn" aria-hidden="true">${isOpen ? "▾" : "▸"}</span><${Name} name=${name} /><span class="json-mark"
         >${first}${!isOpen && html`<span class="json-count">${count}</span>${last}`}</span
       >
-    </button>
+    </button><${Copy} path=${path} />
     ${
       isOpen &&
       html`<div class="json-inside">
-          ${entries.slice(0, shown).map(([key, item]) => html`<${Node} key=${key} name=${key} value=${item} depth=${depth + 1} />`)}
+          ${entries.slice(0, shown).map(([key, item]) => html`<${Node} key=${key} name=${key} value=${item} path=${pathBelow(path, key)} depth=${depth + 1} />`)}
           ${
             entries.length > shown &&
             html`<button type="button" class="link" onClick=${() => setShown(shown * 4)}>
@@ -65,7 +121,12 @@ function Branch({
   </div>`;
 }
 
-function Name({ name }: { name?: string | number }): View {
+function pathBelow(path: string | undefined, name: string | number): string | undefined {
+  if (path === undefined) return undefined;
+  return path === "" ? String(name) : `${path}.${name}`;
+}
+
+function Name({ name }: { name?: string | number | undefined }): View {
   if (name === undefined) return null;
   if (typeof name === "number") return html`<span class="json-index">${name}</span>`;
   return html`<span class="json-name"><${SafeText} text=${name} limit=${NAME_CHARS} /></span><span class="json-mark">: </span>`;

@@ -14,6 +14,7 @@ const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["x", "X"], "select the event, or as far as here"],
   [["r"], "replay the event, or what is selected"],
   [["n", "p"], "next event of the filter, previous one"],
+  [["↓", "↑", "y"], "in a payload: walk, copy the path"],
   [["Ctrl", "S"], "save the definition"],
   [FIND_KEYS, "find anything"],
   ...ROOMS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
