@@ -163,7 +163,8 @@ export class Attempt {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
       const step = this.#steps[this.#next] as Step;
-      const stop = this.#options.watch?.();
+      // What sends is measured while it does.
+      const stop = live.sends ? undefined : this.#options.watch?.();
       const outcome = await this.#guard(tx, live.type, () => this.#runAction(tx, live, step));
       if ("send" in outcome) return outcome;
       const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome, stop?.());

@@ -7,12 +7,13 @@ import { useState } from "preact/hooks";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { ExactNumber, type Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
-import { Icon } from "./icon.ts";
 import { SafeText, sayTricky } from "./safe-text.ts";
 
 const OPEN_DEPTH = 3;
 const SHOWN_ITEMS = 50;
 const NAME_CHARS = 200;
+/** Below a longer one nothing is copied. */
+const MAX_PATH_CHARS = 1_000;
 
 export function JsonView({
   value,
@@ -27,24 +28,19 @@ export function JsonView({
   onCopyPath?: (path: string) => void;
 }): View {
   const canCopy = path !== undefined && onCopyPath !== undefined;
-  const copyFrom = (target: EventTarget | null): boolean => {
-    const found =
-      target instanceof Element ? target.closest<HTMLElement>("[data-path]")?.dataset.path : undefined;
-    if (found === undefined || found === "") return false;
-    onCopyPath?.(found);
-    return true;
-  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
-    const isWalked = event.key === "ArrowDown" || event.key === "ArrowUp";
-    if (
-      isWalked ? walk(event, event.key === "ArrowDown" ? 1 : -1) : event.key === "y" && copyFrom(event.target)
-    )
+    const { path: focused } = (event.target as HTMLElement).dataset;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      if (walk(event, event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+    } else if (event.key === "y" && focused !== undefined && focused !== "") {
+      onCopyPath?.(focused);
       event.preventDefault();
+    }
   };
   const onClick = (event: MouseEvent): void => {
-    if (event.target instanceof Element && event.target.closest(".json-copy") !== null)
-      copyFrom(event.target);
+    const { copy } = (event.target as HTMLElement).dataset;
+    if (copy !== undefined) onCopyPath?.(copy);
   };
   return html`<div class="json" role="group" aria-label=${canCopy ? `${label}: arrow keys walk, y copies a path` : label}
     ...${canCopy ? { onKeyDown, onClick } : {}}><${Node} value=${value} path=${canCopy ? path : undefined} depth=${0} /></div>`;
@@ -74,12 +70,11 @@ function Node({ value, name, path, depth }: NodeProps): View {
   return html`<div class="json-line"><${Name} name=${name} /><${Leaf} value=${value} /><${Copy} path=${path} isStop /></div>`;
 }
 
-/** `isStop`: the arrows stop at it, since nothing else of the value takes the focus. */
+/** `isStop`: the arrows stop at it, since nothing else of the value takes the focus. One element, its sign is the style's: a tree has many. */
 function Copy({ path, isStop = false }: { path: string | undefined; isStop?: boolean }): View {
   if (path === undefined || path === "") return null;
   const words = `Copy the path ${sayTricky(path.slice(0, NAME_CHARS))}`;
-  const stop = isStop ? { "data-path": path } : {};
-  return html`<span class="json-path" data-path=${path}><button type="button" class="json-copy" tabindex="-1" aria-label=${words} title=${words} ...${stop}><${Icon} name="copy" size=${12} /></button></span>`;
+  return html`<button type="button" class="json-copy" tabindex="-1" aria-label=${words} title=${words} data-copy=${path} data-path=${isStop ? path : undefined} />`;
 }
 
 function Branch({
@@ -122,7 +117,7 @@ function Branch({
 }
 
 function pathBelow(path: string | undefined, name: string | number): string | undefined {
-  if (path === undefined) return undefined;
+  if (path === undefined || path.length > MAX_PATH_CHARS) return undefined;
   return path === "" ? String(name) : `${path}.${name}`;
 }
 

@@ -1,0 +1,96 @@
+/** What each action of an event took and said, and the paths of its payload by mouse and keyboard. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+import { until } from "../kit/event-flow.ts";
+import { FakeCaller } from "../kit/fake-caller.ts";
+
+const caller = new FakeCaller("hang");
+const dashboard = await openDashboard({ ports: { caller } });
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const SHOTS = process.env.RELAY_SHOTS;
+const shoot = async (name: string): Promise<void> => {
+  if (SHOTS === undefined) return;
+  for (const colorScheme of ["light", "dark"] as const)
+    for (const width of [360, 1280]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}-${width}.png`, fullPage: true });
+    }
+  await page.setViewportSize({ width: 1280, height: 860 });
+};
+
+test("a bar an action, the request as it left and the headers that came back", async () => {
+  const call = (path: string) => ({ type: "call_url", url: `https://example.com/${path}` });
+  const definition = {
+    name: "calls",
+    trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email", order: "order" } },
+    actions: [{ type: "grant_credits", amount: 1 }, call("first"), call("second")],
+  };
+  const made = await running.api("POST", "/relays", { definition }, "local");
+  const body = JSON.stringify({ id: "a", email: "ann@example.com", order: { lines: [{ sku: "book" }] }, none: [] });
+  const sent = await sendSigned(running, "calls", made.body.receiverSecret, "a", body);
+  for (const [path, tookMs] of [
+    ["first", 60],
+    ["second", 240],
+  ] as const) {
+    await until(`${path} is called`, () => caller.hanging() === 1);
+    await Bun.sleep(tookMs);
+    const headers = { "content-type": "text/html", server: "<b>lab</b>\u202e" };
+    const request = { method: "POST", url: `https://example.com/${path}`, headers: { "X-Service-Signature": "t=1,v1=(not kept)" } } as const;
+    caller.letGo(1, { kind: "answered", ok: true, status: 202, headers, body: "heard", request });
+  }
+  await running.drain();
+  await page.goto(at(`events/${sent.body.eventId}`));
+  const results = page.locator(".result");
+  await results.nth(2).waitFor();
+  expect(await page.locator(".result-took").count()).toBe(3);
+  const bars = await page
+    .locator(".result-time rect")
+    .evaluateAll((all) => all.map((bar) => ({ from: Number(bar.getAttribute("x")), width: Number(bar.getAttribute("width")) })));
+  const [granted, first, last] = bars as [(typeof bars)[0], (typeof bars)[0], (typeof bars)[0]];
+  expect(granted.from).toBe(0);
+  expect(last.width).toBeGreaterThan(2 * first.width);
+  expect(last.from).toBeGreaterThanOrEqual(first.from + first.width);
+  expect(last.from + last.width).toBeLessThanOrEqual(1_000);
+  const second = results.nth(2);
+  const sentText = second.getByLabel("Request");
+  expect(await sentText.isVisible()).toBe(false);
+  await second.getByText("Request and headers").click();
+  expect(await sentText.innerText()).toContain("POST https://example.com/second");
+  expect(await sentText.innerText()).toContain("v1=(not kept)");
+  expect(await second.getByLabel("Answer").innerText()).toContain("server: <b>lab</b>\\u202e");
+  await shoot("exchange");
+});
+
+test("the path of every value is copied by a click, or with the arrows and y", async () => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const payload = page.getByRole("group", { name: "Payload" });
+  await payload.getByText('"ann@example.com"').first().hover();
+  await payload.getByRole("button", { name: "Copy the path event.email", exact: true }).click();
+  await page.getByText("Copied the path.").waitFor();
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  expect(await copied()).toBe("event.email");
+  await payload.getByRole("button", { name: "event: 4 fields" }).focus();
+  for (const path of ["event.id", "event.email", "event.order"]) {
+    await page.keyboard.press("ArrowDown");
+    expect(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.path)).toBe(path);
+  }
+  await page.keyboard.press("y");
+  await until("y copied", async () => (await copied()) === "event.order");
+  // The list and its first item are folded; Enter opens them.
+  for (let step = 0; step < 2; step++) {
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+  }
+  await payload.getByText('"book"').waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await until("Enter copied", async () => (await copied()) === "event.order.lines.0.sku");
+  await page.keyboard.press("ArrowUp");
+  expect(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.path)).toBe("event.order.lines.0");
+  await shoot("paths");
+  expect(complaints).toEqual([]);
+});
