@@ -93,7 +93,7 @@ function writeRun(run: RunView): string[] {
 
 function writeTime({ tookMs, beganAt }: ShownResult): string {
   if (tookMs === null) return "";
-  return ` (${tookMs} ms${beganAt === null ? "" : `, called at ${beganAt}`})`;
+  return ` (${tookMs === 0 ? "under 1" : tookMs} ms${beganAt === null ? "" : `, called at ${beganAt}`})`;
 }
 
 /** What left for a called URL and what came back, but for the bodies; all of it is in --json. */
@@ -105,10 +105,10 @@ function writeExchange({ request, answer }: ShownResult): string[] {
   return [
     ...(request === undefined
       ? []
-      : [`      sent      ${cut(`${request.method} ${request.url} ${headers(request.headers)}`)}`]),
+      : [`      sent      ${cut(`${request.method} ${request.url}; ${headers(request.headers)}`)}`]),
     ...(answer?.headers === undefined
       ? []
-      : [`      answered  ${cut(`${answer.status} ${headers(answer.headers)}`)}`]),
+      : [`      answered  ${cut(`${answer.status}; ${headers(answer.headers)}`)}`]),
   ];
 }
 
