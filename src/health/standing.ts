@@ -77,7 +77,10 @@ export class Standing {
   readonly #known = new Map<string, Known>();
   /** Almost always none, which is all that an accepted call asks. */
   #standing = new Map<string, HealthProblem>();
+  /** Not written yet. */
   #changes: Change[] = [];
+  /** Noticed while the database is asked what stands; null: it is not asked. */
+  #meanwhile: Change[] | null = null;
   readonly #unsaved = new Set<string>();
 
   constructor(deps: StandingDeps) {
@@ -187,23 +190,35 @@ export class Standing {
   }
 
   #change(change: Omit<Change, "nowMs">): void {
-    this.#changes.push({ ...change, nowMs: this.#deps.clock.now() });
+    const noticed = { ...change, nowMs: this.#deps.clock.now() };
+    this.#changes.push(noticed);
+    this.#meanwhile?.push(noticed);
     void this.#behind.flush();
   }
 
+  /** As the database has it, with what it has not yet. */
   async #loadStanding(): Promise<void> {
-    const stored = await this.#deps.store.read((tx) => standingProblems(tx, CODES));
+    const noticed = [...this.#changes];
+    this.#meanwhile = noticed;
+    const stored = await this.#deps.store
+      .read((tx) => standingProblems(tx, CODES))
+      .finally(() => {
+        this.#meanwhile = null;
+      });
     this.#standing = new Map(stored.map((problem) => [keyOf(problem), problem]));
+    for (const { problem, raised } of noticed) {
+      if (raised) this.#standing.set(keyOf(problem), problem);
+      else this.#standing.delete(keyOf(problem));
+    }
   }
 
   async #write(): Promise<void> {
-    const changes = this.#changes;
+    const changes = [...this.#changes];
     const rows = [...this.#unsaved].flatMap((id) => {
       const known = this.#known.get(id);
       return known === undefined ? [] : [rowOf(id, known)];
     });
     if (changes.length === 0 && rows.length === 0) return;
-    this.#changes = [];
     this.#unsaved.clear();
     try {
       await this.#deps.store.write("app", async (tx) => {
@@ -211,10 +226,10 @@ export class Standing {
         for (const row of rows) await HEALTH.update(tx, row);
       });
     } catch (error) {
-      this.#changes = [...changes, ...this.#changes];
       for (const { id } of rows) this.#unsaved.add(id);
       throw error;
     }
+    this.#changes.splice(0, changes.length);
     for (const { id, acceptedAt } of rows) {
       const known = this.#known.get(id);
       if (known !== undefined) known.storedAcceptedAt = acceptedAt;
