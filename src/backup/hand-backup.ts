@@ -49,8 +49,7 @@ export class HandBackup {
     const asked = { name: basename(file), startedAt };
     this.#running = asked;
     this.#failed = null;
-    this.#process = start(file);
-    void this.#await(asked, this.#process);
+    void this.#make(asked, () => start(file));
     return { asked, began: true };
   }
 
@@ -60,10 +59,12 @@ export class HandBackup {
     this.#process?.stop();
   }
 
-  async #await(asked: Asked, process: BackupProcess): Promise<void> {
+  /** A process that does not even begin is a backup that was not made. */
+  async #make(asked: Asked, start: () => BackupProcess): Promise<void> {
     const { log, onBackup } = this.#deps;
     try {
-      await process.done;
+      this.#process = start();
+      await this.#process.done;
       log.info("backup made", { file: asked.name });
       onBackup(true);
     } catch (error) {

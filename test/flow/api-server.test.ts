@@ -6,6 +6,7 @@ import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
+import { startApi } from "../kit/api-server.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
 runScenarios([
@@ -108,4 +109,19 @@ test("why a backup was not made is told until the next one begins", async () => 
   expect((await ask("GET")).backups).toMatchObject({ running: null, failed: { message: "The disk is full." } });
   expect((await ask("POST")).backups).toMatchObject({ failed: null });
   expect(existsSync(made[0]?.file ?? "")).toBe(false);
+});
+
+test("a backup whose process does not even begin is told as one that was not made, and the next one may begin", async () => {
+  let isBroken = true;
+  const startBackup = () => {
+    if (isBroken) throw new Error("There are too many processes.");
+    return { done: Promise.resolve(), stop: () => undefined };
+  };
+  await using api = await startApi({}, { startBackup });
+  const ask = async (method: string) => await api.call("/api/backups", { method, session: true });
+  expect((await ask("POST")).status).toBe(202);
+  await Bun.sleep(5);
+  expect((await ask("GET")).json.backups).toMatchObject({ running: null, failed: { message: "There are too many processes." } });
+  isBroken = false;
+  expect((await ask("POST")).json.backups).toMatchObject({ failed: null });
 });

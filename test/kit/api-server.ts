@@ -7,6 +7,7 @@ import { createSession } from "../../src/account/session.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import type { ServicePorts } from "../../src/service.ts";
 import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";
 import { readWhole } from "./change-stream.ts";
@@ -55,7 +56,7 @@ export interface ApiServer extends BareService {
 }
 
 /** Starts the service; dispose it to stop. */
-export async function startApi(config: Partial<ServiceConfig> = {}): Promise<ApiServer> {
+export async function startApi(config: Partial<ServiceConfig> = {}, ports: ServicePorts = {}): Promise<ApiServer> {
   const mail: ApiServer["mail"] = { sent: [], outcome: { kind: "sent" } };
   const mailer = {
     async send(one: OutgoingMail) {
@@ -63,7 +64,7 @@ export async function startApi(config: Partial<ServiceConfig> = {}): Promise<Api
       return mail.outcome;
     },
   };
-  const bare = await startBareService({ config: { baseUrl: null, ...config }, ports: { mailer, resolveTxt: async () => [] } });
+  const bare = await startBareService({ config: { baseUrl: null, ...config }, ports: { mailer, resolveTxt: async () => [], ...ports } });
   const seeded = await seed(bare.service.store);
   const woken = { runner: 0, relays: 0, capture: 0 };
   bare.service.store.listen((touched) => {
