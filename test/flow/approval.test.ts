@@ -1,5 +1,6 @@
 /** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
 import { describe, expect, test } from "bun:test";
+import { createOwner, removeOwner } from "../../src/account/owner.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 
@@ -446,6 +447,25 @@ describe("nothing is approved", () => {
     const { json } = await post(api, `/api/approvals/${asked.id}/apply`, { plan: asked.plan });
     expect([json.code, json.message]).toEqual(["invalid_input", "`plan` is not a known field: remove it; there are no fields here."]);
     expect(await namesOf(api)).toEqual([]);
+  });
+
+  test("after the owner who approved it was removed: it is void, and nothing is carried out", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await api.store.write("app", async (tx) => {
+      await createOwner(tx, { email: "bea@example.com", passwordHash: null, nowMs: api.clock.now() });
+      await removeOwner(tx, api.ownerId);
+    });
+    const { status, json } = await apply(api, asked);
+    expect([status, json.code, json.message]).toEqual([
+      409,
+      "approval_void",
+      expect.stringContaining("ann@example.com approved this, and is no owner"),
+    ]);
+    expect((await see(api, asked)).state).toBe("void");
+    expect(await api.store.read((tx) => tx.all("SELECT 1 FROM relay WHERE environment_id = ?1", api.environments.production.id))).toEqual([]);
   });
 
   test("by who may not see it: a key sees what it asked for alone", async () => {
