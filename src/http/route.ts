@@ -218,6 +218,9 @@ type Admission<More> = (
   headers: Headers,
 ) => Promise<(nowMs: number) => More & Writing>;
 
+/** Who calls is asked again where a body took longer. */
+const SLOW_BODY_MS = 500;
+
 /** The route of these words: who calls, with what, the work, the answer. */
 export function makeRoute<
   Path extends string,
@@ -234,11 +237,14 @@ export function makeRoute<
   const serve = async (deps: HttpDeps, received: Received): Promise<Response> => {
     const { request, source } = received;
     const headers = new Headers();
-    const more = await letIn(deps, received, headers);
+    const begunMs = deps.clock.monotonicMs();
+    let more = await letIn(deps, received, headers);
     const query = checkQuery(querySchema, addressOf(request).searchParams);
     const reader: BodyReader = { room: deps.bodies, source: () => source };
     const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
     const sent = rawBytes === null ? await readFields(request, reader) : {};
+    // A body may arrive for a minute and more: whose key or session ended meanwhile changes nothing with it.
+    if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS) more = await letIn(deps, received, new Headers());
     const body = checkInput(bodySchema, sent);
     const nowMs = deps.clock.now();
     const params = received.params as Call<Path, Query, Body>["params"];

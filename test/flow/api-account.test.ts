@@ -1,6 +1,8 @@
 /** Owners and where they are signed in: what each may end, who may be removed, and that a link alone sets a first password. */
 import { expect, test } from "bun:test";
-import { createOwner } from "../../src/account/owner.ts";
+import { connect } from "node:net";
+import { revokeApiKey } from "../../src/account/api-key.ts";
+import { createOwner, removeOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
@@ -168,6 +170,50 @@ test("a session's last use is noted every ten minutes, with the address and the 
   await Bun.sleep(50);
   expect(await seen()).toMatchObject({ seenAt: "2026-01-15T12:10:00.000Z", agent: FIREFOX, source: "127.0.0.1" });
 });
+
+for (const [what, end] of [
+  ["session was ended", (api: ApiServer) => api.store.write("app", (tx) => tx.run("DELETE FROM session"))],
+  ["owner was removed", (api: ApiServer) => api.store.write("app", (tx) => removeOwner(tx, api.ownerId))],
+  [
+    "key was revoked",
+    async (api: ApiServer) => {
+      const [key] = await rows<{ id: string }>(
+        api,
+        `SELECT id FROM api_key WHERE kind = 'secret' AND environment_id = ${api.environments.development.id}`,
+      );
+      await api.store.write("app", (tx) => revokeApiKey(tx, api.environments.development.id, key?.id ?? "", START_MS));
+    },
+  ],
+] as const) {
+  test(`who sends a body slowly does nothing with it once their ${what}`, async () => {
+    await using api = await startApi();
+    await seedOthers(api);
+    const isKey = what.startsWith("key");
+    const who = isKey ? `authorization: Bearer ${api.keys.dev}` : `cookie: ${api.cookie}\r\norigin: ${api.base}`;
+    const body = JSON.stringify(isKey ? { name: "notes", kind: "shared", fields: { text: { type: "text" } } } : { name: "mine still" });
+    const socket = connect(api.service.port, "127.0.0.1");
+    let heard = "";
+    const answered = new Promise<void>((resolve) => {
+      socket.on("data", (chunk) => {
+        heard += chunk.toString();
+        if (heard.includes("\r\n\r\n")) resolve();
+      });
+      socket.on("close", () => resolve());
+    });
+    socket.write(
+      `POST ${api.E}/${isKey ? "collections" : "keys"} HTTP/1.1\r\nhost: ${new URL(api.base).host}\r\n${who}\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 9)}`,
+    );
+    await Bun.sleep(100);
+    await end(api);
+    const before = await api.snapshot();
+    await api.clock.advance(1_000);
+    socket.write(body.slice(9));
+    await answered;
+    socket.destroy();
+    expect(heard).toStartWith("HTTP/1.1 401");
+    expect(await api.snapshot()).toEqual(before);
+  });
+}
 
 test("an app gets another name, audited, and its id stays", async () => {
   await using api = await startApi();
