@@ -140,7 +140,7 @@ export async function createOwner(
   return owner;
 }
 
-/** Gives the owner a new password and ends what was begun under the old one: every session, and every key that a login made. */
+/** Gives the owner a new password and ends what was begun under the old one: every session, every one-time link, and every key that a login made. */
 export async function setOwnerPassword(
   tx: Writer,
   ownerId: string,
@@ -150,6 +150,7 @@ export async function setOwnerPassword(
   if ((await OWNER.change(tx, { id: ownerId }, { passwordHash })) === 0)
     throw new Refusal("not_found", "There is no such owner; relay admin create makes the first one.");
   await tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
+  await tx.run("DELETE FROM signin_link WHERE owner_id = ?1", ownerId);
   await tx.run("DELETE FROM login_request WHERE owner_id = ?1", ownerId);
   const revoke = "UPDATE api_key SET revoked_at = ?2 WHERE owner_id = ?1 AND revoked_at IS NULL";
   await tx.run(revoke, ownerId, nowMs);

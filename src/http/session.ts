@@ -15,6 +15,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import type { Reader } from "../store/port.ts";
+import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { seenFrom } from "./admission.ts";
 import { clearSessionCookie, dashboardOrigin, readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { openRoute, ownerRoute } from "./route.ts";
@@ -97,7 +98,17 @@ export const sessionRoutes = [
       deps.signinCap.succeeded(source, owner.email, owner.sessionId);
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
+        const now = await findOwnerByEmail(tx, owner.email);
+        if (now?.passwordHash !== known?.passwordHash)
+          throw new Refusal("forbidden", "The password was changed meanwhile: sign in with the new one.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "owner.password_changed",
+          target: `owner:${owner.email}`,
+        });
         return await createSession(tx, owner.id, nowMs, seenFrom(request, source));
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));

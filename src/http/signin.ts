@@ -73,22 +73,24 @@ function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<Return
 async function checkPassword(
   { deps, request, source }: { deps: HttpDeps; request: Request; source: string },
   given: { email: string; password: string },
-): Promise<SignedIn> {
+): Promise<NonNullable<Awaited<ReturnType<typeof findOwnerByEmail>>>> {
   const { signinCap } = deps;
   const device = readDeviceCookie(deps, request, given.email);
   using slot = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
   signinCap.count(source, given.email, device);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
-  if (owner === null || !right) {
-    deps.log.warn("A sign-in attempt failed.", { source });
-    throw new Refusal(
-      "unauthenticated",
-      "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
-    );
-  }
+  if (owner === null || !right) throw refuseWrong(deps, source);
   signinCap.succeeded(source, given.email, device);
   return owner;
+}
+
+function refuseWrong({ log }: HttpDeps, source: string): Refusal {
+  log.warn("A sign-in attempt failed.", { source });
+  return new Refusal(
+    "unauthenticated",
+    "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
+  );
 }
 
 export const signinRoutes = [
@@ -104,9 +106,12 @@ export const signinRoutes = [
       return answerSession(
         deps,
         headers,
-        await deps.store.write("dashboard", (tx) =>
-          startSession(tx, owner, "password", { request, source, nowMs }),
-        ),
+        await deps.store.write("dashboard", async (tx) => {
+          // While the password waited for its turn it may have been changed, or its owner removed.
+          const now = await findOwnerByEmail(tx, owner.email);
+          if (now?.passwordHash !== owner.passwordHash) throw refuseWrong(deps, source);
+          return await startSession(tx, owner, "password", { request, source, nowMs });
+        }),
       );
     },
   }),

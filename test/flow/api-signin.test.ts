@@ -1,6 +1,6 @@
 /** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
 import { describe, expect, test } from "bun:test";
-import { createOwner, hashPassword, listOwners } from "../../src/account/owner.ts";
+import { createOwner, hashPassword, listOwners, passwordQueue, setOwnerPassword } from "../../src/account/owner.ts";
 import { createSigninLink } from "../../src/account/session.ts";
 import { hashToken } from "../../src/ground/id.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
@@ -57,6 +57,39 @@ describe("e-mail and password", () => {
     expect(wrong.json.code).toBe("unauthenticated");
     expect(wrong.headers.get("set-cookie")).toBeNull();
     expect(changesBetween(before, await api.snapshot())).toEqual({});
+  });
+
+  for (const [what, end] of [
+    ["changed", (api: ApiServer, id: string) => api.store.write("app", (tx) => setOwnerPassword(tx, id, "another hash", START_MS))],
+    ["its owner's who was removed", (api: ApiServer, id: string) => api.store.write("app", (tx) => tx.run("DELETE FROM owner WHERE id = ?1", id))],
+  ] as const) {
+    test(`are refused where the password was ${what} while it waited for its turn`, async () => {
+      await using api = await startApi();
+      const id = await withOwner(api);
+      const turn = Promise.withResolvers<void>();
+      using slot = passwordQueue.take("known");
+      const held = slot.run(() => turn.promise);
+      const asked = post(api, "/api/session", { email: "bea@example.com", password: PASSWORD });
+      await Bun.sleep(100);
+      await end(api, id);
+      turn.resolve();
+      await held;
+      const reply = await asked;
+      expect([reply.status, reply.json.code, reply.headers.get("set-cookie")]).toEqual([401, "unauthenticated", null]);
+      expect(await api.store.read((tx) => tx.all("SELECT 1 FROM session WHERE owner_id = ?1", id))).toEqual([]);
+    });
+  }
+
+  test("a new password is audited, and ends the one-time link that would set another", async () => {
+    await using api = await startApi();
+    const ownerId = await withOwner(api);
+    const cookie = cookieOf(await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }));
+    const { token } = await makeLink(api, "reset", ownerId);
+    const changed = { current: PASSWORD, password: "another good one" };
+    expect((await api.call("/api/session/password", { method: "PUT", body: changed, headers: { cookie, origin: api.base } })).status).toBe(204);
+    const audited = await api.store.read((tx) => tx.get("SELECT actor, action, target FROM audit ORDER BY seq DESC LIMIT 1"));
+    expect(audited).toEqual({ actor: "owner:bea@example.com", action: "owner.password_changed", target: "owner:bea@example.com" });
+    expect((await post(api, "/api/session/reset", { token, password: "a third good one" })).status).toBe(401);
   });
 
   test("need the dashboard's own Origin, so that no page signs anyone in", async () => {
