@@ -9,7 +9,8 @@ import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
-import { isOver, listOver, type Standing } from "./standing.ts";
+import { isOver, listOver } from "./over.ts";
+import type { Standing } from "./standing.ts";
 
 /** How far back from its last event a rhythm is learned: two weekends. */
 const LEARNED_MS = 14 * DAY_MS;

@@ -8,10 +8,11 @@ import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
-import type { Reader, Store, Writer } from "../store/port.ts";
+import type { Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
+import { isOver, listOver } from "./over.ts";
 import { CODES, type HealthCode, type Kept, OVER, RECEIVER_CODES, REFUSED, type RunCode } from "./rule.ts";
 
 const WRITE_AFTER_MS = 1_000;
@@ -283,27 +284,4 @@ function problemOf(relay: LiveRelay, code: HealthCode): HealthProblem {
 
 function keyOf({ environmentId, code, target }: ProblemKey): string {
   return `${code} ${environmentId} ${target}`;
-}
-
-/** When the newest problem that is over was raised, by `<code> <relay id>`. */
-type Over = ReadonlyMap<string, number>;
-
-/**
- * Which problems are over, by the database: one that a person resolved while, or just before, nothing ran comes back only with what happens from
- * then on. One raised later than now tells that the clock was set back, and of nothing that goes on.
- */
-export async function listOver(tx: Reader, nowMs: number): Promise<Over> {
-  const rows = await tx.all<{ id: string; code: string; raisedAt: number }>(
-    `SELECT relay.id AS id, code, max(raised_at) AS raisedAt FROM problem
-     JOIN relay ON relay.environment_id = problem.environment_id AND target = 'relay:' || relay.name
-     WHERE cleared_at IS NOT NULL AND raised_at <= ? AND code IN (${CODES.map(() => "?").join(", ")}) GROUP BY relay.id, code`,
-    nowMs,
-    ...CODES,
-  );
-  return new Map(rows.map(({ id, code, raisedAt }) => [`${code} ${id}`, raisedAt]));
-}
-
-/** Whether what has gone on since `sinceMs` was told as a problem, and that is over. */
-export function isOver(over: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
-  return (over.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
 }

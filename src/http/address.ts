@@ -1,9 +1,11 @@
 /**
- * The address that a request names, which Host and path it may carry, what is said where nothing is, and where the call came from. What could
+ * The address that a request names, its query, which Host and path it may carry, what is said where nothing is, and where the call came from. What could
  * be read in two ways, here and in a proxy before it, is refused before any rule reads it. In local development only loopback names reach the
  * service, so that a web page whose name was pointed at this machine (DNS rebinding) gets nothing. X-Forwarded-For is believed only as far as
  * the configured proxies wrote it.
  */
+import type { Static, TObject } from "typebox";
+import { checkInput } from "../ground/check-shape.ts";
 import { type IpAddress, type IpRange, isInRanges, readHop, readIpRange } from "../ground/ip-range.ts";
 import { Refusal } from "../ground/refusal.ts";
 
@@ -191,4 +193,16 @@ export class SourceReader {
 function capKey(address: IpAddress): string {
   if (address.kind() === "ipv4") return address.toString();
   return `${address.toNormalizedString().split(":").slice(0, 4).join(":")}::/64`;
+}
+
+/** The query as names with one string each, fitting the schema. A name given twice is refused. */
+export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, value] of search) {
+    if (Object.hasOwn(query, name)) {
+      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
+    }
+    query[name] = value;
+  }
+  return checkInput(schema, { ...query });
 }

@@ -14,6 +14,7 @@ import {
   touchApiKey,
 } from "../account/api-key.ts";
 import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
+import { findOwnerByEmail } from "../account/owner.ts";
 import {
   findSession,
   type SeenFrom,
@@ -25,7 +26,7 @@ import {
 } from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Origin } from "../store/port.ts";
+import type { Origin, Reader } from "../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 
@@ -192,6 +193,16 @@ export function requireOwnerActor(actor: Actor, what: string): void {
   throw new Refusal(
     "forbidden",
     `${what}, and no key may: sign in to the dashboard, or run relay keys on the server.`,
+  );
+}
+
+/** Who said yes may have been removed since: then nobody did. */
+export async function requireApprover(tx: Reader, decidedBy: string | null): Promise<void> {
+  const email = decidedBy?.replace(/^owner:/, "") ?? "";
+  if ((await findOwnerByEmail(tx, email)) !== null) return;
+  throw new Refusal(
+    "approval_void",
+    `${email} approved this, and is no owner of this server any more: ask anew.`,
   );
 }
 

@@ -1,11 +1,9 @@
 /** Approvals of what is carried into production: asked for with a key or in the dashboard, decided by a signed-in owner, used once by who asked. */
 import { Type } from "typebox";
 import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
-import { findOwnerByEmail } from "../account/owner.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
 import { fields, oneOf } from "../ground/schema.ts";
-import type { Reader } from "../store/port.ts";
 import {
   type ApprovalView,
   approvalView,
@@ -26,7 +24,7 @@ import { applyPlan } from "../sync/carry.ts";
 import { appliedView, type Files, findRefusal } from "../sync/plan.ts";
 import { filesOfEnvironment, requirePlan } from "../sync/stored-files.ts";
 import type { Change } from "../watch/audit.ts";
-import { callerOf } from "./admission.ts";
+import { callerOf, requireApprover } from "./admission.ts";
 import { type Caller, callerRoute } from "./caller-route.ts";
 import { dashboardOrigin } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -173,7 +171,7 @@ export const approvalRoutes = [
           const now = await requireApproval(tx, row.id);
           requireTime(call, now);
           refuseUnless("approved", now);
-          await requireApprover(tx, now);
+          await requireApprover(tx, now.decidedBy);
           const carried = await applyPlan(tx, context, wish, now.plan, cap);
           await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
           return carried;
@@ -186,16 +184,6 @@ export const approvalRoutes = [
     },
   }),
 ];
-
-/** Who said yes may have been removed since: then nobody did. */
-async function requireApprover(tx: Reader, { decidedBy }: Approval): Promise<void> {
-  const email = decidedBy?.replace(/^owner:/, "") ?? "";
-  if ((await findOwnerByEmail(tx, email)) !== null) return;
-  throw new Refusal(
-    "approval_void",
-    `${email} approved this, and is no owner of this server any more: ask anew.`,
-  );
-}
 
 /** Says yes in the transaction that finds both sides as they were shown; else it is void from then on. */
 async function approve(call: Asking, row: Approval, change: Change): Promise<void> {

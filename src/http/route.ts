@@ -6,12 +6,11 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { checkInput } from "../ground/check-shape.ts";
 import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type AuditEntry, type Change, writeAudit } from "../watch/audit.ts";
-import { addressOf } from "./address.ts";
+import { addressOf, checkQuery } from "./address.ts";
 import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
@@ -291,16 +290,4 @@ function withHeaders(
   const answer = make(Object.fromEntries(headers));
   for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
   return answer;
-}
-
-/** The query as names with one string each, fitting the schema. A name given twice is refused. */
-function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
-  const query: Record<string, string> = Object.create(null);
-  for (const [name, value] of search) {
-    if (Object.hasOwn(query, name)) {
-      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
-    }
-    query[name] = value;
-  }
-  return checkInput(schema, { ...query });
 }
