@@ -47,6 +47,10 @@ function requireChanges(since: string | undefined) {
   throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
 }
 
+/** Made once, as anyone may ask for them as often as they like. */
+let definitionSchema: ReturnType<typeof makeDefinitionSchema> | undefined;
+let catalogSchema: ReturnType<typeof makeCatalogSchema> | undefined;
+
 export const aboutRoutes = [
   openRoute({
     method: "GET",
@@ -111,7 +115,10 @@ export const aboutRoutes = [
     path: "/docs/catalog",
     summary: "Shows the JSON Schema of catalog.json: collections, access, products and plans by name.",
     answer: Type.Unknown(),
-    handle: () => makeCatalogSchema(),
+    handle: () => {
+      catalogSchema ??= makeCatalogSchema();
+      return catalogSchema;
+    },
   }),
   openRoute({
     method: "GET",
@@ -119,7 +126,10 @@ export const aboutRoutes = [
     summary:
       "Shows the JSON Schema of a relay's definition: every trigger, scheme and action, with its rule and examples.",
     answer: Type.Unknown(),
-    handle: () => makeDefinitionSchema(),
+    handle: () => {
+      definitionSchema ??= makeDefinitionSchema();
+      return definitionSchema;
+    },
   }),
   openRoute({
     method: "GET",

@@ -53,6 +53,11 @@ export function answerJson(status: number, value: unknown, extra: ExtraHeaders =
   return answer(status, writeJson(value), JSON_TYPE, extra);
 }
 
+/** A JSON answer that was written before. */
+export function answerWritten(text: string): Response {
+  return answer(200, text, JSON_TYPE, {});
+}
+
 export function answerText(status: number, text: string, extra: ExtraHeaders = {}): Response {
   return answer(status, text, "text/plain; charset=utf-8", extra);
 }

@@ -4,6 +4,7 @@
  */
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
+import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import {
@@ -23,7 +24,7 @@ import {
   SourceReader,
   UNNAMED_PATHS,
 } from "./address.ts";
-import { answerError, answerFault, answerJson, RefusedCalls, redirect } from "./answer.ts";
+import { answerError, answerFault, answerWritten, RefusedCalls, redirect } from "./answer.ts";
 import { answerPreflight } from "./client-route.ts";
 import { dashboardHost, isPagesHost } from "./cookie.ts";
 import { answerDashboard } from "./dashboard.ts";
@@ -130,9 +131,12 @@ export function createHttp(deps: HttpDeps) {
       { parse: "none" },
     );
   }
+  let openApi: string | undefined;
   app.get("/openapi.json", ({ request }) => {
     requireOneReading(request, {});
-    return answerJson(200, writeOpenApi(ROUTES, deps.baseUrl()));
+    // It is long, and anyone may ask for it as often as they like.
+    openApi ??= writeJson(writeOpenApi(ROUTES, deps.baseUrl()));
+    return answerWritten(openApi);
   });
   return app;
 }

@@ -31,16 +31,18 @@ export function countOnce<Value>(
   const startMs = clock.monotonicMs();
   const found = known.get(key);
   if (found !== undefined && startMs < found.untilMs) return found.value as Promise<Value>;
-  const isDear = found !== undefined && found.untilMs > 0 && startMs < found.untilMs + STALE_MS;
+  const isDear = found !== undefined && startMs < found.untilMs + STALE_MS;
   const value = count();
   const kept: Kept = { value: isDear ? found.value : value, untilMs: Number.POSITIVE_INFINITY };
+  for (const [other, { untilMs }] of known) if (startMs >= untilMs + STALE_MS) known.delete(other);
   known.set(key, kept);
   value.then(
     () => {
       const endMs = clock.monotonicMs();
       const tookMs = endMs - startMs;
       kept.value = value;
-      kept.untilMs = tookMs < DEAR_MS ? 0 : endMs + Math.min(MAX_MS, TIMES * tookMs);
+      if (tookMs < DEAR_MS) known.delete(key);
+      else kept.untilMs = endMs + Math.min(MAX_MS, TIMES * tookMs);
     },
     () => known.delete(key),
   );

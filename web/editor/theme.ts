@@ -1,7 +1,7 @@
 /** How the editor looks: the dashboard's own tokens, which reach into its shadow root, so that a change of theme needs nothing. */
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
+import { EditorView, highlightSpecialChars } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 const LOOK = EditorView.theme({
@@ -136,4 +136,11 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.invalid, color: "var(--bad)" },
 ]);
 
-export const theme: Extension = [LOOK, syntaxHighlighting(COLOURS)];
+/** What would turn or hide text, beside what the editor knows of itself. */
+const TRICKY = /[\u202a-\u202c\u2060-\u2064\u2068]/u;
+
+export const theme: Extension = [
+  LOOK,
+  syntaxHighlighting(COLOURS),
+  highlightSpecialChars({ addSpecialChars: TRICKY }),
+];

@@ -13,6 +13,7 @@ import { useList } from "../ground/use-list.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
+import { escapeTricky } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
@@ -79,14 +80,14 @@ function Version({
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
-      <span class="quiet">${sayActor(actor)}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
+      <span class="quiet">${escapeTricky(sayActor(actor))}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
       ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
     <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>
     ${
       isOpen &&
       (before === null
-        ? html`<pre class="diff version-text" tabindex="0" aria-label="Definition of version ${version}">${writeExact(definition, 2)}</pre>`
+        ? html`<pre class="diff version-text" tabindex="0" aria-label="Definition of version ${version}">${escapeTricky(writeExact(definition, 2))}</pre>`
         : html`<${TextDiff} left=${writeExact(before, 2)} right=${writeExact(definition, 2)} label="What version ${version} changed: minus was before, plus is since" />`)
     }
   </li>`;
@@ -101,7 +102,7 @@ function sayChanged(restores: number | undefined, isFirst: boolean, changed: rea
   return html`${restores !== undefined && `What version ${restores} said, again. `}${
     changed.length === 0
       ? "Nothing differs from the version before."
-      : html`Changed ${fields.map((field, at) => html`${at > 0 && ", "}<code>${field}</code>`)}${more > 0 && ` and ${more} more`}.`
+      : html`Changed ${fields.map((field, at) => html`${at > 0 && ", "}<code>${escapeTricky(field)}</code>`)}${more > 0 && ` and ${more} more`}.`
   }`;
 }
 

@@ -1,6 +1,7 @@
-/** What differs between two texts, line by line, with a few equal lines around it. */
+/** What differs between two texts, line by line, with a few equal lines around it; what would turn or hide text stands as its escape. */
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
+import { escapeTricky } from "../part/safe-text.ts";
 import { diffLines, shortenDiff } from "./text-diff.ts";
 
 const SIGN = { same: " ", left: "−", right: "+" } as const;
@@ -11,7 +12,7 @@ export function TextDiff({ left, right, label }: { left: string; right: string; 
     ${shortenDiff(diffLines(left, right)).map((line, at) =>
       line.kind === "gap"
         ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} that both have</div>`
-        : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span><span class="off-screen">${WORD[line.kind]}</span>${line.text}</div>`,
+        : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span><span class="off-screen">${WORD[line.kind]}</span>${escapeTricky(line.text)}</div>`,
     )}
   </div>`;
 }
