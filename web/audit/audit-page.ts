@@ -11,7 +11,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
@@ -54,7 +54,7 @@ export function AuditPage({ place, query }: PageProps): View {
       ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}
       ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
-    ${list.error !== null && list.items !== undefined && html`<${Notice} kind="warn">${list.error} What you see is from before.<//>`}
+    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
     ${
       list.items === undefined
         ? list.error === null

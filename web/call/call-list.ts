@@ -14,7 +14,7 @@ import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
 import { LiveMark } from "../part/live-mark.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -73,7 +73,7 @@ export function CallListPage({ place, query }: PageProps): View {
         .filter(({ nearest }) => relay === "" || nearest === relay)
         .map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)
     }
-    ${error !== null && isKnown && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && isKnown && html`<${FromBefore} error=${error} />`}
     ${
       !isKnown
         ? error === null

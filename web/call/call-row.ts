@@ -14,7 +14,7 @@ import { Ago } from "../part/time.ts";
 const TOLD_APART_MS = 60_000;
 
 const MARKS = {
-  refused: { state: "failed", word: "Refused" },
+  refused: { state: "refused", word: "Refused" },
   ignored: { state: "skipped", word: "Ignored" },
   duplicate: { state: "skipped", word: "Duplicate" },
 } as const;

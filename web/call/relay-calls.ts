@@ -7,6 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 import { RelayMissed } from "../relay/relay-missed.ts";
 import { CallRow, UnknownCallNotice } from "./call-row.ts";
 
@@ -30,7 +31,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
       }</div></div>
     ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
     ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}
-    ${calls.error !== null && html`<${Notice} kind="warn">${calls.error}<//>`}
+    ${calls.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${calls.error} /><//>`}
     ${
       items === undefined
         ? calls.error === null && html`<${Skeleton} rows=${2} />`

@@ -14,7 +14,7 @@ import { saySpan } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { ErrorState, FromBefore, Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
 import { sayActionType } from "../relay/relay-words.ts";
@@ -123,7 +123,7 @@ function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () 
   const { data, error } = useLoad<{ replay: BulkReplayView }>(apiPath(place, "bulk-replays", id), (loaded) =>
     loaded === undefined || isRunning(loaded.replay) ? REFRESH_MS : null,
   );
-  return html`${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+  return html`${error !== null && html`<${FromBefore} error=${error} />`}
     ${data === undefined ? html`<${Skeleton} rows=${2} />` : html`<${BulkProgress} place=${place} replay=${data.replay} onLeave=${onClose} />`}
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div>`;
 }

@@ -12,7 +12,7 @@ import { type List, useList } from "../ground/use-list.ts";
 import { useWide } from "../ground/use-wide.ts";
 import { Icon } from "../part/icon.ts";
 import { LiveMark } from "../part/live-mark.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { useSelection } from "../part/selection.ts";
@@ -76,12 +76,7 @@ export function EventListPage({ place, query }: PageProps): View {
     <${StateTabs} place=${place} filter=${filter} />
     <${EventFilter} place=${place} query=${query} />
     <${EventHistogram} place=${place} filter=${filter} />
-    ${
-      list.error !== null &&
-      list.items !== undefined &&
-      html`<${Notice} kind="warn">
-      ${list.error} What you see is from before.<//>`
-    }
+    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
     <div class=${isOpen ? "events-beside" : "events-alone"}><div>
     ${
       list.items === undefined

@@ -3,12 +3,12 @@ import type { EventCause } from "../../src/overview/dead.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
-import { Notice } from "../part/notice.ts";
+import { FromBefore, Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useHeldAt } from "../watch/hold.ts";
@@ -58,8 +58,8 @@ export function EventView({
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const reason = explainEvent(event, { held: isHeld, paused: relay?.state === "paused" }, now);
   return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
-      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} now=${now} />`}</div></div>
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} />`}</div></div>
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} /><//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
     <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
@@ -67,14 +67,14 @@ export function EventView({
 }
 
 /** Whether what it failed with is still so; the service says it. */
-function Advice({ place, event, now }: { place: Place; event: Event; now: number }): View {
+function Advice({ place, event }: { place: Place; event: Event }): View {
   const { data } = useLoad<{ cause: EventCause | null }>(
     apiPath(place, "events", event.id, "cause"),
     CAUSE_REFRESH_MS,
   );
   if (data === undefined || data.cause === null) return null;
   const { stands, message } = data.cause;
-  return html`<p class="advice advice-${stands}"><${Sentence} text=${sayTimesIn(message, now)} /></p>
+  return html`<p class="advice advice-${stands}"><${Sentence} text=${message} /></p>
     ${data.cause.missing !== null && html`<${MakeThing} place=${place} thing=${data.cause.missing} relay=${event.relay.name} back="home" />`}`;
 }
 

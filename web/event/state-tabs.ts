@@ -6,6 +6,7 @@ import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { StateShape } from "../part/state-mark.ts";
 
 const REFRESH_MS = 5_000;
 /** A search reads what it looks at. */
@@ -37,7 +38,7 @@ export function StateTabs({
       state,
       word,
     ]) => html`<button type="button" key=${state} class="tab" aria-pressed=${String(state === chosen)}
-      onClick=${() => setQuery({ state })}>${word}${state !== "" && html` <${Count} state=${state} count=${counts?.[state]} />`}</button>`,
+      onClick=${() => setQuery({ state })}>${state !== "" && html`<${StateShape} state=${state} />`}${word}${state !== "" && html` <${Count} state=${state} count=${counts?.[state]} />`}</button>`,
   )}</div>`;
 }
 

@@ -62,13 +62,14 @@ export function chooseZone(zone: Zone): void {
   }
 }
 
-type Shape = "exact" | "clock" | "short" | "short with day" | "day" | "name";
+type Shape = "exact" | "clock" | "short" | "short with day" | "short with year" | "day" | "name";
 
 const SHAPES: Record<Shape, Intl.DateTimeFormatOptions> = {
   exact: { dateStyle: "medium", timeStyle: "medium" },
   clock: { timeStyle: "medium" },
   short: { hour: "2-digit", minute: "2-digit" },
   "short with day": { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+  "short with year": { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
   day: { year: "numeric", month: "2-digit", day: "2-digit" },
   name: { timeZoneName: "short" },
 };
@@ -115,19 +116,34 @@ export function sayClock(iso: string): string {
   return `${sayIn("clock", new Date(iso))}${zoneBehind()}`;
 }
 
-/** Short: "03:12" of today, "21 Nov, 03:12" before; with its zone where that is not the reader's. */
+/** Short: "03:12" of today, "21 Nov, 03:12" of this year; with its zone where that is not the reader's. */
 export function sayMoment(iso: string, now: number): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
-  const isToday = sayIn("day", date) === sayIn("day", new Date(now));
-  return `${sayIn(isToday ? "short" : "short with day", date)}${zoneBehind()}`;
+  const today = new Date(now);
+  const isNear =
+    date.getUTCFullYear() === today.getUTCFullYear() || Math.abs(now - date.getTime()) < 28 * DAY;
+  const shape =
+    sayIn("day", date) === sayIn("day", today) ? "short" : isNear ? "short with day" : "short with year";
+  return `${sayIn(shape, date)}${zoneBehind()}`;
 }
 
 function zoneBehind(): string {
   return timeZone.get() === "utc" && isAwayFromUtc() ? " UTC" : "";
 }
 
-/** A sentence of the service with its times as the reader says them. */
+/** How a sentence of the service says a time, as a pattern: "2026-11-21T09:03:00.000Z" or "2026-11-21 09:03 UTC". */
+export const SAID_TIME = String.raw`\d{4}-\d\d-\d\d(?:T\d\d:\d\d:[\d.]+Z| \d\d:\d\d UTC)`;
+
+const IS_SAID_TIME = new RegExp(`^${SAID_TIME}$`);
+
+/** The time that was said, as ISO writes it; null where it is none. */
+export function readMoment(said: string): string | null {
+  if (!IS_SAID_TIME.test(said)) return null;
+  return said.endsWith(" UTC") ? `${said.slice(0, 10)}T${said.slice(11, 16)}:00.000Z` : said;
+}
+
+/** A sentence of the service with its times as the reader says them, for titles; a part `Sentence` does it by itself. */
 export function sayTimesIn(sentence: string, now: number): string {
-  return sentence.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+Z/g, (iso) => sayMoment(iso, now));
+  return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (said) => sayMoment(readMoment(said) ?? said, now));
 }

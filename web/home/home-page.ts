@@ -11,7 +11,7 @@ import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { FirstSteps } from "./first-steps.ts";
 import { NeedItem, needPaths } from "./need-item.ts";
@@ -36,7 +36,7 @@ export function HomePage({ place, query }: PageProps): View {
   }
   const { needs, more, start } = data;
   return html`${head}
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     <${BulkReplayLine} place=${place} />
     ${
       needs.length > 0 &&

@@ -7,12 +7,11 @@ import { call, writeQuery } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayExactly, sayMoment, sayTimesIn, useNow } from "../ground/time-words.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
 import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
+import { Ago, Moment } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 import { sayKind } from "../watch/kind-words.ts";
@@ -31,7 +30,7 @@ export function NeedItem({ place, need, onReplay }: Props): View {
   return html`<li class="need ${target === "server" ? "need-mild" : ""}">
     <div class="need-head">
       <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
-      ${target !== "server" && html`<span class="need-since">since <${Since} at=${since} /></span>`}
+      ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
     ${need.dead === null ? html`<${Plain} need=${need} />` : html`<${WhyDead} dead=${need.dead} />`}
     <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
@@ -46,24 +45,17 @@ function sayWhat({ code, dead, message }: NeedView): string {
   return (sayKind(code) ?? code).toLowerCase();
 }
 
-function Since({ at }: { at: string }): View {
-  const now = useNow(60_000);
-  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, now)}</time> (<${Ago} at=${at} />)`;
-}
-
 function Plain({ need: { message, todo, code } }: { need: NeedView }): View {
-  const now = useNow(60_000);
-  return html`<p><${Sentence} text=${sayTimesIn(message, now)} /></p>
+  return html`<p><${Sentence} text=${message} /></p>
     ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
 }
 
 const STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
 
 function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
-  const now = useNow(60_000);
   return html`<dl class="why">
-    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${sayTimesIn(failure.message, now)} /></dd></div>
-    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${STANDS[cause.stands]}.</b> <${Sentence} text=${sayTimesIn(cause.message, now)} /></dd></div>
+    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
+    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
   </dl>`;
 }
 

@@ -12,6 +12,8 @@ import { sayExactly, useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Histogram } from "../part/histogram.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateShape } from "../part/state-mark.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
 
@@ -69,7 +71,7 @@ export function Pulse({
   return html`<section class="block" aria-label="Last ${words}"><div class="block-head"><h2>Last ${words}</h2></div>
     <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
     <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.current?.name === name ? calls.current.counts : undefined} />
-    ${drawn.error !== null && html`<${Notice} kind="warn">${drawn.error}<//>`}
+    ${drawn.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${drawn.error} /><//>`}
     ${
       histogram === undefined
         ? html`<div class="histogram histogram-room" aria-hidden="true" />`
@@ -96,7 +98,7 @@ function Figures({
     ${STATES.map(([name, words, state]) => {
       const href = pagePath(place, "events") + writeQuery({ state, hours });
       return html`<li key=${name} class="figure figure-${name} ${counts !== null && counts[name] > 0 ? "some" : ""}"><a href=${href}>
-        <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><i class="swatch swatch-${name}" aria-hidden="true" />${words}</span></a></li>`;
+        <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><${StateShape} state=${name} />${words}</span></a></li>`;
     })}
     <${Refused} place=${place} calls=${calls} counts=${counts} />
     ${ticks.slice(0, 1).map(
@@ -127,7 +129,7 @@ function Refused({
   const words = `Refused calls${refused > 0 && came > 0 ? ` (${share} %)` : ""}`;
   return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "calls") + writeQuery({ outcome: "refused" })}
       title=${isLess && calls !== undefined ? `The last 1,000 calls that became no event are kept: these since ${sayExactly(calls.knownSince ?? "")}` : null}>
-      <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span>${words}</span></a></li>`;
+      <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
 }
 
 function addUp(bars: readonly OutcomeCounts[]): OutcomeCounts {

@@ -3,6 +3,7 @@ import type { OverviewView } from "../../src/overview/overview.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
+import { sayTimesIn, useNow } from "../ground/time-words.ts";
 import { RelayBar, totalOf } from "../relay/relay-bar.ts";
 import { HealthMark } from "../relay/relay-health.ts";
 
@@ -13,6 +14,7 @@ export function RelaysByTrouble({
   place: Place;
   data: OverviewView;
 }): View {
+  const now = useNow(60_000);
   if (relays.length === 0) return null;
   const most = Math.max(0, ...relays.map(({ last24h }) => totalOf(last24h)));
   return html`<section class="block" aria-label="Relays"><div class="block-head"><h2>Relays</h2>
@@ -21,7 +23,7 @@ export function RelaysByTrouble({
       <tbody>${relays.map(
         (relay) => html`<tr key=${relay.name}>
           <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a></td>
-          <td><span title=${relay.health.message}><${HealthMark} health=${relay.health} /></span></td>
+          <td><span title=${sayTimesIn(relay.health.message, now)}><${HealthMark} health=${relay.health} /></span></td>
           <td><${RelayBar} counts=${relay.last24h} most=${most} /></td></tr>`,
       )}</tbody></table></section>`;
 }

@@ -83,7 +83,7 @@ function Mail({ place, email }: { place: Place; email: Email }): View {
         <${StateMark} state=${look} word=${word} /><${Ago} at=${email.createdAt} />
     </summary>
     <div class="mail-body">
-      ${email.message !== null && html`<${Notice} kind="warn"><${SafeText} text=${email.message} /><//>`}
+      ${email.message !== null && html`<${Notice} kind="warn"><${Sentence} text=${email.message} /><//>`}
       <p class="quiet">from <${SafeText} text=${email.from} limit=${80} />
         ${
           email.relay !== null &&

@@ -6,6 +6,7 @@ import { useRef, useState } from "preact/hooks";
 import { OUTCOMES, type OutcomeCounts, sayNumber, sayOutcomes, totalOf } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { sayMoment, useNow } from "../ground/time-words.ts";
+import { StateShape } from "./state-mark.ts";
 
 interface HistogramBar extends OutcomeCounts {
   /** When it begins. */
@@ -25,6 +26,7 @@ interface Props {
 
 const HEIGHT = 100;
 const WIDTH = 10;
+const NONE = { done: 0, waiting: 0, failed: 0, dead: 0 };
 /** What is there at all can be seen. */
 const LEAST = 3;
 
@@ -44,10 +46,10 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
   const most = Math.max(1, ...bars.map(totalOf));
   const about = approximate ? "about " : "";
   const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now);
-  const words =
-    range === null
-      ? `${moment(0)} to ${moment(bars.length)}: ${about}${sayOutcomes(addUp(bars))}`
-      : `${moment(range.from)} to ${moment(range.to + 1)}: ${about}${sayOutcomes(addUp(bars.slice(range.from, range.to + 1)))}`;
+  const told = range ?? { from: 0, to: last };
+  const sum = addUp(bars.slice(told.from, told.to + 1));
+  const time = `${moment(told.from)} to ${moment(told.to + 1)}: ${about}`;
+  const words = time + sayOutcomes(sum);
   const choose = (): void => {
     if (range === null) return;
     letGo();
@@ -97,8 +99,16 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
         ${bars.map((bar, index) => html`<${Stack} key=${bar.at} bar=${bar} at=${index} most=${most} />`)}</svg>
     </div>
     <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => totalOf(bar) > 0) && `at most ${about}${sayNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
-    <figcaption>${words}</figcaption>
+    <figcaption>${time}${totalOf(sum) === 0 ? sayOutcomes(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
   </figure>`;
+}
+
+/** The words of `sayOutcomes`, each with its shape. */
+function Legend({ counts }: { counts: OutcomeCounts }): View {
+  return html`${OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
+    (outcome, at) =>
+      html`${at > 0 && ", "}<span key=${outcome} class="histogram-outcome"><${StateShape} state=${outcome} />${sayOutcomes({ ...NONE, [outcome]: counts[outcome] })}</span>`,
+  )}`;
 }
 
 function Stack({ bar, at, most }: { bar: HistogramBar; at: number; most: number }): View {
@@ -135,7 +145,7 @@ function timeOf(bars: readonly HistogramBar[], everyMs: number, index: number): 
 }
 
 function addUp(bars: readonly HistogramBar[]): OutcomeCounts {
-  const sum = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  const sum = { ...NONE };
   for (const bar of bars) for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
   return sum;
 }

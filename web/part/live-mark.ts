@@ -4,6 +4,7 @@ import { html, type View } from "../ground/html.ts";
 import { liveness } from "../ground/live.ts";
 import { useRests } from "../ground/reading.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
+import { StateShape } from "./state-mark.ts";
 
 const REST_WORDS = {
   hidden: "Paused while the tab is hidden",
@@ -15,7 +16,7 @@ const REST_WORDS = {
 export function LiveMark(): View {
   const rests = useRests();
   if (rests === null) return null;
-  return html`<span class="live"><span class="dot" aria-hidden="true" />${REST_WORDS[rests]}</span>`;
+  return html`<span class="live"><${StateShape} state="paused" />${REST_WORDS[rests]}</span>`;
 }
 
 /** Of the whole page. */
@@ -23,9 +24,9 @@ export function ServiceMark(): View {
   const now = useCell(liveness);
   if (now.kind === "away") {
     const title = `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`;
-    return html`<span class="live away" title=${title}><span class="dot" aria-hidden="true" />From before ${sayMoment(now.since, Date.now())}</span>`;
+    return html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(now.since, Date.now())}</span>`;
   }
   return now.kind === "live"
-    ? html`<span class="live on" title="The service tells at once what changes."><span class="dot" aria-hidden="true" />Live</span>`
-    : html`<span class="live" title="What is shown is asked for every few seconds."><span class="dot" aria-hidden="true" />Refreshing</span>`;
+    ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`
+    : html`<span class="live" title="What is shown is asked for every few seconds."><${StateShape} state="running" />Refreshing</span>`;
 }

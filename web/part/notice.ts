@@ -1,6 +1,7 @@
 /** What stands in the place of content: a notice, an empty state that says what to do, an error with a way to try again, a skeleton. */
 import { html, type View } from "../ground/html.ts";
 import { Icon, type IconName } from "./icon.ts";
+import { Sentence } from "./sentence.ts";
 
 export function Notice({
   kind,
@@ -12,6 +13,11 @@ export function Notice({
   const icon = kind === "good" ? "check" : kind === "info" ? "help" : "attention";
   return html`<div class="notice notice-${kind}" role=${kind === "bad" ? "alert" : "note"}><${Icon} name=${icon} />
     <div>${children}</div></div>`;
+}
+
+/** Above what was loaded and cannot be loaded anew. */
+export function FromBefore({ error }: { error: string }): View {
+  return html`<${Notice} kind="warn"><${Sentence} text=${error} /> What you see is from before.<//>`;
 }
 
 export function EmptyState({
@@ -40,7 +46,7 @@ export function ErrorState({
   return html`<div class="empty" role="alert">
     <span class="empty-icon bad"><${Icon} name="attention" size=${22} /></span>
     <h2>This could not be loaded</h2>
-    <div><p>${error}</p><button type="button" onClick=${onRetry}>${retry}</button></div>
+    <div><p><${Sentence} text=${error} /></p><button type="button" onClick=${onRetry}>${retry}</button></div>
   </div>`;
 }
 

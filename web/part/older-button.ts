@@ -2,10 +2,11 @@
 import { html, type View } from "../ground/html.ts";
 import type { List } from "../ground/use-list.ts";
 import { Notice } from "./notice.ts";
+import { Sentence } from "./sentence.ts";
 
 export function OlderButton({ list, none }: { list: List<unknown>; none: string }): View {
   return html`<div class="more">
-    ${list.error !== null && html`<${Notice} kind="bad">${list.error}<//>`}
+    ${list.error !== null && html`<${Notice} kind="bad"><${Sentence} text=${list.error} /><//>`}
     ${
       list.next === null
         ? html`<span class="quiet">${none}</span>`

@@ -8,7 +8,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -45,7 +45,7 @@ export function PersonListPage({ place, query }: PageProps): View {
       <${Choice} name="status" label="Status" none="Every status" query=${query} options=${STATUSES} />
       ${(text !== "" || hasChoice(query)) && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
-    ${list.error !== null && list.items !== undefined && html`<${Notice} kind="warn">${list.error} What you see is from before.<//>`}
+    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
     ${
       list.items === undefined
         ? list.error === null

@@ -7,7 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { ErrorState, FromBefore, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { HasNow } from "./has-now.ts";
 import { Nobody } from "./nobody.ts";
@@ -55,7 +55,7 @@ function Known({ place, id }: { place: Place; id: string }): View {
   const { person } = data;
   return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>
       <${PersonActs} place=${place} now=${data} /><//>
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: they may use nothing of what they have, and no relay acts for them.<//>`}
     <${WentWrong} place=${place} person=${person} />
     <${HasNow} place=${place} now=${data} />

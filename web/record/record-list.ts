@@ -9,7 +9,7 @@ import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -49,7 +49,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
       <${SearchBox} value=${q} label="Text in a record" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
       ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <a href=${pagePath(place, "people", person)}>${person}</a></span>`}
       ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
-    ${records.error !== null && records.items !== undefined && html`<${Notice} kind="warn">${records.error} What you see is from before.<//>`}
+    ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}
     ${
       records.items === undefined
         ? records.error === null

@@ -9,7 +9,7 @@ import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { EndDialog } from "../part/end-dialog.ts";
 import { JsonView } from "../part/json-view.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
@@ -40,7 +40,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
   const { record } = data;
   const leave = (): void => navigate(list, { replace: true });
   return html`${head}
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     <${Facts} place=${place} record=${record} />
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
     <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />

@@ -8,11 +8,12 @@ import type { Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
+import { Sentence } from "../part/sentence.ts";
 import { useSettings } from "../setting/use-settings.ts";
 
 interface Step {
@@ -42,7 +43,7 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const isNew = health.state === "new" || (relay.last24h.done === 0 && isYoung);
   const isToCarry = isYoung && production.some(({ done }) => !done);
   if (!isNew && !isToCarry && missing.length === 0) return null;
-  const own = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay, now);
+  const own = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay);
   const steps = [...stepsOfMissing(place, relay, missing), ...mail, ...own, ...production];
   const next = steps.findIndex(({ done }) => !done);
   return html`<section class="block card checklist" aria-label="Set it up"><h2>Set it up</h2>
@@ -143,13 +144,13 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
   ];
 }
 
-function stepsOf({ trigger, nextTick, lastEventAt, last24h }: Relay, now: number): Step[] {
+function stepsOf({ trigger, nextTick, lastEventAt, last24h }: Relay): Step[] {
   const isSchedule = trigger === "schedule";
   return [
     {
       title: isSchedule ? "The first tick" : "A record changes",
       done: lastEventAt !== null,
-      how: html`<p>${isSchedule ? sayTimesIn(nextTick?.message ?? "", now) : "A record of its collection that matches where becomes an event."}</p>`,
+      how: html`<p>${isSchedule ? html`<${Sentence} text=${nextTick?.message ?? ""} />` : "A record of its collection that matches where becomes an event."}</p>`,
     },
     {
       title: "The first event is done",

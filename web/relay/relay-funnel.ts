@@ -4,7 +4,7 @@ import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayMoment, sayTimesIn, useNow } from "../ground/time-words.ts";
+import { sayMoment, useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -26,7 +26,7 @@ export function RelayFunnel({ place, name }: { place: Place; name: string }): Vi
       data === undefined
         ? error === null
           ? html`<${Skeleton} rows=${5} />`
-          : html`<${Notice} kind="bad">${error}<//>`
+          : html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`
         : html`<${Funnel} place=${place} funnel=${data.funnel} />`
     }</section>`;
 }
@@ -35,7 +35,7 @@ function Funnel({ place, funnel }: { place: Place; funnel: FunnelView }): View {
   const { boxes, approximate, callsSince, message } = funnel;
   const now = useNow(60_000);
   const most = Math.max(1, ...boxes.map(({ came }) => came));
-  return html`<p class="funnel-said"><${Sentence} text=${sayTimesIn(message, now)} /></p>
+  return html`<p class="funnel-said"><${Sentence} text=${message} /></p>
     ${(boxes[0]?.came ?? 0) > 0 && html`<ol class="funnel">${boxes.map((box) => html`<${BoxRow} key="${box.step} ${box.action}" place=${place} box=${box} most=${most} funnel=${funnel} />`)}</ol>`}
     ${callsSince !== null && html`<p class="quiet">Calls that became no event are known since ${sayMoment(callsSince, now)}: there were at least as many as shown.</p>`}
     ${approximate && html`<p class="quiet">About: where an event stopped was read from the newest ones.</p>`}`;

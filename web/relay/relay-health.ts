@@ -7,14 +7,13 @@ import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayTimesIn, useNow } from "../ground/time-words.ts";
 import { Icon } from "../part/icon.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 
 /** The worst first. */
 const MARKS: Readonly<Record<HealthView["state"], string>> = {
-  refusing: "dead",
+  refusing: "refused",
   failing: "dead",
   nobody: "failed",
   ignoring: "failed",
@@ -39,7 +38,7 @@ export function HealthMark({ health: { state, word } }: { health: HealthView }):
 }
 
 function isTrouble({ state }: HealthView): boolean {
-  return MARKS[state] === "dead" || MARKS[state] === "failed";
+  return ["dead", "refused", "failed"].includes(MARKS[state] ?? "");
 }
 
 /** Nothing where all is well. */
@@ -52,7 +51,6 @@ export function HealthReason({
   name: string;
   health: HealthView;
 }): View {
-  const now = useNow(60_000);
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
   const { state, message, todo } = health;
   if (state === "ok" || state === "new") return null;
@@ -61,7 +59,7 @@ export function HealthReason({
     invalidate(apiPath(place, "relays"));
   };
   return html`<section class="health ${isTrouble(health) ? "health-bad" : ""}" aria-label="Health">
-    <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${sayTimesIn(message, now)} /></p>
+    <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${message} /></p>
     ${todo !== null && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}
     <div class="health-ways">
       ${

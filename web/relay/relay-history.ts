@@ -11,7 +11,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { setQuery, useRoute } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Dialog } from "../part/dialog.ts";
-import { Notice, Skeleton } from "../part/notice.ts";
+import { FromBefore, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { escapeTricky } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -43,10 +43,12 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   }, [relay.version, newest]);
   const { items, error } = list;
   if (items === undefined)
-    return error === null ? html`<${Skeleton} rows=${4} />` : html`<${Notice} kind="bad">${error}<//>`;
+    return error === null
+      ? html`<${Skeleton} rows=${4} />`
+      : html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`;
   const open = asked ?? String(relay.version);
   return html`<section class="block" aria-label="History">
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     ${items.length === 0 && html`<p class="none">The audit holds no version of this relay: they appear with the next save.</p>`}
     <ol class="versions">${items.map(
       (

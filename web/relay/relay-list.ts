@@ -6,9 +6,10 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
+import { sayTimesIn, useNow } from "../ground/time-words.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
@@ -23,6 +24,7 @@ export function RelayListPage({ place, query }: PageProps): View {
   const path = `${apiPath(place, "relays")}?limit=200`;
   const list = useList<RelayItem>(path, REFRESH_MS);
   const { items, error, reload } = list;
+  const now = useNow(60_000);
   const wanted = (query.get("q") ?? "").toLowerCase();
   const all = (items ?? []).toSorted(
     (left, right) => compareHealth(left.health, right.health) || (left.name < right.name ? -1 : 1),
@@ -40,7 +42,7 @@ export function RelayListPage({ place, query }: PageProps): View {
       <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
     ${place.environment === "production" && html`<${WaitingApprovals} place=${place} />`}
-    ${error !== null && items !== undefined && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
     ${
       items === undefined
         ? error === null
@@ -60,7 +62,7 @@ export function RelayListPage({ place, query }: PageProps): View {
                     <${RelayOrigin} origin=${relay.origin} /></td>
                   <td class="cell-words"><span class="clip" title=${relay.triggerInWords}>${relay.triggerInWords}</span>
                     <span class="quiet">${sayCount(relay.actions, "action")}</span></td>
-                  <td class="cell-health"><span class="clip" title=${relay.health.message}><${HealthMark} health=${relay.health} /></span></td>
+                  <td class="cell-health"><span class="clip" title=${sayTimesIn(relay.health.message, now)}><${HealthMark} health=${relay.health} /></span></td>
                   <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
                 </tr>`,

@@ -130,7 +130,7 @@ function TallyView({ tally: { counts, verified, causes, lines } }: { tally: Miss
         .slice(0, SHOWN_CAUSES)
         .map(
           (cause) =>
-            html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${SafeText} text=${cause.message} limit=${400} /></li>`,
+            html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
         )}${left > 0 && html`<li class="quiet">${sayCount(left, "line")} for other causes.</li>`}</ul>`
     }`;
 }

@@ -93,7 +93,7 @@ function RelayEvents({
       items === undefined
         ? events.error === null
           ? html`<${Skeleton} rows=${3} />`
-          : html`<${Notice} kind="bad">${events.error}<//>`
+          : html`<${Notice} kind="bad"><${Sentence} text=${events.error} /><//>`
         : items.length === 0
           ? html`<p class="none">Nothing has arrived yet.</p>`
           : html`<${EventTable} place=${place} events=${items} withRelay=${false} />`

@@ -13,7 +13,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -72,7 +72,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <//>
     <${TabLinks} label="Relay" tabs=${tabs} chosen=${tab} />
     <${BulkReplayLine} place=${place} relay=${name} />
-    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && html`<${FromBefore} error=${error} />`}
     <${WarningList} warnings=${saved?.warnings ?? []} />
     ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}

@@ -9,6 +9,7 @@ import { setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 
@@ -18,7 +19,8 @@ export function StoredEvents({ place, name }: { place: Place; name: string }): V
   const { data, error } = useLoad<Page<EventItem>>(
     apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN }),
   );
-  if (error !== null && data === undefined) return html`<${Notice} kind="bad">${error}<//>`;
+  if (error !== null && data === undefined)
+    return html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`;
   if (data === undefined) return html`<${Skeleton} rows=${4} />`;
   if (data.items.length === 0)
     return html`<p class="none">No event has arrived yet: try an example, or paste a call.</p>`;

@@ -79,7 +79,7 @@ export function BackupList(): View {
       ${running === null ? "Back up now" : "Backing up…"}</button></div>
     <div role="status">${running !== null && html`<${Notice} kind="info">A backup is being made since <${Ago} at=${running.startedAt} />, while the server goes on. You may leave this page.<//>`}</div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
-    ${failed !== null && html`<${Notice} kind="bad">The backup that was asked for <${Ago} at=${failed.startedAt} /> was not made: <${SafeText} text=${failed.message} />.<//>`}
+    ${failed !== null && html`<${Notice} kind="bad">The backup that was asked for <${Ago} at=${failed.startedAt} /> was not made: <${Sentence} text=${failed.message} />.<//>`}
     ${
       files.length > 0 &&
       html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`

@@ -9,7 +9,7 @@ import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { NeedItem, needPaths } from "../home/need-item.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
 
 const REFRESH_MS = 5_000;
 
@@ -26,7 +26,7 @@ export function OpenNeeds({ place }: { place: Place }): View {
     setChosen(null);
     for (const path of needPaths(place)) invalidate(path);
   };
-  return html`${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+  return html`${error !== null && html`<${FromBefore} error=${error} />`}
     <${BulkReplayLine} place=${place} />
     ${
       needs.length === 0
