@@ -20,6 +20,7 @@ import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { CallRow, UnknownCallNotice } from "./call-row.ts";
+import { isLike, type LikeCalls } from "./like-calls.ts";
 import { sayRefusal } from "./refusal-words.ts";
 
 const REFRESH_MS = 2_000;
@@ -33,7 +34,7 @@ const OUTCOMES = [
 ] as const;
 
 /** One line of the list. */
-type Line = { at: string } & ({ call: RecentCall } | { event: EventItem });
+type Line = { at: string } & ({ calls: LikeCalls } | { event: EventItem });
 
 export function CallListPage({ place, query }: PageProps): View {
   const relay = query.get("relay") ?? "";
@@ -81,7 +82,7 @@ export function CallListPage({ place, query }: PageProps): View {
           : html`<${ErrorState} error=${error} onRetry=${retry} />`
         : lines.length === 0 && further === undefined
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
-          : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"call" in line ? line.call.id : line.event.id} place=${place} line=${line} />`)}</ul>
+          : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"calls" in line ? line.calls.at(-1)?.id : line.event.id} place=${place} line=${line} />`)}</ul>
             <${OlderButton} list=${further ?? lists[0]} none="These are all: the last 1,000 that became no event, and events of 30 days." />`
     }`;
 }
@@ -105,10 +106,10 @@ function showAll(): void {
   setQuery(Object.fromEntries(NAMES.map((name) => [name, ""])));
 }
 
-/** Both by time, as far back as both are known. */
+/** Both by time, as far back as both are known; calls of one cause one after the other are a line. */
 function merge(calls: List<RecentCall> | null, accepted: List<EventItem> | null): Line[] {
   const lines: Line[] = [
-    ...(calls?.items ?? []).map((call) => ({ at: call.at, call })),
+    ...(calls?.items ?? []).map((call): Line => ({ at: call.at, calls: [call] })),
     ...(accepted?.items ?? []).map((event) => ({ at: event.createdAt, event })),
   ];
   const ends = [calls, accepted].flatMap((list) => {
@@ -117,13 +118,22 @@ function merge(calls: List<RecentCall> | null, accepted: List<EventItem> | null)
     return ["at" in last ? last.at : last.createdAt];
   });
   const from = ends.sort().at(-1) ?? "";
-  return lines
+  const shown = lines
     .filter(({ at }) => at >= from)
     .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0));
+  const rows: Line[] = [];
+  for (const line of shown) {
+    const last = rows.at(-1);
+    const goesOn =
+      last !== undefined && "calls" in last && "calls" in line && isLike(last.calls[0], line.calls[0]);
+    if (goesOn) last.calls.push(...line.calls);
+    else rows.push(line);
+  }
+  return rows;
 }
 
 function LineRow({ place, line }: { place: Place; line: Line }): View {
-  if ("call" in line) return html`<${CallRow} place=${place} call=${line.call} withRelay />`;
+  if ("calls" in line) return html`<${CallRow} place=${place} calls=${line.calls} withRelay />`;
   const { id, relay, createdAt, state } = line.event;
   return html`<li>
     <p class="call-head"><${StateMark} state="done" word="Accepted" />

@@ -1,4 +1,5 @@
 /** Calls of receivers as rows: what became of each, and why. */
+import { useState } from "preact/hooks";
 import type { RecentCall, UnknownCall } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
@@ -8,7 +9,8 @@ import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
-import { Ago } from "../part/time.ts";
+import { Ago, Moment } from "../part/time.ts";
+import { countOf, firstOf, type LikeCalls } from "./like-calls.ts";
 
 /** Of calls that are one row, the first is told where it came so much earlier. */
 const TOLD_APART_MS = 60_000;
@@ -21,26 +23,43 @@ const MARKS = {
 
 export function CallRow({
   place,
-  call,
+  calls,
   withRelay = false,
 }: {
   place: Place;
-  call: RecentCall;
+  calls: LikeCalls;
   withRelay?: boolean;
 }): View {
-  const { outcome, code, cause, source, eventId, count, relay } = call;
-  const isLong = Date.parse(call.at) - Date.parse(call.firstAt) >= TOLD_APART_MS;
+  const [isOpen, setOpen] = useState(false);
+  const [newest] = calls;
+  const { outcome, code, cause, source, eventId, relay } = newest;
+  const count = countOf(calls);
+  const since = firstOf(calls);
+  const isLong = Date.parse(newest.at) - Date.parse(since) >= TOLD_APART_MS;
   return html`<li>
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
-      ${withRelay && html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
+      ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
-      <span class="call-time"><${Ago} at=${call.at} /></span></p>
+      <span class="call-time"><${Ago} at=${newest.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
-    } <span class="quiet">· from ${source}${isLong && html`, the first <${Ago} at=${call.firstAt} />`}</span>
-      ${withRelay && html` <a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: call.id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`}</p>
+    } <span class="quiet">· ${calls.length > 1 ? "the last " : ""}from ${source}${isLong && html`, the first <${Ago} at=${since} />`}</span>
+      ${withRelay && html` <${TryIt} place=${place} call=${newest} />`}
+      ${calls.length > 1 && html` <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show them as one" : "Show each"}</button>`}</p>
+    ${
+      isOpen &&
+      html`<ol class="like-calls">${calls.map(
+        (call) => html`<li key=${call.id} class="like-call"><${Moment} at=${call.at} />
+          <span>${call.count > 1 && `${sayCount(call.count, "call")} `}from ${call.source}</span>
+          ${withRelay && html`<${TryIt} place=${place} call=${call} />`}</li>`,
+      )}</ol>`
+    }
   </li>`;
+}
+
+function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentCall }): View {
+  return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`;
 }
 
 /** Calls to a name that no receiver has. */

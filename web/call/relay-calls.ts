@@ -10,6 +10,7 @@ import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { RelayMissed } from "../relay/relay-missed.ts";
 import { CallRow, UnknownCallNotice } from "./call-row.ts";
+import { gatherLike } from "./like-calls.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_CALLS = 6;
@@ -37,7 +38,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
         ? calls.error === null && html`<${Skeleton} rows=${2} />`
         : items.length === 0
           ? html`<p class="none">None: every call that came is an event.</p>`
-          : html`<ul class="calls">${items.map((call) => html`<${CallRow} key=${call.id} place=${place} call=${call} />`)}</ul>`
+          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} />`)}</ul>`
     }
   </section>`;
 }

@@ -1,6 +1,4 @@
-/** Mail that was sent, or in local development kept here instead of being sent; sending again what may not have left. It is shown as text, never as markup. */
-import { useState } from "preact/hooks";
-
+/** Mail that was sent, or in local development kept here instead of being sent; the one that is open stands in the address. */
 import type { EmailView as Email } from "../../src/mail/email.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
@@ -8,24 +6,15 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
-import { Dialog } from "../part/dialog.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, ErrorState, FromBefore, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
+import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import { useKeys } from "../part/use-keys.ts";
 import { useSettings } from "../setting/use-settings.ts";
-import { tellEnd } from "./test-mail.ts";
-
-const STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
-  intended: ["queued", "Being sent"],
-  sent: ["done", "Sent"],
-  failed: ["failed", "Not sent"],
-  mailbox: ["done", "Kept here"],
-  unknown: ["failed", "Unknown"],
-};
+import { MailPanel } from "./mail-panel.ts";
+import { MAIL_STATES, MailState } from "./mail-state.ts";
 
 const KINDS: Readonly<Record<Email["kind"], string>> = {
   event: "About events",
@@ -38,26 +27,39 @@ export function Mailbox({ place, query }: { place: Place; query: URLSearchParams
   const filter = { state: query.get("state"), kind: query.get("kind"), person: query.get("person") };
   const isFiltered = Object.values(filter).some((value) => value !== null);
   const mails = useList<Email>(apiPath(place, "emails") + writeQuery(filter), 5_000);
+  const openId = query.get("open") ?? "";
+  const close = (): void => {
+    document.querySelector<HTMLElement>("main tr[aria-current] a[data-row]")?.focus({ preventScroll: true });
+    setQuery({ open: "" });
+  };
+  useKeys({ Escape: () => (openId === "" ? false : close()) });
   return html`<${NotLeaving} place=${place} />
     <div class="filters" role="search" aria-label="Filter mail">
-      <${Choice} name="state" label="State" none="Every state" query=${query} options=${Object.entries(STATES).map(([state, [, word]]) => [state, word])} />
+      <${Choice} name="state" label="State" none="Every state" query=${query} options=${Object.entries(MAIL_STATES).map(([state, [, word]]) => [state, word])} />
       <${Choice} name="kind" label="Kind" none="Every kind" query=${query} options=${Object.entries(KINDS)} />
       ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>to one person ×</button>`}</div>
+    ${mails.error !== null && mails.items !== undefined && html`<${FromBefore} error=${mails.error} />`}
+    <div class=${openId === "" ? "" : "mail-beside"}><div>
     ${
       mails.items === undefined
         ? mails.error === null
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${mails.error} onRetry=${mails.reload} />`
-        : mails.items.length === 0 && isFiltered
-          ? html`<${EmptyState} icon="mail" title="No such mail"><p>No mail here is as the filter says.</p><//>`
-          : mails.items.length === 0
-            ? html`<${EmptyState} icon="mail" title="No mail yet">
-            <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p>
-            <//>`
-            : html`<ul class="mails">
-            ${mails.items.map((email) => html`<${Mail} key=${email.id} place=${place} email=${email} />`)}</ul>
+        : mails.items.length === 0
+          ? html`<${None} place=${place} isFiltered=${isFiltered} />`
+          : html`<${Table} label="Mail" columns=${columnsOf(place, query)} items=${mails.items} openId=${openId}
+              onOpen=${({ id }: Email) => setQuery({ open: id })} />
             <${OlderButton} list=${mails} none="These are all." />`
-    }`;
+    }</div>
+    ${openId !== "" && html`<${MailPanel} key=${openId} place=${place} id=${openId} onClose=${close} />`}</div>`;
+}
+
+function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): View {
+  if (isFiltered)
+    return html`<${EmptyState} icon="mail" title="No such mail"><p>No mail here is as the filter says.</p>
+      <button type="button" onClick=${() => setQuery({ state: "", kind: "", person: "" })}>Show all</button><//>`;
+  return html`<${EmptyState} icon="mail" title="No mail yet">
+    <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p><//>`;
 }
 
 /** Why no mail leaves, where something is still to be set up. */
@@ -75,45 +77,48 @@ function NotLeaving({ place }: { place: Place }): View {
   return null;
 }
 
-function Mail({ place, email }: { place: Place; email: Email }): View {
-  const [look, word] = STATES[email.state];
-  return html`<li><details><summary data-row>
-      <span class="mail-subject"><${SafeText} text=${email.subject} limit=${200} /></span>
-        <span class="mail-to clip">to <${SafeText} text=${email.to} limit=${80} /></span>
-        <${StateMark} state=${look} word=${word} /><${Ago} at=${email.createdAt} />
-    </summary>
-    <div class="mail-body">
-      ${email.message !== null && html`<${Notice} kind="warn"><${Sentence} text=${email.message} /><//>`}
-      <p class="quiet">from <${SafeText} text=${email.from} limit=${80} />
-        ${
-          email.relay !== null &&
-          html` · by relay <a href=${pagePath(place, "relays", email.relay)}>${email.relay}
-        </a>`
-        }${email.person !== null && html` · to <a href=${pagePath(place, "people", email.person)}>its person</a>`}${email.eventId !== null && html` · <a href=${pagePath(place, "events", email.eventId)}>its event</a>`}
-        </p>
-      ${email.state === "unknown" && email.relay !== null && html`<${SendAgain} place=${place} email=${email} />`}
-      <pre class="mail-text"><${SafeText} text=${email.text} limit=${10_000} /></pre>
-    </div></details></li>`;
-}
-
-function SendAgain({ place, email }: { place: Place; email: Email }): View {
-  const [isAsking, setAsking] = useState(false);
-  const { send, isSending, error } = useSend();
-  const sendAgain = async (): Promise<void> => {
-    const path = apiPath(place, "emails", email.id, "send-again");
-    const sent = await send<{ email: Email }>({ method: "POST", path, changes: [apiPath(place, "emails")] });
-    if (sent === null) return;
-    tellEnd(sent.answer.email);
-    setAsking(false);
-  };
-  return html`<p><button type="button" onClick=${() => setAsking(true)}>Send again…</button></p>
-    ${
-      isAsking &&
-      html`<${Dialog} title="Send this mail again?" onClose=${() => setAsking(false)}>
-        <p>It is not known whether it arrived. If it did, ${email.to} gets it twice.</p>
-        ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-        <div class="dialog-actions"><button type="button" onClick=${() => setAsking(false)}>Cancel</button>
-          <button type="button" class="primary" disabled=${isSending} onClick=${sendAgain}>
-            ${isSending ? "Sending…" : "Send again"}</button></div><//>`
-    }`;
+function columnsOf(place: Place, query: URLSearchParams): Column<Email>[] {
+  const path = pagePath(place, "mail");
+  const open = (id: string): string => path + writeQuery({ ...Object.fromEntries(query), open: id });
+  return [
+    {
+      name: "subject",
+      title: "Subject",
+      priority: 1,
+      cell: ({ id, subject }) =>
+        html`<a class="clip" data-row href=${open(id)}><${SafeText} text=${subject} limit=${200} /></a>`,
+    },
+    {
+      name: "state",
+      title: "State",
+      priority: 1,
+      size: "short",
+      cell: ({ state }) => html`<${MailState} state=${state} />`,
+    },
+    {
+      name: "person",
+      title: "To",
+      priority: 2,
+      size: "third",
+      cell: ({ to, person }) =>
+        person === null
+          ? html`<span class="clip"><${SafeText} text=${to} limit=${80} /></span>`
+          : html`<a class="clip" href=${pagePath(place, "people", person)}><${SafeText} text=${to} limit=${80} /></a>`,
+    },
+    {
+      name: "relay",
+      title: "Relay",
+      priority: 3,
+      size: "name",
+      cell: ({ relay }) =>
+        relay !== null && html`<a class="clip" href=${pagePath(place, "relays", relay)}>${relay}</a>`,
+    },
+    {
+      name: "time",
+      title: "When",
+      priority: 2,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+  ];
 }

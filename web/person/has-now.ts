@@ -6,61 +6,24 @@ import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { EndDialog } from "../part/end-dialog.ts";
 import { SafeText } from "../part/safe-text.ts";
-import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
+import { AccessCard } from "./access-card.ts";
 import { Origin } from "./origin.ts";
 
-const SHOWN_GRANTS = 5;
 const SHOWN_PURCHASES = 3;
 const REFRESH_MS = 10_000;
 
-type Grant = PersonNow["access"]["grants"][number];
-
 export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
   return html`<section class="has-now" aria-label="Has now">
-    <${AccessCard} place=${place} now=${now} />
-    <${CreditCard} now=${now} />
-    <${PlanCard} place=${place} now=${now} />
-    <${PurchaseCard} place=${place} id=${now.person.id} />
+    <div class="has-part"><${AccessCard} place=${place} now=${now} />
+      <${PurchaseCard} place=${place} id=${now.person.id} /></div>
+    <div class="has-part has-figures"><${CreditCard} now=${now} />
+      <${PlanCard} place=${place} now=${now} /></div>
   </section>`;
-}
-
-function AccessCard({ place, now }: { place: Place; now: PersonNow }): View {
-  const { granted, until, grants } = now.access;
-  const [ending, setEnding] = useState<Grant | null>(null);
-  const [all, setAll] = useState(false);
-  const shown = all ? grants : grants.slice(0, SHOWN_GRANTS);
-  return html`<div class="card"><h2>Access</h2>
-    <p class="has-head">${
-      granted
-        ? html`<${StateMark} state="done" word="Has access" /><span class="quiet">${until === null ? "without end" : html`ends <${Ago} at=${until} />`}</span>`
-        : html`<span class="quiet">${now.access.suspended ? "None while suspended" : "None"}</span>`
-    }</p>
-    ${
-      shown.length > 0 &&
-      html`<ul class="held">${shown.map(
-        (grant) => html`<li key=${grant.id}><div><b><${SafeText} text=${grant.entitlement} limit=${80} /></b>
-          ${grant.expiresAt !== null && html`<span class="quiet">ends <${Ago} at=${grant.expiresAt} /></span>`}
-          <div class="held-from"><${Origin} place=${place} relay=${grant.relay} eventId=${grant.eventId} by=${sayHand(grant)} />
-            <span class="quiet">· <${Ago} at=${grant.grantedAt} /></span></div></div>
-          <button type="button" class="quiet-danger small" aria-label="Revoke ${grant.entitlement}" onClick=${() => setEnding(grant)}>Revoke…</button></li>`,
-      )}</ul>`
-    }
-    ${grants.length > shown.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(grants.length)}</button>`}
-    ${
-      ending !== null &&
-      html`<${EndDialog} title="Revoke ${ending.entitlement}?" method="DELETE" path=${apiPath(place, "grants", ending.id)}
-        words="They lose it at once. It cannot be taken back: granting it again makes a new grant by hand." act="Revoke"
-        done="Access to ${ending.entitlement} is revoked." changes=${[apiPath(place, "persons")]} onClose=${() => setEnding(null)} />`
-    }</div>`;
-}
-
-function sayHand({ source, sourceRef }: Grant): string {
-  return source === "hand" ? `by hand, ${sourceRef ?? "unknown"}` : `by a ${source}`;
 }
 
 function CreditCard({ now }: { now: PersonNow }): View {
@@ -100,12 +63,14 @@ function PurchaseCard({ place, id }: { place: Place; id: string }): View {
         ? html`<p class="quiet">${error ?? "Loading…"}</p>`
         : items.length === 0
           ? html`<p class="has-head"><span class="quiet">None</span></p>`
-          : html`<ul class="held">${items.map(
-              (one) => html`<li key=${one.id}><div><b><${SafeText} text=${one.item} limit=${60} /></b>
-                ${one.kind === "refund" ? html`<span class="chip">refund</span>` : one.refundedBy !== null && html`<span class="chip">refunded</span>`}
+          : html`<ul class="access-list">${items.map(
+              (
+                one,
+              ) => html`<li key=${one.id} class="access-line"><span class="access-name"><b><${SafeText} text=${one.item} limit=${60} /></b>
+                ${one.kind === "refund" ? html`<span class="chip">refund</span>` : one.refundedBy !== null && html`<span class="chip">refunded</span>`}</span>
                 <div class="held-from"><${Origin} place=${place} relay=${one.relay} eventId=${one.eventId} by="by the app’s processor" />
-                  <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></div></li>`,
+                  <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></li>`,
             )}</ul>`
     }
-    ${data?.next != null && html`<p class="quiet">Older ones are in the story.</p>`}</div>`;
+    ${data?.next != null && html`<a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}</div>`;
 }

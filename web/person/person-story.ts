@@ -15,12 +15,12 @@ const REFRESH_MS = 5_000;
 const ICONS: Readonly<Record<StoryItem["kind"], IconName>> = {
   event: "events",
   access: "keys",
-  access_end: "keys",
-  credits: "bolt",
+  access_end: "cross",
+  credits: "credits",
   purchase: "selling",
-  refund: "selling",
-  plan: "selling",
-  plan_end: "selling",
+  refund: "replay",
+  plan: "clock",
+  plan_end: "clock",
   mail: "mail",
   record: "records",
   change: "audit",
@@ -47,7 +47,7 @@ function Line({ place, person, item }: { place: Place; person: string; item: Sto
   const words = html`<${Sentence} text=${sentence} />`;
   const isEvent = thing.kind === "event";
   return html`<li class="story-line story-${look}">
-    <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${14} /></span>
+    <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${16} /></span>
     <span class="story-what"><span>${href === null ? words : html`<a data-row href=${href}>${words}</a>`}</span>
       ${detail !== null && html`<span class="story-detail"><${Sentence} text=${detail} /></span>`}</span>
     <span class="story-from">${!isEvent && html`<${Origin} place=${place} relay=${relay} eventId=${eventId} />`}${

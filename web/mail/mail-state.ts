@@ -1,0 +1,17 @@
+/** What became of a mail, as a mark. */
+import type { EmailView as Email } from "../../src/mail/email.ts";
+import { html, type View } from "../ground/html.ts";
+import { StateMark } from "../part/state-mark.ts";
+
+export const MAIL_STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
+  intended: ["queued", "Being sent"],
+  sent: ["done", "Sent"],
+  failed: ["failed", "Not sent"],
+  mailbox: ["done", "Kept here"],
+  unknown: ["interrupted", "Unknown"],
+};
+
+export function MailState({ state }: { state: Email["state"] }): View {
+  const [look, word] = MAIL_STATES[state];
+  return html`<${StateMark} state=${look} word=${word} />`;
+}
