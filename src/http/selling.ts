@@ -22,6 +22,7 @@ import { receiptBody, recordReceipt } from "../selling/receipt.ts";
 import {
   endSubscriptionByHand,
   listSubscriptions,
+  subscriptionItem,
   subscriptionStatus,
   subscriptionView,
   viewSubscription,
@@ -263,7 +264,7 @@ export const sellingRoutes = [
       person: Type.Optional(Type.String()),
       status: Type.Optional(subscriptionStatus),
     },
-    item: subscriptionView,
+    item: subscriptionItem,
     list: (tx, { environmentId }, page, filter) => listSubscriptions(tx, environmentId, page, filter),
   }),
   environmentRoute({

@@ -58,6 +58,8 @@ export const purchaseView = Type.Object({
   itemKind: oneOf(["product", "plan"]),
   item: Type.String(),
   person: Type.String(),
+  /** Null once they are erased. */
+  personEmail: textOrNull,
   origin: oneOf(["relay", "payment"]),
   relay: textOrNull,
   eventId: textOrNull,
@@ -84,13 +86,15 @@ export function findPurchase(
 }
 
 /** A row of `SHOWN`. */
-type ShownPurchase = Purchase & Refunded;
-interface Refunded {
+type ShownPurchase = Purchase & ShownBeside;
+interface ShownBeside {
   refundedBy: string | null;
+  personEmail: string | null;
 }
 
 const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'purchase' THEN (SELECT r.id FROM purchase r
-  WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy`;
+  WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy,
+  (SELECT email FROM person WHERE person.id = purchase.person_id) AS personEmail`;
 
 interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */
@@ -120,7 +124,7 @@ export async function listPurchases(
     fits: [equals("kind", kind), ref === undefined ? undefined : equals("person_id", person)],
     cost: "octet_length(data)",
   } as const;
-  return await walkPage<Purchase, PurchaseView, Refunded>(tx, PURCHASE, request, walk, viewPurchase);
+  return await walkPage<Purchase, PurchaseView, ShownBeside>(tx, PURCHASE, request, walk, viewPurchase);
 }
 
 /** One receipt or refund as the API shows it. Refuses with `not_found`. */

@@ -50,7 +50,11 @@ export const subscriptionView = Type.Object({
   renewedAt: timeOrNull,
   endedAt: timeOrNull,
 });
-export type SubscriptionView = Static<typeof subscriptionView>;
+type SubscriptionView = Static<typeof subscriptionView>;
+
+/** As it is listed, among others' ones; the address is null once they are erased. */
+export const subscriptionItem = Type.Object({ ...subscriptionView.properties, personEmail: textOrNull });
+export type SubscriptionItem = Static<typeof subscriptionItem>;
 
 export function viewSubscription(row: Subscription): SubscriptionView {
   return show(subscriptionView, { ...row, person: row.personId, relay: row.relayName });
@@ -76,14 +80,23 @@ export async function listSubscriptions(
   environmentId: number,
   request: PageRequest,
   filter: SubscriptionFilter = {},
-): Promise<Page<SubscriptionView>> {
+): Promise<Page<SubscriptionItem>> {
   const walk = {
     index: `subscription_by_${filter.person === undefined ? "environment" : "person"}`,
     key: "id",
     led: [equals("environment_id", environmentId), equals("person_id", filter.person)],
     fits: [equals("status", filter.status)],
+    columns: `${SUBSCRIPTION.columnsOf("subscription")}, (SELECT email FROM person WHERE person.id = subscription.person_id) AS personEmail`,
   } as const;
-  return await walkPage(tx, SUBSCRIPTION, request, walk, viewSubscription);
+  type Row = Subscription & { personEmail: string | null };
+  const show = (row: Row): SubscriptionItem => ({ ...viewSubscription(row), personEmail: row.personEmail });
+  return await walkPage<Subscription, SubscriptionItem, { personEmail: string | null }>(
+    tx,
+    SUBSCRIPTION,
+    request,
+    walk,
+    show,
+  );
 }
 
 /** Starts one and grants its plan's key, sourced on it. There must be no active one. Answers its id and the grant's. */

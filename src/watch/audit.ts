@@ -65,6 +65,9 @@ export const auditView = Type.Object({
   actor: Type.String(),
   action: Type.String(),
   target: Type.String(),
+  /** What the id of a person or a key names: their address, its name; null where it names nothing that is still there. */
+  actorName: shownOrNull(Type.String()),
+  targetName: shownOrNull(Type.String()),
   eventId: shownOrNull(Type.String()),
   before: anyJson,
   after: anyJson,
@@ -126,8 +129,9 @@ export async function listAudit(
       equals("action", action),
     ],
     cost: "octet_length(before) + octet_length(after)",
+    columns: `${AUDIT.columnsOf("audit")}, ${nameIn("actor")} AS actorName, ${nameIn("target")} AS targetName`,
   } as const;
-  return await walkPage(tx, AUDIT, request, walk, viewAudit);
+  return await walkPage<AuditRow, AuditView, Names>(tx, AUDIT, request, walk, viewAudit);
 }
 
 /** A page of certain changes of one thing since a moment, newest first. */
@@ -155,7 +159,17 @@ export async function listChangesOf<Item>(
   return await walkPage(tx, AUDIT, request, walk, (row) => toItem({ ...row, id: auditId(row.at, row.seq) }));
 }
 
-function viewAudit(row: AuditRow): AuditView {
+type Names = Pick<AuditView, "actorName" | "targetName">;
+
+/** What the id names in a column of words such as `person:<id>`, by one look at an index for a row of the answer. */
+function nameIn(column: "actor" | "target"): string {
+  const named = (table: string, name: string, kind: string): string =>
+    `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
+      WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
+  return `CASE ${named("person", "email", "person")} ${named("api_key", "name", "key")} END`;
+}
+
+function viewAudit(row: AuditRow & Names): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });
 }
 

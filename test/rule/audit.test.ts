@@ -36,6 +36,8 @@ describe("the audit", () => {
         actor: "owner:ada@example.com",
         action: "relay.created",
         target: "relay:a",
+        actorName: null,
+        targetName: null,
         eventId: null,
         before: null,
         after: { n: 9007199254740993n },

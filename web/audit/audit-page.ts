@@ -48,7 +48,7 @@ export function AuditPage({ place, query }: PageProps): View {
       <${SearchBox} value=${chosen.target ?? ""} label="A thing, such as ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
       ${
         !isRuns &&
-        html`<${Choice} name="actor" label="Who" none="Everybody" query=${query} options=${namesOf(list, "actor", chosen.actor, sayNamed)} />
+        html`<${Choice} name="actor" label="Who" none="Everybody" query=${query} options=${namesOf(list, "actor", chosen.actor, (actor) => sayNamed(actor, list.items?.find((item) => item.actor === actor)?.actorName))} />
       <${Choice} name="action" label="What was done" none="Everything" query=${query} options=${namesOf(list, "action", chosen.action, sayAction)} />`
       }
       ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}

@@ -23,21 +23,21 @@ interface Props {
 
 export function AuditRow({ isOpen, ...props }: Props & { isOpen: boolean }): View {
   const { place, item } = props;
-  const { id, at, actor, action, target, before, after } = item;
+  const { id, at, actor, action, target, actorName, targetName, before, after } = item;
   const differences = listDifferences(before, after);
   const turn = (): void => setQuery({ open: isOpen ? "" : id });
   return html`<li class=${isOpen ? "audit-row open" : "audit-row"}><div class="audit-head">
-      <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${sayAction(action)}, ${sayNamed(target)}" onClick=${turn}>
+      <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${sayAction(action)}, ${sayNamed(target, targetName)}" onClick=${turn}>
         <${Icon} name=${isOpen ? "down" : "chevron"} size=${14} /></button>
-      <span class="audit-what"><b>${sayAction(action)}</b> <${NamedLink} words=${target} href=${hrefOf(place, target, [after, before])} />
+      <span class="audit-what"><b>${sayAction(action)}</b> <${NamedLink} words=${target} name=${targetName} href=${hrefOf(place, target, [after, before])} />
         ${!isOpen && differences.length > 0 && html`<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
-      <span class="audit-who"><${NamedLink} words=${actor} href=${hrefOf(place, actor)} /></span>
+      <span class="audit-who"><${NamedLink} words=${actor} name=${actorName} href=${hrefOf(place, actor)} /></span>
       <${Ago} at=${at} /></div>
     ${isOpen && html`<${Opened} ...${props} differences=${differences} />`}</li>`;
 }
 
-function NamedLink({ words, href }: { words: string; href: string | null }): View {
-  const shown = html`<${SafeText} text=${sayNamed(words)} limit=${NAME_CHARS} />`;
+function NamedLink({ words, name, href }: { words: string; name: string | null; href: string | null }): View {
+  const shown = html`<${SafeText} text=${sayNamed(words, name)} limit=${NAME_CHARS} />`;
   return href === null
     ? html`<span title=${words}>${shown}</span>`
     : html`<a href=${href} title=${words}>${shown}</a>`;
@@ -50,7 +50,7 @@ function sayShort(differences: readonly Difference[]): string {
 }
 
 function Opened({ place, scope, item, differences }: Props & { differences: readonly Difference[] }): View {
-  const { target, actor, eventId, id } = item;
+  const { target, actor, targetName, actorName, eventId, id } = item;
   const of = (filter: { target: string } | { actor: string }): string =>
     pagePath(place, "audit") + writeQuery({ of: scope, ...filter });
   return html`<div class="audit-open">
@@ -67,8 +67,8 @@ function Opened({ place, scope, item, differences }: Props & { differences: read
               <td><${Value} side="left" text=${before} /></td><td><${Value} side="right" text=${after} /></td></tr>`,
           )}</tbody></table></div>`
     }
-    <p class="audit-more"><a href=${of({ target })}>All of ${sayNamed(target).slice(0, NAME_CHARS)}</a>
-      <a href=${of({ actor })}>All by ${sayNamed(actor).slice(0, NAME_CHARS)}</a>
+    <p class="audit-more"><a href=${of({ target })}>All of ${sayNamed(target, targetName).slice(0, NAME_CHARS)}</a>
+      <a href=${of({ actor })}>All by ${sayNamed(actor, actorName).slice(0, NAME_CHARS)}</a>
       ${eventId !== null && html`<a href=${pagePath(place, "events", eventId)}>Its event</a>`}
       <span class="quiet">${id}</span></p></div>`;
 }

@@ -16,9 +16,10 @@ function readNamed(words: string): Named {
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 const SHOWN_OF_ID = 8;
 
-/** An id is known by its end. */
-export function sayNamed(words: string): string {
+/** `known`: what an id names. One that names nothing is known by its end. */
+export function sayNamed(words: string, known: string | null = null): string {
   const { kind, name } = readNamed(words);
+  if (known !== null) return kind === "person" ? known : `${kind} ${known}`;
   const short = ID.test(name) ? `…${name.slice(-SHOWN_OF_ID)}` : name;
   return kind === "" || kind === "owner" ? short : `${kind.replaceAll("_", " ")} ${short}`;
 }

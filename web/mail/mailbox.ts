@@ -99,7 +99,7 @@ function columnsOf(place: Place, query: URLSearchParams): Column<Email>[] {
       name: "person",
       title: "To",
       priority: 2,
-      size: "third",
+      size: "address",
       cell: ({ to, person }) =>
         person === null
           ? html`<span class="clip"><${SafeText} text=${to} limit=${80} /></span>`

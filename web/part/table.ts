@@ -14,8 +14,8 @@ export interface Column<Item> {
   title: string;
   /** 1: always, on the first line of a narrow row; 2: always, on its second line; 3: where there are 720 px; 4: where there are 960. */
   priority: 1 | 2 | 3 | 4;
-  /** How wide beside the others: as wide as is left, a third, a state or time, a name, a number. */
-  size?: "rest" | "third" | "short" | "name" | "number";
+  /** How wide beside the others: as wide as is left, an address, a state or time, a name, a number. */
+  size?: "rest" | "address" | "short" | "name" | "number";
   cell: (item: Item) => View;
 }
 

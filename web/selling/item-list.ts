@@ -93,7 +93,6 @@ function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Colum
           name: "gives",
           title: "Gives",
           priority: 2,
-          size: "name",
           cell: ({ key, credits = 0 }) =>
             html`<span class="clip">${key}${credits > 0 && html` + ${sayNumber(credits)} credits`}</span>`,
         }

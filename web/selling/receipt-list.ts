@@ -10,6 +10,7 @@ import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
+import { PersonLink } from "../part/person-link.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { SearchBox } from "../part/search-box.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -78,9 +79,9 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       name: "person",
       title: "Person",
       priority: 3,
-      size: "name",
-      cell: ({ person }) =>
-        html`<a class="clip mono" href=${pagePath(place, "people", person)}>${person}</a>`,
+      size: "address",
+      cell: ({ person, personEmail }) =>
+        html`<${PersonLink} place=${place} id=${person} email=${personEmail} />`,
     },
     {
       name: "from",

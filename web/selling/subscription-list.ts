@@ -1,6 +1,6 @@
 /** Who is on which plan, since when and by which relay and event; one can be ended by hand. */
 import { useState } from "preact/hooks";
-import type { SubscriptionView } from "../../src/selling/subscription.ts";
+import type { SubscriptionItem } from "../../src/selling/subscription.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
@@ -9,6 +9,7 @@ import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
+import { PersonLink } from "../part/person-link.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -18,8 +19,8 @@ import { useSend } from "../part/use-send.ts";
 export function SubscriptionList({ place, query }: { place: Place; query: URLSearchParams }): View {
   const status = query.get("status");
   const filter = { status, person: query.get("person") };
-  const list = useList<SubscriptionView>(apiPath(place, "subscriptions") + writeQuery(filter), 10_000);
-  const [ending, setEnding] = useState<SubscriptionView | null>(null);
+  const list = useList<SubscriptionItem>(apiPath(place, "subscriptions") + writeQuery(filter), 10_000);
+  const [ending, setEnding] = useState<SubscriptionItem | null>(null);
   const { items, error, reload } = list;
   return html`<div class="filters" role="search" aria-label="Filter subscriptions">
       <${Choice} name="status" label="State" none="Active and ended" query=${query} options=${[
@@ -40,15 +41,15 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
     ${ending !== null && html`<${End} place=${place} of=${ending} onClose=${() => setEnding(null)} />`}`;
 }
 
-function columnsOf(place: Place, onEnd: (one: SubscriptionView) => void): Column<SubscriptionView>[] {
+function columnsOf(place: Place, onEnd: (one: SubscriptionItem) => void): Column<SubscriptionItem>[] {
   return [
     { name: "bought", title: "Plan", priority: 1, size: "name", cell: ({ plan }) => html`<b>${plan}</b>` },
     {
       name: "person",
       title: "Person",
       priority: 2,
-      cell: ({ person }) =>
-        html`<a class="clip mono" href=${pagePath(place, "people", person)}>${person}</a>`,
+      cell: ({ person, personEmail }) =>
+        html`<${PersonLink} place=${place} id=${person} email=${personEmail} />`,
     },
     {
       name: "state",
@@ -91,12 +92,12 @@ function columnsOf(place: Place, onEnd: (one: SubscriptionView) => void): Column
       size: "short",
       cell: (one) =>
         one.status === "active" &&
-        html`<button type="button" class="quiet-danger" aria-label="End… ${one.plan} of ${one.person}" onClick=${() => onEnd(one)}>End…</button>`,
+        html`<button type="button" class="quiet-danger" aria-label="End… ${one.plan} of ${one.personEmail ?? one.person}" onClick=${() => onEnd(one)}>End…</button>`,
     },
   ];
 }
 
-function End({ place, of, onClose }: { place: Place; of: SubscriptionView; onClose: () => void }): View {
+function End({ place, of, onClose }: { place: Place; of: SubscriptionItem; onClose: () => void }): View {
   const { send, isSending, error } = useSend();
   const end = async (): Promise<void> => {
     const path = apiPath(place, "subscriptions", of.id, "end");
