@@ -78,7 +78,7 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
     {
       name: "person",
       title: "Person",
-      priority: 3,
+      priority: 2,
       size: "address",
       cell: ({ person, personEmail }) =>
         html`<${PersonLink} place=${place} id=${person} email=${personEmail} />`,
@@ -86,7 +86,7 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
     {
       name: "from",
       title: "From",
-      priority: 2,
+      priority: 3,
       size: "name",
       cell: ({ relay, eventId }) =>
         html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
