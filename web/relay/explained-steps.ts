@@ -37,7 +37,7 @@ const ICONS = { ok: "check", stops: "cross", unknown: "help" } as const;
 
 export function ExplainedSteps({ place, explanation }: { place: Place; explanation: Explanation }): View {
   const { would, message, steps, warnings, example } = explanation;
-  return html`<section aria-label="Steps" class="explained">
+  return html`<section aria-label="Steps" class="explained"><h2 class="off-screen">Steps</h2>
     <${Notice} kind=${would === "run" ? "good" : would === "wait" || would === "duplicate" || would === "ignore" ? "warn" : "bad"}>
       <b>${WOULD[would]}.</b> <${Sentence} text=${message} /><//>
     ${warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${SafeText} text=${warning} limit=${500} /><//>`)}
