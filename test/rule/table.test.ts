@@ -127,7 +127,7 @@ test("a delete takes the row with this key alone", async () => {
   expect([await find("one"), (await find("two"))?.name]).toEqual([null, "two"]);
 });
 
-test("what is written is told once it is durable, with the ids that were named", async () => {
+test("what is written is told once it is durable, with the environment of its rows and the ids that were named", async () => {
   told.length = 0;
   await store.write("app", async (tx) => {
     await THING.insert(tx, { ...ROW, name: "three" });
@@ -135,7 +135,7 @@ test("what is written is told once it is durable, with the ids that were named",
   });
   expect(told).toEqual([
     new Map([
-      ["relay", new Set<string>()],
+      ["relay", new Set(["1"])],
       ["event", new Set(["rly_1"])],
     ]) as Touched,
   ]);
