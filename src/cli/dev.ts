@@ -30,7 +30,7 @@ export const dev: Command = {
       for (const file of await writeExample(serviceDir)) world.tell(`wrote ${relative(world.cwd, file)}`);
     } else if (!existsSync(serviceDir)) {
       world.tell(
-        `There is no ${shown}/ here yet: ${programWord(world)} init writes one with a working example.`,
+        `There is no ${shown}/ here yet: make the first relay in the dashboard, or let ${programWord(world)} init write one with a working example.`,
       );
     }
     await keepOutOfGit(config.dataDir);

@@ -41,7 +41,7 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   // Nothing of it was ever done, as far as its last days tell.
   const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
   const isNew = health.state === "new" || (relay.last24h.done === 0 && isYoung);
-  const isToCarry = isYoung && production.some(({ done }) => !done);
+  const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
   if (!isNew && !isToCarry && missing.length === 0) return null;
   const own = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay);
   const steps = [...stepsOfMissing(place, relay, missing), ...mail, ...own, ...production];
@@ -91,11 +91,19 @@ function useMailStep(place: Place, { definition }: Relay): Step[] {
   ];
 }
 
-/** Development alone has somewhere to carry it. */
+/** Where it is carried next. */
 function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   const isTried = place.environment === "development";
   const live: Place = isTried ? { app: place.app, environment: "production" } : place;
   const { data } = useLoad<Page<RelayItem>>(`${apiPath(live, "relays")}?limit=200`);
+  if (place.environment === "local")
+    return [
+      {
+        title: "Bring it to a server",
+        done: false,
+        how: html`<p><code>relay login</code> signs you in to one, and <code>relay sync</code> carries the files of <code>service/</code> to its development.</p>`,
+      },
+    ];
   if (!isTried || data === undefined) return [];
   const to = pagePath(place, "relays", "to", "production");
   return [
@@ -113,11 +121,13 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
   const hasEvent = lastEventAt !== null;
   const isCalled = hasEvent || health.state !== "new" || health.word !== "No calls yet";
   const own = pagePath(place, "relays", name);
+  const isLocal = place.environment === "local";
   return [
     {
       title: "Copy the URL into the sender",
       done: isCalled,
       how: html`<p>The sender calls it exactly as it stands: <code class="wrap">${receiverUrl}</code></p>
+        ${isLocal && html`<p>A sender elsewhere does not reach this machine: open a tunnel to it and name its address with <code>--base-url</code>, or try it without the sender first.</p>`}
         <${CopyButton} text=${receiverUrl} label="Copy the URL for the sender" />`,
     },
     {
@@ -125,7 +135,7 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
       done: secret.setAt !== null,
       how:
         secret.kind === "processor"
-          ? html`<p>The processor shows one where its webhook is set up. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
+          ? html`<p>The processor shows one where its webhook is set up${isLocal ? "; to try it here, any long text does" : ""}. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
           : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
     },
     {

@@ -2,7 +2,7 @@
  * The products, plans or access slugs of the catalog: what each gives, how it is sold, which relays name it. One opens in a window. A link may
  * ask for one that a relay names and that is missing or not sold through it: `?new=premium&relay=checkout`, `?open=premium&relay=checkout`.
  */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { CatalogUse } from "../../src/relay/catalog-use.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
@@ -47,8 +47,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
   const open = query.get("open") ?? "";
   const opened = items?.find(({ name }) => name === open) ?? null;
   const relay = query.get("relay");
-  // Who asked for it by a relay that is there already has the whole list to look at.
-  const wanted = items?.every(({ name }) => name !== query.get("new")) === true ? query.get("new") : null;
+  const wanted = useWanted(query.get("new"), items);
   const [isMaking, setMaking] = useState(false);
   const close = (): void => {
     setMaking(false);
@@ -73,6 +72,15 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
             ${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
     }
     ${(isMaking || wanted !== null || opened !== null) && html`<${ItemForm} key=${open} place=${place} kind=${kind} item=${opened} wanted=${{ name: wanted ?? "", relay }} uses=${uses} onClose=${close} onSaved=${saved} />`}`;
+}
+
+/** What is asked for, where it was not there at first sight: it is until the form ends, although the list has it once it is made. */
+function useWanted(asked: string | null, items: readonly Item[] | undefined): string | null {
+  const seen = useRef<{ asked: string; isMissing: boolean } | null>(null);
+  if (asked === null || items === undefined) return null;
+  if (seen.current?.asked !== asked)
+    seen.current = { asked, isMissing: items.every(({ name }) => name !== asked) };
+  return seen.current.isMissing ? asked : null;
 }
 
 function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Column<Listed>[] {
