@@ -22,20 +22,20 @@ export const findRoutes = [
     summary:
       "Finds the event, the record or the people that a text names: a whole id, a store account token, an address or its beginning.",
     query: fields({ q: Type.String({ maxLength: 200, description: "text of at most 200 characters" }) }),
-    answer: Type.Object({ items: Type.Array(thing) }),
+    answer: Type.Object({ found: Type.Array(thing) }),
     async read(tx, { environmentId, query }) {
       const id = query.q.trim();
       if (id.startsWith("evt_")) {
         const isThere = (await findEventSeq(tx, environmentId, id)) !== null;
-        return { items: isThere ? [{ kind: "event" as const, id, name: id }] : [] };
+        return { found: isThere ? [{ kind: "event" as const, id, name: id }] : [] };
       }
       if (id.startsWith("rec_")) {
         const collection = await findRecordCollection(tx, environmentId, id);
-        return { items: collection === null ? [] : [{ kind: "record" as const, id, name: id, collection }] };
+        return { found: collection === null ? [] : [{ kind: "record" as const, id, name: id, collection }] };
       }
       const people = await findPersons(tx, environmentId, { limit: MAX_PEOPLE, after: null }, id);
-      const items = people.items.map(({ id, email }) => ({ kind: "person" as const, id, name: email ?? id }));
-      return { items };
+      const found = people.items.map(({ id, email }) => ({ kind: "person" as const, id, name: email ?? id }));
+      return { found };
     },
   }),
 ];

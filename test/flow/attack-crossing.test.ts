@@ -200,7 +200,7 @@ test("each of development's things is found in development, so that the rest mea
     if (method !== "GET" || below === "/sender-domain") continue;
     expect(`${below} ${(await ask(own, "GET", `${fill(below)}${below === "/find" ? `?q=${MARK}` : ""}`)).status}`).toBe(`${below} 200`);
   }
-  for (const name of found()) expect(JSON.parse((await ask(own, "GET", `/find?q=${encodeURIComponent(name)}`)).text).items).toHaveLength(1);
+  for (const name of found()) expect(JSON.parse((await ask(own, "GET", `/find?q=${encodeURIComponent(name)}`)).text).found).toHaveLength(1);
 });
 
 describe.each(["another environment", "another app"])("from %s", (who) => {
@@ -241,7 +241,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
     const asker = askers[who] as Asker;
     for (const name of found()) {
       const { status, text } = await ask(asker, "GET", `/find?q=${encodeURIComponent(name)}`);
-      expect({ name, status, items: JSON.parse(text).items }).toEqual({ name, status: 200, items: [] });
+      expect({ name, status, found: JSON.parse(text).found }).toEqual({ name, status: 200, found: [] });
     }
   });
 

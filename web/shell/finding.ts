@@ -73,8 +73,8 @@ function useFound(place: Place, typed: string): { found: readonly Found[]; isLoo
     const own = new AbortController();
     const path = apiPath(place, "find") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
     const ask = (): void => {
-      call<{ items: Found[] }>("GET", path, undefined, own.signal)
-        .then(({ items }) => setAnswer({ typed, found: items }))
+      call<{ found: Found[] }>("GET", path, undefined, own.signal)
+        .then(({ found }) => setAnswer({ typed, found }))
         .catch(() => own.signal.aborted || setAnswer({ typed, found: [] }));
     };
     const timer = setTimeout(ask, ASK_AFTER_MS);
