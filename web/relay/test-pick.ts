@@ -41,7 +41,7 @@ export function PickedCall({ place, name, id }: { place: Place; name: string; id
   if (data === undefined) return html`<${Skeleton} rows=${1} />`;
   if (call === undefined)
     return html`<${Notice} kind="info">This call is kept no longer: the last 1,000 of the environment are.<//>`;
-  return html`<ul class="calls card-list"><${CallRow} place=${place} call=${call} /></ul>
+  return html`<ul class="calls card-list"><${CallRow} place=${place} calls=${[call]} /></ul>
     ${
       call.eventId === null
         ? html`<p class="quiet">Its body and headers are not kept, because nobody proved who sent them. The sender’s list of deliveries shows both: paste them here, and the first difference is told.</p>`
