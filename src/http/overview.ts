@@ -1,7 +1,9 @@
 /** An environment at a glance, and of every environment how much needs somebody. */
 import { Type } from "typebox";
+import { fields, readTime } from "../ground/schema.ts";
 import type { NeedContext } from "../overview/need.ts";
 import { listPlaces, overviewView, placeView, showOverview } from "../overview/overview.ts";
+import { showUrlTimes, urlTimesView } from "../overview/url-time.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, ownerRoute } from "./route.ts";
@@ -32,6 +34,18 @@ export const overviewRoutes = [
         return docs === null ? need : { ...need, docs };
       });
       return { ...overview, needs };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/url-times",
+    summary:
+      "Tells how long called URLs took since a time, as the newest calls were measured: half, and 95 in a hundred.",
+    query: fields({ since: Type.Optional(Type.String()) }),
+    answer: Type.Object({ urls: urlTimesView }),
+    async handle({ deps: { store, relays }, environmentId, query }) {
+      const sinceMs = readTime("since", query.since) ?? 0;
+      return { urls: await showUrlTimes(store, { environmentId, relays, sinceMs }) };
     },
   }),
   ownerRoute({

@@ -294,6 +294,7 @@ const WORST: Record<string, Worst> = {
   "GET {E}/catalog-uses": get(`${E}/catalog-uses`),
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),
+  "GET {E}/url-times": get(`${E}/url-times`),
   "GET {E}/stream": get(`${E}/stream`),
   "GET {E}/find": () => [`${E}/find?q=p`, `${E}/find?q=${wideRecord}`],
   "GET {E}/calls": list("/calls", "relay=nothing"),

@@ -312,3 +312,25 @@ test("the next ticks are told, the soonest first", async () => {
   const { ticks } = await overview();
   expect(ticks).toEqual([{ relay: "daily", at: expect.stringMatching(/T00:00:00/) }]);
 });
+
+test("called URLs tell how long half of them took and 95 in a hundred, since a time and as far as they were measured", async () => {
+  caller.reply = () => OK;
+  await saveRelay(running, define([CALL]));
+  const times = async (query = "") => (await running.api("GET", `/url-times${query}`)).body.urls;
+  expect(await times()).toEqual({ calls: 0, p50Ms: null, p95Ms: null, slowest: null });
+  await putEvents(
+    running,
+    Array.from({ length: 40 }, (_, at) => `called-${at}`),
+  );
+  await running.drain();
+  const seqs = await running.rows<{ seq: number }>("SELECT event_seq AS seq FROM run ORDER BY event_seq");
+  expect(seqs).toHaveLength(40);
+  await running.service.store.write("app", async (tx) => {
+    for (const [at, { seq }] of seqs.entries())
+      await tx.run("UPDATE run SET results = json_set(results, '$[0].tookMs', ?1) WHERE event_seq = ?2", (at + 1) * 10, seq);
+  });
+  expect(await times()).toEqual({ calls: 40, p50Ms: 200, p95Ms: 380, slowest: "orders" });
+  await running.clock.advance(HOUR);
+  expect(await times(`?since=${new Date(running.clock.now()).toISOString()}`)).toMatchObject({ calls: 0, p95Ms: null });
+  expect((await running.api("GET", "/url-times", undefined, "production")).body.urls.calls).toBe(0);
+});

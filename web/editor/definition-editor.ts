@@ -9,6 +9,7 @@ import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { type PlacedProblem, ProblemList } from "../part/problem-list.ts";
 import { Sentence } from "../part/sentence.ts";
+import { WarningList } from "../part/warning-list.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { placeOf, readTree } from "./json-tree.ts";
@@ -24,6 +25,7 @@ export function DefinitionEditor({
   text,
   onText,
   refused,
+  warned = [],
   onSave,
   label = "Definition as JSON",
 }: {
@@ -32,6 +34,8 @@ export function DefinitionEditor({
   onText: (text: string) => void;
   /** What a save of this text was refused for, beside what is checked while it is written. */
   refused: readonly Problem[];
+  /** What the last save warned of; told here where the check does not tell it. */
+  warned?: readonly Warning[];
   onSave: () => void;
   label?: string;
 }): View {
@@ -126,6 +130,7 @@ export function DefinitionEditor({
       </div>
     </div>
     <${ProblemList} problems=${errors} onGo=${go} />
+    <${WarningList} warnings=${warned.filter(({ message }) => !checked.isChecking && !placed.some((one) => one.message === message))} />
     ${placed.some(({ severity }) => severity === "warning") && html`<${WarningLines} placed=${placed} onGo=${go} />`}`;
 }
 

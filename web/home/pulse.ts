@@ -2,9 +2,10 @@
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/event/histogram.ts";
 import type { OverviewView } from "../../src/overview/overview.ts";
+import type { UrlTimesView } from "../../src/overview/url-time.ts";
 import type { CallCountsView } from "../../src/receiver/call.ts";
 import { writeQuery } from "../ground/api.ts";
-import { OUTCOMES, type OutcomeCounts, sayNumber } from "../ground/count-words.ts";
+import { OUTCOMES, type OutcomeCounts, sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";
@@ -48,19 +49,16 @@ export function Pulse({
   const since = new Date(
     Math.floor(useNow(MINUTE_MS) / stepMs) * stepMs - hours * 60 * MINUTE_MS,
   ).toISOString();
-  const drawn = useLoad<{ histogram: HistogramView }>(
+  const drawn = useRange<{ histogram: HistogramView }>(
+    name,
     apiPath(place, "events", "histogram") + writeQuery({ since }),
-    REFRESH_MS,
   );
-  const counted = useLoad<{ counts: CallCountsView }>(
+  const calls = useRange<{ counts: CallCountsView }>(
+    name,
     apiPath(place, "calls", "counts") + writeQuery({ since }),
-    REFRESH_MS,
   );
-  const calls = useRef<{ name: string; counts: CallCountsView } | null>(null);
-  if (counted.data !== undefined) calls.current = { name, counts: counted.data.counts };
-  const last = useRef<{ name: string; histogram: HistogramView } | null>(null);
-  if (drawn.data !== undefined) last.current = { name, histogram: drawn.data.histogram };
-  const histogram = last.current?.name === name ? last.current.histogram : undefined;
+  const times = useRange<{ urls: UrlTimesView }>(name, apiPath(place, "url-times") + writeQuery({ since }));
+  const histogram = drawn.data?.histogram;
   const tabs: Tab[] = RANGES.map(([range, title]) => ({
     name: range,
     title,
@@ -70,7 +68,7 @@ export function Pulse({
     navigate(pagePath(place, "events") + writeQuery({ since, until }));
   return html`<section class="block" aria-label="Last ${words}"><div class="block-head"><h2>Last ${words}</h2></div>
     <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
-    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.current?.name === name ? calls.current.counts : undefined} />
+    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.data?.counts} urls=${times.data?.urls} />
     ${drawn.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${drawn.error} /><//>`}
     ${
       histogram === undefined
@@ -79,18 +77,33 @@ export function Pulse({
     }</section>`;
 }
 
+/** What was answered for a range stays until the next answer is there. */
+function useRange<Answer>(name: string, path: string): { data: Answer | undefined; error: string | null } {
+  const { data, error } = useLoad<Answer>(path, REFRESH_MS);
+  const last = useRef<{ name: string; data: Answer } | null>(null);
+  if (data !== undefined) last.current = { name, data };
+  return { data: last.current?.name === name ? last.current.data : undefined, error };
+}
+
+/** `340 ms`, `1.2 s`. */
+function sayTook(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
 function Figures({
   place,
   data: { ticks },
   hours,
   histogram,
   calls,
+  urls,
 }: {
   place: Place;
   data: OverviewView;
   hours: number;
   histogram: HistogramView | undefined;
   calls: CallCountsView | undefined;
+  urls: UrlTimesView | undefined;
 }): View {
   const counts = histogram === undefined ? null : addUp(histogram.bars);
   const about = histogram?.approximate === true ? "about " : "";
@@ -101,6 +114,13 @@ function Figures({
         <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><${StateShape} state=${name} />${words}</span></a></li>`;
     })}
     <${Refused} place=${place} calls=${calls} counts=${counts} />
+    ${
+      urls !== undefined &&
+      urls.p95Ms !== null &&
+      html`<li class="figure"><a href=${urls.slowest === null ? null : pagePath(place, "relays", urls.slowest)}
+        title="Of the newest ${sayCount(urls.calls, "call")}: half took at most ${sayTook(urls.p50Ms ?? 0)}, 95 in a hundred at most ${sayTook(urls.p95Ms)}. The slowest was called by ${urls.slowest ?? ""}.">
+        <b>${sayTook(urls.p95Ms)}</b> <span>Called URLs, p95</span></a></li>`
+    }
     ${ticks.slice(0, 1).map(
       ({
         relay,

@@ -3,7 +3,7 @@
  * begun from, and a conflict is shown with both sides before anything is decided.
  */
 import { useEffect, useState } from "preact/hooks";
-import type { Problem } from "../../src/ground/refusal.ts";
+import type { Problem, Warning } from "../../src/ground/refusal.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
@@ -24,10 +24,13 @@ const NONE: readonly Problem[] = [];
 export function RelayDefinition({
   place,
   relay,
+  warned,
   onSaved,
 }: {
   place: Place;
   relay: Relay;
+  /** What its last save warned of. */
+  warned: readonly Warning[];
   onSaved: (saved: SavedRelay) => void;
 }): View {
   const stored = writeExact(relay.definition, 2);
@@ -107,7 +110,7 @@ export function RelayDefinition({
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}
     ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is in force.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <${DefinitionEditor} place=${place} text=${text} refused=${problems} onSave=${() => isChanged && save(draft.version)}
+    <${DefinitionEditor} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => write(next, draft?.version ?? relay.version)} />
     ${
       conflict !== null &&

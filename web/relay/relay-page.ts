@@ -73,9 +73,9 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${TabLinks} label="Relay" tabs=${tabs} chosen=${tab} />
     <${BulkReplayLine} place=${place} relay=${name} />
     ${error !== null && html`<${FromBefore} error=${error} />`}
-    <${WarningList} warnings=${saved?.warnings ?? []} />
+    ${tab !== "definition" && html`<${WarningList} warnings=${saved?.warnings ?? []} />`}
     ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} />`}
-    ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
+    ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} warned=${saved?.warnings ?? []} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} use=${data.secretUse ?? null} onChanged=${reload} />`}
