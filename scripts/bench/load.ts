@@ -2,7 +2,7 @@
  * A load of signed webhook calls over keep-alive connections, each sending its next call when the last is answered. Bodies are 387 bytes
  * with distinct event ids. Prints one JSON line: { calls, ok, seconds, perSecond, p50Ms, p99Ms, statuses }.
  *
- * bun scripts/bench/load.ts --port 1234 --path /hooks/a/b --secret s --seconds 5 --connections 64 [--prefix x]
+ * bun scripts/bench/load.ts --port 1234 --path /hooks/a/b --secret s --seconds 5 --connections 64 [--prefix x] [--rate 1000]
  */
 import { createHmac } from "node:crypto";
 import { parseArgs } from "node:util";
@@ -16,12 +16,15 @@ const { values } = parseArgs({
     connections: { type: "string", default: "64" },
     prefix: { type: "string", default: "evt" },
     limit: { type: "string" },
+    rate: { type: "string" },
   },
 });
 const paths = values.path ?? ["/"];
 const secret = values.secret ?? "bench";
 const seconds = Number(values.seconds);
 const limit = values.limit === undefined ? Number.POSITIVE_INFINITY : Number(values.limit);
+/** Calls a second, where it is not as fast as they are answered. */
+const rate = values.rate === undefined ? Number.POSITIVE_INFINITY : Number(values.rate);
 const BODY_BYTES = 387;
 
 let made = 0;
@@ -81,8 +84,13 @@ async function runConnection(): Promise<void> {
             resolve();
             return;
           }
-          socket.data.sentAt = performance.now();
-          socket.write(makeCall());
+          const send = (): void => {
+            socket.data.sentAt = performance.now();
+            socket.write(makeCall());
+          };
+          const early = begun + (1_000 * made) / rate - performance.now();
+          if (early > 1) setTimeout(send, early);
+          else send();
         },
         close: () => resolve(),
         error: (_socket, error) => reject(error),

@@ -2,11 +2,12 @@
  * The bench: every figure of the product beside the bare limit measured in the same run, as a ratio, since machines differ. Product and limit
  * take turns after a second of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios.
  *
- * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,refused,growth,start,sustained] [--rows 1000000] [--store <folder to keep>]
+ * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
  *   [--executable dist/relay] [--rounds 3] [--seconds 15]
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { measureDashboard } from "./dashboard.ts";
 import { type Figure, printFigures } from "./figure.ts";
 import { measureGrowth, measureStart } from "./filled.ts";
 import { measureIngest, measureRun, measureSustained } from "./ingest.ts";
@@ -42,6 +43,7 @@ const MEASURES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   refused: () => measureRefused(turns.seconds),
   growth: () => measureGrowth(store, rows, turns),
   start: () => measureStart(store, rows, { rounds: Math.max(5, turns.rounds), service }),
+  dashboard: () => measureDashboard(values.store ?? null, rows, { browser: !quick }),
   sustained: () => measureSustained(Number(values.seconds ?? (quick ? 10 : 60))),
 };
 

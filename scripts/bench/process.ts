@@ -88,12 +88,13 @@ export async function load(
   port: number,
   paths: readonly string[],
   secret: string,
-  options: { seconds: number; connections?: number; limit?: number },
+  options: { seconds: number; connections?: number; limit?: number; rate?: number },
 ): Promise<LoadResult> {
   const args = ["--port", String(port), "--secret", secret, "--seconds", String(options.seconds)];
   for (const path of paths) args.push("--path", path);
   if (options.connections !== undefined) args.push("--connections", String(options.connections));
   if (options.limit !== undefined) args.push("--limit", String(options.limit));
+  if (options.rate !== undefined) args.push("--rate", String(options.rate));
   const child = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",

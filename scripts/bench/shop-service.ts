@@ -1,0 +1,178 @@
+/**
+ * The service on a full shop's store, for what the dashboard asks: prints one JSON line, then answers lines on standard input with milliseconds.
+ * `cpu`: what the main thread has used. `watch`, then `worst`: the longest stretch since in which the loop did not turn, as the thread's own CPU.
+ *
+ * bun scripts/bench/shop-service.ts <data folder> <events> [days they arrived in]
+ */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import { type Environment, findEnvironmentById } from "../../src/account/environment.ts";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { fillShop, SHOP } from "./shop-fill.ts";
+
+/** What the script says when it is ready. */
+export interface ShopReady {
+  url: string;
+  key: string;
+  session: string;
+  secret: string;
+}
+
+const SECRET = "bench-secret-of-thirty-two-chars";
+const RAISED = 1_000_000_000;
+const PAUSED = ["newsletter"];
+const verify = { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" };
+const map = { event_id: "id", event_type: "type", order: "data.order", amount: "data.amount" };
+const receiver = { kind: "receiver", verify, map };
+const write = (collection: string) => ({
+  type: "write_record",
+  collection,
+  data: { text: "{{mapped.order}}", amount: "{{mapped.amount}}" },
+});
+
+const DEFINITIONS: Record<keyof typeof SHOP, object> = {
+  "orders-paid": { trigger: receiver, actions: [write("orders")] },
+  signups: { trigger: receiver, actions: [write("members")] },
+  newsletter: { trigger: receiver, actions: [write("orders")] },
+  shipping: { trigger: receiver, actions: [{ type: "call_url", url: "https://shipping.example/parcel" }] },
+  refunds: {
+    trigger: { ...receiver, map: { ...map, person_email: "data.email" } },
+    actions: [{ type: "grant_credits", amount: 1, reason: "Refund" }],
+  },
+  "order-written": {
+    trigger: { kind: "data_change", collection: "tickets", on: ["created"] },
+    actions: [write("notes-of-tickets")],
+  },
+  nightly: { trigger: { kind: "schedule", every: "1d" }, actions: [write("orders")] },
+};
+
+const [dataDir = ".bench-shop", rows = "1000000", days = "29"] = process.argv.slice(2);
+const file = join(dataDir, "relay.db");
+const filled = join(dataDir, `filled-${rows}`);
+
+const open = (): Promise<Service> =>
+  startService(
+    {
+      mode: "server",
+      host: "127.0.0.1",
+      port: 0,
+      dataDir,
+      baseUrl: null,
+      serviceDir: null,
+      trustedProxies: [],
+      allowPrivate: [],
+      concurrency: 32,
+      limits: Object.fromEntries(
+        Object.keys(DEFAULT_LIMITS).map((name) => [name, RAISED]),
+      ) as unknown as typeof DEFAULT_LIMITS,
+      logFormat: "text",
+      docsUrl: null,
+      backup: null,
+      masterKey: null,
+      clock: systemClock,
+    },
+    { printRun: () => undefined, logSink: () => undefined },
+  );
+
+async function seed(service: Service): Promise<number> {
+  const nowMs = systemClock.now();
+  const { store } = service;
+  const { environments } = await store.write("app", (tx) =>
+    createApp(tx, { id: "shop", name: "Shop", environments: ["development", "production"], nowMs }),
+  );
+  const made = environments.find(({ name }) => name === "production");
+  if (made === undefined) throw new Error("no environment");
+  await store.write("app", (tx) => createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs }));
+  const environment = await store.read((tx) => findEnvironmentById(tx, made.id));
+  for (const [name, rest] of Object.entries(DEFINITIONS)) {
+    await store.write("app", async (tx) => {
+      const { limits, actor, sealer, baseUrl } = {
+        limits: { relaysPerEnvironment: 100 },
+        actor: COMMAND_LINE,
+        sealer: service.sealer,
+        baseUrl: service.baseUrl,
+      };
+      const context = { environment: environment as Environment, actor, nowMs, limits, sealer, baseUrl };
+      const isReceiver = SHOP[name as keyof typeof SHOP].kind === "receiver";
+      await createRelay(tx, context, {
+        definition: { name, ...rest },
+        secret: isReceiver ? SECRET : null,
+        signingSecret: null,
+        origin: { kind: "dashboard", synced: false },
+      });
+      if (PAUSED.includes(name)) await pauseRelay(tx, context, name);
+    });
+  }
+  return made.id;
+}
+
+if (!existsSync(filled)) {
+  const first = await open();
+  const environmentId = await seed(first);
+  await first[Symbol.asyncDispose]();
+  fillShop(file, {
+    environmentId,
+    rows: Number(rows),
+    spreadMs: Number(days) * DAY_MS,
+    nowMs: systemClock.now(),
+  });
+  writeFileSync(filled, "");
+}
+const service = await open();
+const nowMs = systemClock.now();
+const ready = await service.store.write("app", async (tx) => {
+  const environment = await tx.get<Pick<Environment, "id" | "name">>(
+    "SELECT id, name FROM environment WHERE name = 'production'",
+  );
+  const owner = await tx.get<{ id: string }>("SELECT id FROM owner");
+  if (environment === null || owner === null) throw new Error("nothing was seeded");
+  const { token } = await mintApiKey(tx, { environment, kind: "secret", name: "bench", nowMs });
+  return { key: token, session: (await createSession(tx, owner.id, nowMs)).token };
+});
+service.refresh();
+
+const cpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+let watching = false;
+let worst = 0;
+let [wall, cpu] = [0, 0];
+const look = (): void => {
+  const [wallNow, cpuNow] = [performance.now(), cpuMs()];
+  worst = Math.max(worst, Math.min(wallNow - wall, cpuNow - cpu));
+  [wall, cpu] = [wallNow, cpuNow];
+};
+const turn = (): void => {
+  if (!watching) return;
+  look();
+  setImmediate(turn);
+};
+const ANSWERS: Record<string, () => number> = {
+  cpu: cpuMs,
+  watch: () => {
+    watching = true;
+    look();
+    worst = 0;
+    setImmediate(turn);
+    return 0;
+  },
+  worst: () => {
+    look();
+    watching = false;
+    return worst;
+  },
+};
+console.log(JSON.stringify({ url: service.url, secret: SECRET, ...ready } satisfies ShopReady));
+process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));
+for await (const line of createInterface({ input: process.stdin })) console.log(ANSWERS[line]?.() ?? 0);
+await service[Symbol.asyncDispose]();
+process.exit(0);
