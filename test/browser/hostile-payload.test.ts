@@ -165,6 +165,127 @@ test("all of it at once neither becomes markup nor keeps the panel or the page f
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
 }, 90_000);
 
+/** A text that a stranger chose, with no place to break it, and names as long as they may be. */
+const WIDE = `<img src=x onerror="globalThis.broken=5">\u202e${"W".repeat(120)}`;
+const LONGEST = `w${"w".repeat(62)}`;
+const ADDRESS = `${"a".repeat(64)}@${"b".repeat(60)}.example`;
+
+/** What a stranger, a sender or a careless owner may write wherever a room shows it. */
+async function writeHostile(): Promise<{ person: string; record: string }> {
+  const api = async (method: string, path: string, body: object) => {
+    const answer = await running.api(method, path, body, "local");
+    expect([path, answer.status < 300 ? "ok" : answer.body]).toEqual([path, "ok"]);
+    return answer.body;
+  };
+  const { person } = await api("POST", "/persons", { email: ADDRESS });
+  const at = `/persons/${person.id}`;
+  await api("PATCH", at, { attributes: { [WIDE.slice(0, 60)]: WIDE, nested: { html: WIDE } } });
+  await api("PUT", `${at}/tokens`, { token: WIDE.replace("\u202e", "") });
+  await api("POST", "/collections", { name: LONGEST, kind: "shared", fields: { [LONGEST]: { type: "text" }, json: { type: "json" } } });
+  const { record } = await api("POST", `/collections/${LONGEST}/records`, { data: { [LONGEST]: WIDE, json: { [WIDE]: WIDE } } });
+  await api("PUT", `/collections/${LONGEST}/records/${record.id}`, { data: { [LONGEST]: HOSTILE.attribute, json: { [HOSTILE.html]: WIDE } } });
+  await api("PUT", `/products/${LONGEST}`, { title: WIDE });
+  await api("PUT", `/plans/p${LONGEST.slice(1)}`, { title: WIDE });
+  await api("PUT", `/access/${LONGEST}`, { title: WIDE });
+  await api("POST", `${at}/grants`, { entitlement: `access:${LONGEST}`, reason: WIDE });
+  await api("POST", `${at}/credits`, { amount: 1, reason: WIDE, key: "k" });
+  const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", html: "html", [LONGEST]: "html" } };
+  const actions = [{ type: "grant_credits", amount: 1, reason: WIDE }];
+  await api("POST", "/relays", { definition: { name: LONGEST, trigger, actions } });
+  const headers = { "content-type": WIDE.slice(0, 30), "webhook-id": `<b>${"i".repeat(200)}`, "webhook-signature": HOSTILE.attribute };
+  await running.hook(LONGEST, { headers, body: `{"id":"x","html":${JSON.stringify(WIDE)}}` });
+  await running.hook("%3Cimg%20src=x%20onerror=alert(1)%3E", { headers, body: "{}" });
+  await running.hook(`${LONGEST}w`, { headers, body: "{}" });
+  const values = { person: person.id, text: WIDE, nowMs: Date.now(), target: `relay:${LONGEST}` };
+  await running.service.store.write("dashboard", async (tx) => {
+    const environment = (await tx.get<{ id: number }>("SELECT id FROM environment WHERE name = 'local'"))?.id ?? 0;
+    const own = { ...values, environment };
+    for (const [into, columns] of [
+      [
+        "email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, message, created_at)",
+        `'eml_${"0".repeat(32)}', $environment, $person, $text, $text, 'event', $text, $text, 'failed', $text, $nowMs`,
+      ],
+      [
+        "problem (id, environment_id, code, target, message, raised_at)",
+        `'prb_${"0".repeat(32)}', $environment, 'template_empty', $target, $text, $nowMs`,
+      ],
+      [
+        "alert (id, environment_id, code, target, message, at, last_at)",
+        `'alr_${"0".repeat(32)}', $environment, 'relay_failed', $target, $text, $nowMs, $nowMs`,
+      ],
+    ] as const) {
+      const sql = `INSERT INTO ${into} VALUES (${columns})`;
+      await tx.run(sql, Object.fromEntries(Object.entries(own).filter(([name]) => sql.includes(`$${name}`))));
+    }
+    await tx.run("UPDATE session SET agent = ?1", WIDE);
+    await tx.run("UPDATE api_key SET name = ?1", WIDE.slice(0, 100));
+  });
+  return { person: person.id, record: record.id };
+}
+
+/** Pages, and the control that shows more of what stands there. */
+const ROOMS: [path: string, opens?: string][] = [
+  ["home"],
+  ["relays"],
+  [`relays/${LONGEST}`],
+  [`relays/${LONGEST}?tab=definition`],
+  [`relays/${LONGEST}?tab=test`],
+  [`relays/${LONGEST}?tab=history`],
+  [`relays/${LONGEST}?tab=secrets`],
+  ["events"],
+  ["calls"],
+  ["people"],
+  ["people/{person}"],
+  ["collections"],
+  [`collections/${LONGEST}`],
+  [`collections/${LONGEST}/{record}`],
+  ["selling"],
+  ["selling?tab=plans"],
+  ["selling?tab=access"],
+  ["selling?tab=receipts"],
+  ["mail", "main [data-row]"],
+  ["attention"],
+  ["audit", "main .audit-row [data-row]"],
+  ["settings"],
+  ["settings?tab=keys"],
+  ["settings?tab=sessions"],
+];
+
+test("nothing that a stranger named or wrote is markup in any room, nor makes it wider than 360 px", async () => {
+  const ids = await writeHostile();
+  await page.setViewportSize({ width: 360, height: 780 });
+  const found: string[] = [];
+  let shown = 0;
+  for (const [path, opens] of ROOMS) {
+    await page.goto(at(path.replace("{person}", ids.person).replace("{record}", ids.record)));
+    await page.locator("main h1").first().waitFor();
+    await page.waitForFunction(() => document.querySelector("main [aria-busy]") === null);
+    if (opens !== undefined) await page.locator(opens).first().click();
+    const seen = await page.evaluate(() => {
+      const foreign = document.querySelectorAll("main :is(img, script, iframe), [onerror], [onmouseover], b[onclick]");
+      const text = document.body.textContent ?? "";
+      const wide = [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1);
+      const width = document.documentElement.scrollWidth;
+      return {
+        faults: [
+          ...[...foreign].map((one) => `markup: ${one.outerHTML.slice(0, 80)}`),
+          ...(text.includes("\u202e") || document.title.includes("\u202e") ? ["it turns text"] : []),
+          ...(width > innerWidth ? [`${width} wide: ${wide[0]?.tagName} ${wide[0]?.className}`] : []),
+        ],
+        isShown: /onerror=|w{62}/.test(text),
+      };
+    });
+    if (process.env.RELAY_SHOTS !== undefined)
+      await page.screenshot({ path: `${process.env.RELAY_SHOTS}/${path.replace(/\W+/g, "-").slice(-40)}.png`, fullPage: true });
+    found.push(...seen.faults.map((fault) => `${path}: ${fault}`));
+    if (seen.isShown) shown++;
+    else if (process.env.RELAY_SHOTS !== undefined) console.log("shows none of it:", path);
+  }
+  expect(found).toEqual([]);
+  expect(shown).toBeGreaterThan(ROOMS.length - 5);
+  expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
+}, 90_000);
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints).toEqual([]);
 });
