@@ -23,7 +23,7 @@ export interface Shop extends AsyncDisposable {
   tell(word: "cpu" | "watch" | "worst"): Promise<number>;
 }
 
-export async function openShop(folder: string, rows: number): Promise<Shop> {
+async function openShop(folder: string, rows: number): Promise<Shop> {
   const child = Bun.spawn(
     [process.execPath, join(import.meta.dir, "shop-service.ts"), folder, String(rows)],
     {

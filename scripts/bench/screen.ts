@@ -25,7 +25,7 @@ const HIDDEN_MS = 5_000;
 const SCREENS = (event: string): [name: string, path: string, content: string][] => [
   ["Home", "", "main .figures .figure"],
   ["Events", "events", "main [data-row]"],
-  ["Event", `events/${event}`, "main [role=group][aria-label=Payload]"],
+  ["Event", `events/${event}`, "main .json[role=group]"],
   ["Person", `people/${BUSY}`, "main .story-line"],
   ["Relay", "relays/signups", "main .column-main"],
 ];

@@ -13,9 +13,12 @@ import { turnLoop } from "../store/walk.ts";
 const HOURS = 24;
 /** Hours whose first number is looked for in one step. */
 const HOURS_AT_ONCE = 4;
-/** Events counted in a step, and altogether: of more than that, the figures are of the newest. */
+/** Events counted in a step, and altogether one by one: what is older is counted in slices of each hour. */
 const STEP = 10_000;
-const MAX_COUNTED = 1_500_000;
+const MAX_COUNTED = 120_000;
+const SLICES = 10;
+/** Of what a step would hold, in each slice. */
+const SLICE_SHARE = 40;
 /** Waiting events that are counted by relay. */
 const MAX_WAITING = 2_000;
 
@@ -60,11 +63,12 @@ export async function countDay(store: Store, environmentId: number, nowMs: numbe
   const hours = Array.from({ length: HOURS }, (_, at) => ({ at: toIso(firstMs + at * HOUR_MS), ...none() }));
   const byKey = new Map<number, OutcomeCounts>();
   let left = MAX_COUNTED;
-  for (let at = HOURS - 1; at >= 0 && left > 0; at--) {
+  let approximate = false;
+  let width = STEP;
+  for (let at = HOURS - 1; at >= 0; at--) {
     const hour = hours[at];
     const to = starts[at + 1] ?? 0;
     let from = starts[at] ?? 0;
-    let width = STEP;
     while (hour !== undefined && from < to && left > 0) {
       const span = { environmentId, from, to: Math.min(to, from + width) };
       const rows = await store.read((tx) => tx.all<Counted>(ALL, { ...span, most: STEP + 1 }));
@@ -79,12 +83,60 @@ export async function countDay(store: Store, environmentId: number, nowMs: numbe
       from = span.to;
       if (all < STEP / 4) width *= 4;
     }
+    if (hour === undefined || from >= to) continue;
+    approximate = true;
+    const slice = Math.max(1, Math.floor(width / SLICE_SHARE));
+    await addInSlices(store, { environmentId, from, to }, slice, hour, byKey);
   }
   return {
     hours,
     relays: await store.read((tx) => nameRelays(tx, { environmentId, from: starts[0] ?? 0 }, byKey)),
-    approximate: left <= 0,
+    approximate,
   };
+}
+
+/** As many of each as slices of the span hold for their share of it; what failed or waits is counted one by one where it is few. */
+async function addInSlices(
+  store: Store,
+  span: Span,
+  width: number,
+  hour: OutcomeCounts,
+  byKey: Map<number, OutcomeCounts>,
+): Promise<void> {
+  const wide = span.to - span.from;
+  const each = Math.min(width, Math.ceil(wide / SLICES));
+  const times = wide / (each * SLICES);
+  const some = none();
+  const someByKey = new Map<number, OutcomeCounts>();
+  const all = new Map<number, number>();
+  for (let at = 0; at < SLICES; at++) {
+    const from = span.from + Math.floor((at * wide) / SLICES);
+    const slice = { ...span, from, to: from + each };
+    await store.read(async (tx) => {
+      const rows = await tx.all<Counted>(ALL, { ...slice, most: STEP });
+      for (const { nameKey, count } of rows) all.set(nameKey, (all.get(nameKey) ?? 0) + count);
+      await addSpan(tx, slice, rows, some, someByKey);
+    });
+    await turnLoop();
+  }
+  const most = await store.read((tx) => tx.get<{ count: number }>(TROUBLED, { ...span, most: STEP }));
+  if ((most?.count ?? 0) < STEP) {
+    const rows = [...all].map(([nameKey, count]) => ({ nameKey, count: Math.round(count * times) }));
+    return await store.read((tx) => addSpan(tx, span, rows, hour, byKey));
+  }
+  addTimes(hour, some, times);
+  for (const [key, counts] of someByKey) {
+    const known = byKey.get(key) ?? none();
+    byKey.set(key, known);
+    addTimes(known, counts, times);
+  }
+}
+
+function addTimes(counts: OutcomeCounts, more: OutcomeCounts, times: number): void {
+  counts.done += Math.round(Math.max(0, more.done) * times);
+  counts.waiting += Math.round(more.waiting * times);
+  counts.failed += Math.round(more.failed * times);
+  counts.dead += Math.round(more.dead * times);
 }
 
 /** The first number of each hour, and one after the last. */
@@ -154,7 +206,8 @@ async function nameRelays(
   const names = new Map<string, OutcomeCounts>();
   for (const { key, name } of await tx.all<{ key: number; name: string }>(NAMES, values.environmentId)) {
     const counts = byKey.get(key);
-    if (counts !== undefined) names.set(name, counts);
+    // Where some were counted in slices, what failed may be more than all.
+    if (counts !== undefined) names.set(name, { ...counts, done: Math.max(0, counts.done) });
   }
   return names;
 }
@@ -172,6 +225,10 @@ const UNHAPPY = ["failed", "dead"]
   )
   .join(" UNION ALL ");
 const UNFINISHED = `event INDEXED BY event_unfinished WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND seq >= $from`;
+const TROUBLED = `SELECT count(*) AS count FROM (
+    SELECT 1 FROM event INDEXED BY event_unhappy
+      WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND seq >= $from AND seq < $to
+    UNION ALL SELECT 1 FROM ${UNFINISHED} AND seq < $to LIMIT $most)`;
 const WAITING = `SELECT count(*) AS count FROM ${UNFINISHED} AND seq < $to`;
 const WAITING_BY_RELAY = `SELECT name_key AS nameKey, count(*) AS count FROM (
     SELECT name_key FROM ${UNFINISHED} LIMIT $most)

@@ -334,3 +334,29 @@ test("called URLs tell how long half of them took and 95 in a hundred, since a t
   expect(await times(`?since=${new Date(running.clock.now()).toISOString()}`)).toMatchObject({ calls: 0, p95Ms: null });
   expect((await running.api("GET", "/url-times", undefined, "production")).body.urls.calls).toBe(0);
 });
+
+test("of more events than are counted one by one the older hours are told as about so many, and what failed of them exactly", async () => {
+  await saveRelay(running, define([WRITE]));
+  await sendEvent(running, "first");
+  await running.drain();
+  const nowMs = running.clock.now();
+  const day = async (hoursAgo: number, count: number): Promise<void> => {
+    await running.service.store.write("app", (tx) =>
+      tx.run(`INSERT INTO event (environment_id, name_key, relay_key, "trigger", state, attempts, runs, payload, created_at)
+        WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ${count})
+        SELECT environment_id, name_key, relay_key, "trigger", CASE WHEN n % 5000 = 0 THEN 'dead' ELSE 'done' END, 1, 1, '{}', ${nowMs - hoursAgo * HOUR}
+        FROM number, (SELECT * FROM event LIMIT 1)`),
+    );
+  };
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET created_at = ?1", nowMs - 4 * HOUR));
+  await day(3, 50_000);
+  await day(1, 120_000);
+  const { approximate, hours, last24h, relays } = await overview();
+  expect(approximate).toBe(true);
+  const [exact, about] = [hours.at(-2), hours.at(-4)];
+  expect(exact).toMatchObject({ done: 119_976, dead: 24 });
+  expect(about.dead).toBe(10);
+  expect(Math.abs(about.done - 49_990)).toBeLessThan(2_500);
+  expect(last24h.dead).toBe(34);
+  expect(relays[0].last24h.done).toBe(last24h.done);
+});
