@@ -1,6 +1,7 @@
 /** The audit's words as people read them: who, what and to what, each with the page that shows it where there is one. */
 import { isObject, type Json } from "../ground/exact-json.ts";
 import { type Place, pagePath } from "../ground/place.ts";
+import { sayTricky } from "../part/safe-text.ts";
 
 interface Named {
   kind: string;
@@ -19,7 +20,7 @@ const SHOWN_OF_ID = 8;
 /** `known`: what an id names. One that names nothing is known by its end. */
 export function sayNamed(words: string, known: string | null = null): string {
   const { kind, name } = readNamed(words);
-  if (known !== null) return kind === "person" ? known : `${kind} ${known}`;
+  if (known !== null) return sayTricky(kind === "person" ? known : `${kind} ${known}`);
   const short = ID.test(name) ? `…${name.slice(-SHOWN_OF_ID)}` : name;
   return kind === "" || kind === "owner" ? short : `${kind.replaceAll("_", " ")} ${short}`;
 }
