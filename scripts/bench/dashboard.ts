@@ -112,6 +112,10 @@ function listCalls(event: string): [room: string, path: string][] {
   return [
     ...of("Home", "/overview", "/api/overview"),
     ...ranges,
+    ...ranges.map(([room, path]): [string, string] => [
+      room,
+      path.replace("/events/histogram", "/url-times"),
+    ]),
     ...events(""),
     ...events("/counts").filter(([, path]) => !path.includes("state=")),
     ...events("/histogram"),
