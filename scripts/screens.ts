@@ -44,27 +44,39 @@ const SCREENS: Readonly<Record<string, string>> = {
   audit: "audit",
   settings: "settings",
 };
-const LOOKS = process.env.QUICK
-  ? [{ width: 1280, scheme: "light" as const }]
-  : all
-    ? [390, 1280, 1920].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
-    : [{ width: 1280, scheme: "light" as const }];
+type Look = readonly [name: string, width: number, scheme: "light" | "dark"];
+/** What docs/dashboard.md shows. */
+const SHOWN =
+  "home relay definition test events-panel event-dead calls person rows selling mail audit settings".split(
+    " ",
+  );
+const LOOKS: Look[] = all
+  ? [390, 1280, 1920].flatMap((width) =>
+      (["light", "dark"] as const).flatMap((scheme) =>
+        Object.keys(SCREENS).map((name): Look => [name, width, scheme]),
+      ),
+    )
+  : [...SHOWN.map((name): Look => [name, 1280, "light"]), ["home", 390, "dark"]];
 
-for (const { width, scheme } of LOOKS) {
+for (const [name, width, scheme] of LOOKS) {
   await page.setViewportSize({ width, height: HEIGHT });
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-  for (const [name, path] of Object.entries(SCREENS)) {
-    await page.goto(night.at(path));
-    await page.waitForLoadState("load");
-    await page
-      .locator("main h1")
-      .first()
-      .waitFor({ timeout: 5_000 })
-      .catch(() => console.log(`${path} has no heading`));
-    await Bun.sleep(all ? 700 : 1_500);
-    const file = all ? `${name}-${width}-${scheme}.png` : `${name}.png`;
-    await page.screenshot({ path: join(folder, file), fullPage: all && width < 1_000 });
-    console.log(file);
-  }
+  await page.goto(night.at(SCREENS[name] ?? name));
+  await page.locator("main h1").first().waitFor();
+  // What is loaded after the page stands.
+  await Bun.sleep(1_000);
+  const narrow = width < 1_000 ? "-narrow" : "";
+  const file = all ? `${name}-${width}-${scheme}.png` : `${name}${narrow}.png`;
+  await page.screenshot({ path: join(folder, file), fullPage: all && width < 1_000 });
+  console.log(file);
+}
+if (!all) {
+  await page.setViewportSize({ width: 1280, height: HEIGHT });
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.goto(night.at("home"));
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("check");
+  await Bun.sleep(1_000);
+  await page.screenshot({ path: join(folder, "find.png") });
 }
 if (night.complaints.length > 0) console.log("The console complained:", night.complaints);
