@@ -91,6 +91,26 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         was: "A refused call cost more than an accepted one.",
         now: "It costs half of what it did, and an accepted call beside it no longer waits. The first call out after a start leaves sooner.",
       },
+      {
+        subject: "From an empty server to a paid relay",
+        was: "Commands and curl on the way.",
+        now: "The browser alone: a template of a paid checkout, what a relay still needs on its page with the way to each (GET {E}/relays/{name} has missing), mail, the processor's secret, promote and approval, and what comes next after every step. GET {E}/overview has start.key.",
+      },
+      {
+        subject: "How long an action took",
+        was: null,
+        now: "An event tells how long each action took and when one called out, as a bar in its attempt, in relay events show and in the API (results[].beganAt, tookMs); of a called URL the request as it left and the headers that came back, without what may let somebody in (results[].request, results[].answer.headers). The path of every value of a payload can be copied. Home tells how long called URLs took.",
+      },
+      {
+        subject: "Names beside ids",
+        was: "Ids alone.",
+        now: "GET …/purchases and …/subscriptions tell personEmail, GET …/audit actorName and targetName: null once what they named is gone.",
+      },
+      {
+        subject: "What ended changes nothing",
+        was: "A call was let in before its body came.",
+        now: "A key, session or owner that ended while a body was on its way changes nothing with it. A plan approved by an owner who was removed since is void. A new password ends one-time links and sign-ins that were waiting, and is audited (owner.password_changed).",
+      },
     ],
     codesAdded: ["streams_capped"],
     codesRemoved: [],
