@@ -204,7 +204,7 @@ async function startOnce(
     teller,
     health,
     metrics,
-    runner,
+    runner: liveChanges.hear(runner),
   });
   started.defer(() => health.stop());
   started.defer(() => receiver.stop());

@@ -59,6 +59,10 @@ interface RunWatcher {
   noteRun(run: { relay: { environmentId: number } | null }): void;
 }
 
+interface HandedTo<Arrived> {
+  handOver(arrived: Arrived): void;
+}
+
 interface Deps {
   store: Pick<Store, "listen" | "watch">;
   clock: Clock;
@@ -92,6 +96,16 @@ export class LiveChanges {
     this.#followed.set(environmentId, followed);
     this.#stopListening ??= this.#listen();
     return () => this.#leave(environmentId, followed, follower);
+  }
+
+  /** Tells of what is handed to the runner too, whose commit names nothing: it may wait long until it runs. */
+  hear<Arrived extends { relayId: string }>(runner: HandedTo<Arrived>): HandedTo<Arrived> {
+    return {
+      handOver: (arrived) => {
+        if (this.#followed.size > 0) this.#note("event", this.#deps.environmentOf(arrived.relayId));
+        runner.handOver(arrived);
+      },
+    };
   }
 
   /** Ends every follower. */

@@ -24,6 +24,7 @@ describe("says what changed, of", () => {
     ["a collection that was made", ["audit"], () => running.api("POST", "/collections", { name: "invoices", kind: "shared", fields })],
     ["a record that was written", ["record"], () => running.api("POST", "/collections/invoices/records", { data: { order: "1" } })],
     ["a relay that was paused", ["relay", "audit"], () => running.api("POST", "/relays/orders/pause", {})],
+    ["an event that waits for its relay", ["event"], () => putEvents(running, ["inv_2"], { nowMs: systemClock.now() })],
     [
       "a setting",
       ["setting", "audit"],
