@@ -37,7 +37,7 @@ interface Entry extends Loaded {
 
 const MAX_KEPT = 60;
 /** What changes all the time is loaded again after so long at the earliest, and after so many times what a load takes. */
-const OUTDATED_MS = 400;
+const OUTDATED_MS = 1_000;
 const OUTDATED_TIMES = 4;
 /** How much slower the clock is for what the service tells of by itself, and how slow it is at most. */
 const TOLD_TIMES = 6;

@@ -47,6 +47,8 @@ function same(left: string, right: string): boolean {
 
 function Known({ place, id }: { place: Place; id: string }): View {
   const { data, error, reload } = useLoad<PersonNow>(apiPath(place, "persons", id), REFRESH_MS);
+  // Asked for beside the person, so that it is there as soon as they are.
+  useLoad(apiPath(place, "persons", id, "story"));
   const back = { back: "People", backTo: pagePath(place, "people") };
   if (data === undefined) {
     return html`<${PageHead} title="Person" ...${back} />
