@@ -99,7 +99,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       {
         subject: "How long an action took",
         was: null,
-        now: "An event tells how long each action took and when one called out, as a bar in its attempt, in relay events show and in the API (results[].beganAt, tookMs); of a called URL the request as it left and the headers that came back, without what may let somebody in (results[].request, results[].answer.headers). The path of every value of a payload can be copied. Home tells how long called URLs took.",
+        now: "An event tells how long each action took and when one called out, as a bar in its attempt, in relay events show and in the API (results[].beganAt, tookMs); of a called URL the request as it left and the headers that came back, without what may let somebody in (results[].request, results[].answer.headers). The path of every value of a payload can be copied.",
       },
       {
         subject: "Names beside ids",
@@ -110,6 +110,21 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         subject: "What ended changes nothing",
         was: "A call was let in before its body came.",
         now: "A key, session or owner that ended while a body was on its way changes nothing with it. A plan approved by an owner who was removed since is void. A new password ends one-time links and sign-ins that were waiting, and is audited (owner.password_changed).",
+      },
+      {
+        subject: "Home's figures",
+        was: "The last 24 hours alone.",
+        now: "Ranges of 1 h, 24 h, 7 d and 30 d in the address, the share of refused calls, how long called URLs took (p95), the next ticks. GET {E}/calls/counts, GET {E}/url-times; code= of GET {E}/calls, --code of relay calls list and tail. Older hours of a day of more than 120,000 events are told as about so many.",
+      },
+      {
+        subject: "The audit of the whole server",
+        was: null,
+        now: "Owners see who changed owners, sessions, apps, logins and backups: GET /api/audit, relay admin audit.",
+      },
+      {
+        subject: "Finding a record by a text",
+        was: null,
+        now: "q= of GET {E}/collections/{name}/records.",
       },
     ],
     codesAdded: ["streams_capped"],
