@@ -93,6 +93,12 @@ export async function hashPassword(password: string): Promise<string> {
   return await slot.run(() => Bun.password.hash(password, ARGON2));
 }
 
+/** Whether the owner still has the password that they had when they were read before; both hashes are the database's own. */
+export function keepsPassword(now: WithPassword | null, before: WithPassword | null): boolean {
+  return Object.is(now?.passwordHash, before?.passwordHash);
+}
+type WithPassword = { passwordHash: string | null };
+
 /**
  * Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. `slot` is the
  * caller's, taken before the attempt was counted; without one it waits among the known.

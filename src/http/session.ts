@@ -5,6 +5,7 @@ import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
 import {
   findOwnerByEmail,
   hashPassword,
+  keepsPassword,
   listOwners,
   setOwnerPassword,
   verifyPassword,
@@ -99,7 +100,7 @@ export const sessionRoutes = [
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         const now = await findOwnerByEmail(tx, owner.email);
-        if (now?.passwordHash !== known?.passwordHash)
+        if (!keepsPassword(now, known))
           throw new Refusal("forbidden", "The password was changed meanwhile: sign in with the new one.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         await writeAudit(tx, {

@@ -4,6 +4,7 @@ import {
   createOwner,
   findOwnerByEmail,
   hashPassword,
+  keepsPassword,
   listOwners,
   passwordQueue,
   setOwnerPassword,
@@ -109,7 +110,7 @@ export const signinRoutes = [
         await deps.store.write("dashboard", async (tx) => {
           // While the password waited for its turn it may have been changed, or its owner removed.
           const now = await findOwnerByEmail(tx, owner.email);
-          if (now?.passwordHash !== owner.passwordHash) throw refuseWrong(deps, source);
+          if (!keepsPassword(now, owner)) throw refuseWrong(deps, source);
           return await startSession(tx, owner, "password", { request, source, nowMs });
         }),
       );
