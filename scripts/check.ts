@@ -1,5 +1,5 @@
 /**
- * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, and what the dashboard loads. It stops at
+ * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, what the dashboard loads and how quick it is. It stops at
  * the first step that fails and says which.
  */
 import { runStep, toolCommand } from "./step.ts";
@@ -14,6 +14,10 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
   { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },
   { name: "what the dashboard loads", command: [process.execPath, "scripts/page-size.ts"] },
+  {
+    name: "how quick its screens are",
+    command: [process.execPath, "scripts/bench/main.ts", "--only", "dashboard", "--rows", "100000"],
+  },
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];
 
