@@ -8,32 +8,22 @@ import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
+import { JSON_OUTPUT, LIMIT } from "./data-directory.ts";
+import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
-
-const DEFAULT_LIMIT = 20;
-const LIMIT = {
-  name: "limit",
-  value: "<number>",
-  otherwise: String(DEFAULT_LIMIT),
-  help: "how many at most",
-} as const;
 
 export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "what is wrong now, newest first, with what to do about it",
   options: [{ name: "all", help: "those that are over too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const standing = !input.on("all");
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listProblems(tx, id, standing, part)),
-      there: (remote) => listRemote<ProblemView>(remote, "/problems", { all: String(!standing) }, limit),
-    });
+    const all = { all: String(!standing) };
+    const { items } = await listAtPlace<ProblemView>(input, world, "/problems", all, (tx, id, part) =>
+      listProblems(tx, id, standing, part),
+    );
     sayList(input, world, items, {
       headings: ["SINCE", "UNTIL", "PROBLEM", "OF", "WHAT"],
       row: (one) => [one.raisedAt, one.clearedAt ?? "", one.code, one.target, one.message],
@@ -48,13 +38,11 @@ export const alertsList: Command = {
   options: [{ name: "all", help: "the resolved ones too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const open = !input.on("all");
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listAlerts(tx, id, part, open)),
-      there: (remote) => listRemote<AlertView>(remote, "/alerts", { open: String(open) }, limit),
-    });
+    const query = { open: String(open) };
+    const { items } = await listAtPlace<AlertView>(input, world, "/alerts", query, (tx, id, part) =>
+      listAlerts(tx, id, part, open),
+    );
     sayList(input, world, items, {
       headings: ["LAST", "TIMES", "ALERT", "OF", "ID", "STATE", "WHAT"],
       row: (one) => [

@@ -1,25 +1,16 @@
 /** `relay audit …`: who changed what, when, and what it was before. */
 import { type Json, writeJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { readPage } from "../store/walk.ts";
 import { type AuditView, listAudit, WHOLE_SERVER } from "../watch/audit.ts";
-import type { Command, Input, Option } from "./command.ts";
-import { JSON_OUTPUT, withStore } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
-import { listRemote } from "./remote.ts";
+import type { Command, Input } from "./command.ts";
+import { JSON_OUTPUT, LIMIT, readLimit, withStore } from "./data-directory.ts";
+import { ANYWHERE, listAtPlace } from "./place.ts";
 import { DATA_DIR } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
-const DEFAULT_LIMIT = 20;
 const MAX_SHOWN_CHARS = 100;
-const LIMIT: Option = {
-  name: "limit",
-  value: "<number>",
-  otherwise: String(DEFAULT_LIMIT),
-  help: "how many at most",
-};
 
 export const auditList: Command = {
   words: ["audit", "list"],
@@ -35,18 +26,15 @@ export const auditList: Command = {
   ],
   examples: ["relay audit list --target relay:orders"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = {
       kind: input.on("runs") ? ("run" as const) : ("change" as const),
       actor: input.text("actor") ?? undefined,
       action: input.text("action") ?? undefined,
       target: input.text("target") ?? undefined,
     };
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listAudit(tx, id, filter, part)),
-      there: (remote) => listRemote<AuditView>(remote, "/audit", filter, limit),
-    });
+    const { items } = await listAtPlace<AuditView>(input, world, "/audit", filter, (tx, id, part) =>
+      listAudit(tx, id, filter, part),
+    );
     sayAudit(input, world, items);
   },
 };
@@ -57,7 +45,7 @@ export const adminAudit: Command = {
   summary: "who changed what of the whole server: owners, sessions, apps, backups",
   options: [LIMIT, JSON_OUTPUT, DATA_DIR],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const limit = readLimit(input);
     const { items } = await withStore(input, world, (store) =>
       readPage(store, { limit, after: null }, (tx, part) => listAudit(tx, WHOLE_SERVER, {}, part)),
     );

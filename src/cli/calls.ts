@@ -12,13 +12,12 @@ import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } 
 import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../receiver/unknown-call.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
-import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { JSON_OUTPUT, LIMIT, readLimit, readTime } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
-const DEFAULT_LIMIT = 20;
 const LOOK_EVERY_MS = 500;
 const LOOK_THERE_EVERY_MS = 2_000;
 /** One page of the API. */
@@ -49,15 +48,10 @@ export const callsList: Command = {
   summary: "list receiver calls that became no event, newest first, with the cause",
   details:
     "Refused calls, those that a relay's when ignores, duplicates, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
-  options: [
-    ...CALL_FILTERS,
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
-    JSON_OUTPUT,
-    ...ANYWHERE,
-  ],
+  options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const limit = readLimit(input);
     const filter = readCallFilter(input);
     const calls = await atPlace(input, world, {
       here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, limit)),

@@ -7,6 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { openSealer } from "../relay/environment-secret.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
@@ -33,8 +34,20 @@ export const ENVIRONMENT: Option = {
   help: "development, production or local",
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
+const SHOWN = 20;
+export const LIMIT: Option = {
+  name: "limit",
+  value: "<number>",
+  otherwise: String(SHOWN),
+  help: "how many at most",
+};
 /** Which environment, of which data directory. */
 export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, DATA_DIR];
+
+/** How many of a list are meant. Throws UsageError. */
+export function readLimit(input: Input, otherwise = SHOWN): number {
+  return input.number(LIMIT.name, { from: 1, to: MAX_PAGE_SIZE }) ?? otherwise;
+}
 
 /** The time that an option names, milliseconds since the epoch. Throws UsageError. */
 export function readTime(input: Input, name: string): number | undefined {

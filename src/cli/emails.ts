@@ -5,21 +5,19 @@
 import { actorOrigin, actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { createLog } from "../ground/log.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
-import { askPlace, listRemote } from "./remote.ts";
+import { JSON_OUTPUT, LIMIT, openSealerHere } from "./data-directory.ts";
+import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
+import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
-const DEFAULT_LIMIT = 20;
 const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
 
 export const emailsList: Command = {
@@ -27,18 +25,16 @@ export const emailsList: Command = {
   summary: "list mail with what became of it, newest first",
   options: [
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
   examples: ["relay emails list --state unknown"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) => store.read((tx) => listEmails(tx, id, { limit, after: null }, { state })),
-      there: (remote) => listRemote<EmailView>(remote, "/emails", { state }, limit),
-    });
+    const { items } = await listAtPlace<EmailView>(input, world, "/emails", { state }, (tx, id, part) =>
+      listEmails(tx, id, part, { state }),
+    );
     sayList(input, world, items, {
       headings: ["MADE", "STATE", "TO", "SUBJECT", "ID", "WHY"],
       row: (mail) => [mail.createdAt, mail.state, mail.to, mail.subject, mail.id, mail.message ?? ""],

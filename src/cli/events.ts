@@ -12,12 +12,12 @@ import { type EventItem, type EventView, requireEventView } from "../event/view.
 import { sleep, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
+import type { Page } from "../ground/page.ts";
 import { cutToLine, plain } from "../ground/text.ts";
 import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
-import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { JSON_OUTPUT, LIMIT, readLimit, readTime } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace, listRemote } from "./remote.ts";
 import { sayList, WAY_WORDS, writeEvent } from "./terminal.ts";
@@ -65,7 +65,6 @@ function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
 
 const eventPath = (id: string): string => `/events/${encodeURIComponent(id)}`;
 
-const DEFAULT_LIMIT = 20;
 /** "No events match" is said when all were looked at. */
 const EVERY_STEP = { steps: Number.POSITIVE_INFINITY };
 
@@ -78,13 +77,13 @@ export const eventsList: Command = {
     { name: "until", value: "<time>", help: "before this time" },
     { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
     { name: "mapped", value: "<name:value>", help: "a mapped value begins so: order:cs_live" },
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
   examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const limit = readLimit(input);
     const filter = readEventFilter(input);
     const { items } = await atPlace(input, world, {
       here: async (store, { id }) => {

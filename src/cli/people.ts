@@ -3,7 +3,6 @@
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
 import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
@@ -19,16 +18,14 @@ import { addHoldings, listPersons, type PersonItem } from "../people/person-list
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
 import type { Reader } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import type { StoryItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
+import { JSON_OUTPUT, LIMIT, readLimit } from "./data-directory.ts";
+import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 
-const DEFAULT_LIMIT = 20;
 const LATELY = { limit: 10, after: null };
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
 
@@ -38,24 +35,19 @@ export const peopleList: Command = {
   options: [
     { name: "text", value: "<text>", help: "a part of the address" },
     { name: "status", value: "<status>", help: STATUSES.join(", ") },
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
   examples: ["relay people list --text ada"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = {
       q: input.text("text") ?? undefined,
       status: input.choice("status", STATUSES) ?? undefined,
     };
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, async (tx, part) =>
-          addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now()),
-        ),
-      there: (remote) => listRemote<PersonItem>(remote, "/persons", filter, limit),
-    });
+    const { items } = await listAtPlace<PersonItem>(input, world, "/persons", filter, async (tx, id, part) =>
+      addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now()),
+    );
     sayList(input, world, items, {
       headings: ["SINCE", "STATUS", "HAS ACCESS", "CREDITS", "ADDRESS", "ID"],
       row: (one) => [
@@ -75,15 +67,11 @@ export const peopleShow: Command = {
   words: ["people", "show"],
   summary: "one person: what they have now, why and since when, and their story, newest first",
   arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
-  options: [
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how much of the story" },
-    JSON_OUTPUT,
-    ...ANYWHERE,
-  ],
+  options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
     const nowMs = world.clock.now();
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const limit = readLimit(input);
     const shown = await atPlace<Shown>(input, world, {
       here: async (store, { id }) => {
         const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));

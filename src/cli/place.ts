@@ -8,16 +8,18 @@ import { join } from "node:path";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { requireCommandKey } from "../account/command-key.ts";
 import type { Environment } from "../account/environment.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { plain } from "../ground/text.ts";
 import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../store/lock.ts";
-import type { Store } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
-import { APP, ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import { APP, ENVIRONMENT, readLimit, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import { PROFILE, type Profile, readProfiles, requireProfile } from "./profile.ts";
-import { findServer, placeOf, type Remote, readServerUrl } from "./remote.ts";
+import { findServer, listRemote, placeOf, type Query, type Remote, readServerUrl } from "./remote.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -109,6 +111,21 @@ export async function atPlace<Result>(
     return await withEnvironment(input, world, here);
   }
   return await there(await reach(place, input, world, doing));
+}
+
+/** The first of a list, as many as --limit says: in the data directory by `here`, of a server by the list of that path. */
+export async function listAtPlace<Item>(
+  input: Input,
+  world: World,
+  path: string,
+  query: Query,
+  here: (tx: Reader, environmentId: number, part: PageRequest) => Promise<Page<Item>>,
+): Promise<Page<Item>> {
+  const limit = readLimit(input);
+  return await atPlace(input, world, {
+    here: (store, { id }) => readPage(store, { limit, after: null }, (tx, part) => here(tx, id, part)),
+    there: (remote) => listRemote<Item>(remote, path, query, limit),
+  });
 }
 
 /** The server that is meant, of a command that carries something to one. Throws UsageError where none is named. */

@@ -9,7 +9,7 @@ import type { ProblemView } from "../watch/problem.ts";
 import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./relay-words.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
 
-function pathOf(name: string): string {
+export function pathOf(name: string): string {
   return `/relays/${encodeURIComponent(name)}`;
 }
 

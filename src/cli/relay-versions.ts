@@ -1,43 +1,33 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
 import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
 import { tellWarnings } from "../ground/refusal.ts";
 import { requireRelay } from "../relay/relay.ts";
 import { listVersions, type RelayVersion, readVersion } from "../relay/relay-history.ts";
 import { updateRelay, viewSaved } from "../relay/relay-save.ts";
 import type { RelayView, SavedRelay } from "../relay/relay-view.ts";
-import { readPage } from "../store/walk.ts";
 import { type Command, UsageError } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
+import { JSON_OUTPUT, LIMIT } from "./data-directory.ts";
+import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
 import { sealingContext } from "./relay-secrets.ts";
-import { askPlace, listRemote } from "./remote.ts";
+import { pathOf } from "./relay-there.ts";
+import { NAME } from "./relays.ts";
+import { askPlace } from "./remote.ts";
 import { BASE_URL } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
-
-const DEFAULT_LIMIT = 20;
-const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
 
 export const relaysHistory: Command = {
   words: ["relays", "history"],
   summary: "the versions of a relay's definition: when, by whom, and what differs from the one before",
   details: "With --json each version has its whole definition, and the one before it.",
   arguments: [NAME],
-  options: [
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
-    JSON_OUTPUT,
-    ...ANYWHERE,
-  ],
+  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays history orders"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const name = input.first();
-    const { items } = await atPlace<Page<RelayVersion>>(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listVersions(tx, id, name, part)),
-      there: (remote) =>
-        listRemote<RelayVersion>(remote, `/relays/${encodeURIComponent(name)}/versions`, {}, limit),
-    });
+    const path = `${pathOf(name)}/versions`;
+    const { items } = await listAtPlace<RelayVersion>(input, world, path, {}, (tx, id, part) =>
+      listVersions(tx, id, name, part),
+    );
     sayList(input, world, items, {
       headings: ["VERSION", "AT", "BY", "FROM", "CHANGED"],
       row: ({ version, at, actor, origin, restores, before, changed }) => [
@@ -85,7 +75,7 @@ export const relaysRestore: Command = {
         });
       },
       there: async (remote) => {
-        const path = `/relays/${encodeURIComponent(name)}`;
+        const path = pathOf(name);
         const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", path);
         return await askPlace<SavedRelay>(remote, "POST", `${path}/restore`, {
           restores,

@@ -21,7 +21,7 @@ import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT, LIMIT, readLimit, readRunningUrl } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-there.ts";
 import {
@@ -58,13 +58,10 @@ function needsHere(environment: Environment, clock: Clock): NeedContext {
 export const relaysList: Command = {
   words: ["relays", "list"],
   summary: "list relays: state, last event, the last 24 hours, next tick, problems",
-  options: [
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
-    ...OF_RELAY,
-  ],
+  options: [{ ...LIMIT, otherwise: String(DEFAULT_LIMIT) }, ...OF_RELAY],
   examples: ["relay relays list", "relay relays list --environment production --json"],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const limit = readLimit(input, DEFAULT_LIMIT);
     const { held, items, next } = await atPlace(input, world, {
       here: (store, environment) => listHere(store, contextOf(input, world, environment), limit),
       there: (remote) => listThere(remote, limit),

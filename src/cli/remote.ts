@@ -142,7 +142,7 @@ export function askServer<Answer>(
   return askRemote(remote, method, path, sent);
 }
 
-type Query = Readonly<Record<string, string | number | null | undefined>>;
+export type Query = Readonly<Record<string, string | number | null | undefined>>;
 
 /** The query of what is said, with its question mark. */
 export function writeQuery(query: Query): string {

@@ -19,18 +19,14 @@ import {
 import { EVENT_TRIGGERS } from "../event/event.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { plain } from "../ground/text.ts";
-import { readPage } from "../store/walk.ts";
 import type { Command, Input, Option } from "./command.ts";
-import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { JSON_OUTPUT, LIMIT, readTime } from "./data-directory.ts";
 import { findFilteredPerson } from "./events.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
-import { askPlace, listRemote } from "./remote.ts";
+import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
+import { askPlace } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
-
-const DEFAULT_LIMIT = 20;
 
 const FILTERS: readonly Option[] = [
   { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or ") },
@@ -179,18 +175,9 @@ export const replaysStart: Command = {
 export const replaysList: Command = {
   words: ["replays", "list"],
   summary: "the bulk replays of the last 90 days, newest first, and how far each is",
-  options: [
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
-    JSON_OUTPUT,
-    ...ANYWHERE,
-  ],
+  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
-    const { items } = await atPlace(input, world, {
-      here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listBulkReplays(tx, id, part)),
-      there: (remote) => listRemote<BulkReplayView>(remote, "/bulk-replays", {}, limit),
-    });
+    const { items } = await listAtPlace<BulkReplayView>(input, world, "/bulk-replays", {}, listBulkReplays);
     sayList(input, world, items, {
       headings: ["BEGAN", "STATE", "REPLAYED", "LEFT OUT", "EVENTS", "BY", "ID"],
       row: (one) => [
