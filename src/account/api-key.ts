@@ -1,5 +1,5 @@
 /**
- * API keys: secret keys (`sk_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
+ * API keys: secret keys (`relay_live_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
  * as SHA-256; one that relay login made belongs to its owner and ends. It decides which key a token is, never what a key may do. And the words
  * for whoever makes a change, with a key or without one.
  */
@@ -26,7 +26,7 @@ const API_KEY = defineTable({
     kind: text<ApiKeyKind>(),
     name: text(),
     keyHash: bytes(),
-    /** Its prefix and last four characters: `sk_dev_…x4Gh`. */
+    /** Its prefix and last four characters: `relay_dev_…x4Gh`. */
     hint: text(),
     /** App keys: the web origins it works from. In production nothing else; elsewhere any https origin and localhost besides. */
     origins: json<string[]>(),
@@ -96,9 +96,22 @@ export function viewKey(key: ApiKey): KeyView {
 }
 
 export const TOKEN_CHARS = 32;
-const TOKEN = /^[sa]k_(?:dev|live)_[A-Za-z0-9]{32}$/;
+/** Secret keys of earlier versions begin `sk_`, as another company's do: none is made any more, and those that were stay valid. */
+const TOKEN = /^(?:relay|[sa]k)_(?:dev|live)_[A-Za-z0-9]{32}$/;
+
 const MAX_NAME_CHARS = 100;
 const TOUCH_EVERY_MS = MINUTE_MS;
+
+/** What a key of this kind begins with; no other company's keys do, so that scanners of secrets name whose it is. */
+function prefixOf(kind: ApiKeyKind, environment: EnvironmentName): string {
+  return `${kind === "secret" ? "relay" : "ak"}_${environment === "production" ? "live" : "dev"}_`;
+}
+
+/** Every text that a secret key with these letters has or, made by an earlier version, had. */
+export function secretKeysOf(letters: string, environment: EnvironmentName): [now: string, earlier: string] {
+  const now = `${prefixOf("secret", environment)}${letters}`;
+  return [now, now.replace(/^relay_/, "sk_")];
+}
 
 /** Mints a key; `token` is shown once and stands nowhere. Refuses with `invalid_input` (name, origins). */
 export async function mintApiKey(
@@ -116,7 +129,7 @@ export async function mintApiKey(
   },
 ): Promise<{ key: ApiKey; token: string }> {
   const { environment, kind, nowMs, login } = input;
-  const prefix = `${kind === "secret" ? "sk" : "ak"}_${environment.name === "production" ? "live" : "dev"}_`;
+  const prefix = prefixOf(kind, environment.name);
   const token = `${prefix}${input.letters ?? newToken(TOKEN_CHARS)}`;
   const key: ApiKey = {
     id: newId("key", nowMs),

@@ -3,8 +3,8 @@
  * from the master key, so that nothing is kept of it; the next one where it was revoked.
  */
 import { hashToken } from "../ground/id.ts";
-import type { Writer } from "../store/port.ts";
-import { type ApiKey, mintApiKey, TOKEN_CHARS } from "./api-key.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { type ApiKey, mintApiKey, secretKeysOf, TOKEN_CHARS } from "./api-key.ts";
 import type { EnvironmentName } from "./environment.ts";
 
 const MOST_REVOKED = 1_000;
@@ -28,13 +28,23 @@ export async function requireCommandKey(
   for (let number = 0; number < MOST_REVOKED; number++) {
     const hash = Buffer.from(digest(`command key\n${environment.id}\n${name}\n${number}`)).toString("hex");
     const letters = hash.slice(0, TOKEN_CHARS);
-    const token = `sk_${environment.name === "production" ? "live" : "dev"}_${letters}`;
-    const sql = "SELECT revoked_at AS revokedAt FROM api_key WHERE key_hash = ?1";
-    const found = await tx.get<{ revokedAt: number | null }>(sql, hashToken(token));
+    const found = await findMade(tx, secretKeysOf(letters, environment.name));
     if (found !== null && found.revokedAt !== null) continue;
-    if (found !== null) return { token, made: null };
-    const { key } = await mintApiKey(tx, { environment, kind: "secret", name, nowMs, letters });
+    if (found !== null) return { token: found.token, made: null };
+    const { key, token } = await mintApiKey(tx, { environment, kind: "secret", name, nowMs, letters });
     return { token, made: key };
   }
   throw new Error(`${MOST_REVOKED} keys named ${name} were revoked.`);
+}
+
+async function findMade(
+  tx: Reader,
+  tokens: readonly string[],
+): Promise<{ token: string; revokedAt: number | null } | null> {
+  const sql = "SELECT revoked_at AS revokedAt FROM api_key WHERE key_hash = ?1";
+  for (const token of tokens) {
+    const row = await tx.get<{ revokedAt: number | null }>(sql, hashToken(token));
+    if (row !== null) return { token, ...row };
+  }
+  return null;
 }

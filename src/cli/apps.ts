@@ -1,15 +1,18 @@
 /** `relay apps …`: apps with their environments. */
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { createApp, listApps } from "../account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { type Command, CommandFailure } from "./command.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
-import { DATA_DIR } from "./service-option.ts";
+import { DATA_DIR, readDataDir } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],
@@ -27,18 +30,14 @@ export const appsCreate: Command = {
   ],
   examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
   async run(input, world) {
+    refuseProjectFolder(input, world);
     const nowMs = world.clock.now();
     const { app, environments } = await withStore(
       input,
       world,
       (store) =>
         store.write("dashboard", async (tx) => {
-          if ((await findLocalEnvironment(tx)) !== null) {
-            throw new CommandFailure(
-              "database_refused",
-              "This data directory belongs to local development (relay dev), which runs one app: name a server's with --data-dir.",
-            );
-          }
+          if ((await findLocalEnvironment(tx)) !== null) throw refuseLocal(readDataDir(input, world));
           const made = await createApp(tx, {
             id: input.text("id") ?? undefined,
             name: input.first(),
@@ -68,6 +67,20 @@ export const appsCreate: Command = {
     );
   },
 };
+
+function refuseLocal(folder: string): CommandFailure {
+  return new CommandFailure(
+    "database_refused",
+    `${folder} belongs to local development (relay dev), which runs one app with one environment, local: for another app on this machine run relay dev in a folder of its own, and for a server's name its data directory, such as --data-dir /var/lib/relay.`,
+  );
+}
+
+/** An app made in a project's folder by mistake would leave a server's database where relay dev looks for its own. */
+function refuseProjectFolder(input: Input, world: World): void {
+  const folder = readDataDir(input, world);
+  if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
+  if (existsSync(join(world.cwd, "service", "relays"))) throw refuseLocal(folder);
+}
 
 export const appsList: Command = {
   words: ["apps", "list"],

@@ -25,7 +25,7 @@ export const mcp: Command = {
   examples: [
     "relay mcp --read-only",
     "relay mcp --profile shop-production --read-only",
-    "RELAY_URL=https://relay.example.com RELAY_KEY=sk_… relay mcp",
+    "RELAY_URL=https://relay.example.com RELAY_KEY=relay_live_… relay mcp",
   ],
   async run(input, world) {
     let remote = await find(input, world);

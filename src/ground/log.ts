@@ -31,7 +31,7 @@ const BLANK = "[redacted]";
 const HIDDEN_FIELD =
   /^(authorization|cookie|set-?cookie|body|payload|.*(secret|password|token|passphrase)|.*(api|master|private|signing)-?_?key)$/i;
 const HIDDEN_TEXT =
-  /\b(?:sk|ak)_(?:dev|live|local)_[A-Za-z0-9_-]+|\bwhsec_[A-Za-z0-9+/=_-]+|\b(?:rcv|sgn|ps)_[A-Za-z0-9_-]{16,}|\bBearer\s+\S+|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+  /\b(?:relay|sk|ak)_(?:dev|live|local)_[A-Za-z0-9_-]+|\bwhsec_[A-Za-z0-9+/=_-]+|\b(?:rcv|sgn|ps)_[A-Za-z0-9_-]{16,}|\bBearer\s+\S+|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const MAX_DEPTH = 4;
 
 /** A log that writes to `sink`. */

@@ -1,5 +1,5 @@
 /**
- * Who calls, and where they may go. A caller is a key (`Authorization: Bearer sk_…`) or an owner's session (the dashboard's cookie); the one
+ * Who calls, and where they may go. A caller is a key (`Authorization: Bearer relay_live_…`) or an owner's session (the dashboard's cookie); the one
  * gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
  * are handed what it answers and never look at a key, a session or another environment.
  */

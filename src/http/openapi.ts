@@ -88,7 +88,8 @@ export function writeOpenApi(routes: readonly Route[], baseUrl: string): object 
         secretKey: {
           type: "http",
           scheme: "bearer",
-          description: "A secret key (sk_…) of the environment in the path.",
+          description:
+            "A secret key (relay_live_…, relay_dev_…; earlier ones begin sk_) of the environment in the path.",
         },
         appKey: {
           type: "apiKey",

@@ -36,7 +36,7 @@ const planted: Record<string, string> = {
   "a wrong token": plant(),
   "a secret in the wrong place": plant(),
   "a pasted secret that is refused": `${plant()}é`,
-  "a key that is none": `sk_dev_${plant().slice(0, 32)}`,
+  "a key that is none": `relay_dev_${plant().slice(0, 32)}`,
   "the master key": MASTER_KEY,
 };
 const secret = (name: string): string => planted[name] ?? "";

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
   await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
   const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development", "--name", "laptop"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   const context = await startBrowser(stack);
   page = context.pages()[0] ?? (await context.newPage());
   complaints = listen(page);
@@ -64,7 +64,7 @@ test("an owner who is not signed in signs in and lands on the page again, sees e
   expect(page.url()).toBe(url);
   expect(await page.locator(".live-band").innerText()).toBe("PRODUCTION of shop");
   const shown = await text();
-  expect(shown).toContain("a command with the key laptop (sk_dev_…");
+  expect(shown).toContain("a command with the key laptop (relay_dev_…");
   expect(shown).toContain("127.0.0.1");
   expect(shown).toContain("files that the command sent");
   expect(shown).toContain("3 changes of production");

@@ -98,7 +98,7 @@ test("a key is made for the app's server and shown once", async () => {
   await page.getByLabel("Name").fill("shop server");
   await click("button", "Make key");
   const key = await page.locator("[data-secret=Key]").innerText();
-  expect(key).toStartWith("sk_dev_");
+  expect(key).toStartWith("relay_dev_");
   await told("it will not be shown again");
   await click("button", "I have stored it");
   await page.getByRole("table", { name: "Keys" }).getByText("shop server").waitFor();

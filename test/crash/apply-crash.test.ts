@@ -63,7 +63,7 @@ beforeEach(async () => {
   await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
   await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
   const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   const headers = { "content-type": "application/json", origin: base() };
   const body = JSON.stringify({ email: EMAIL, password: PASSWORD });
   const signedIn = await fetch(`${base()}/api/session`, { method: "POST", headers, body });

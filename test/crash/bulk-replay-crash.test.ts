@@ -53,7 +53,7 @@ beforeEach(async () => {
   server = await serve();
   await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
   const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   for (const name of ["before", "after"]) await api("POST", "/collections", { name, kind: "shared", fields: { order: { type: "text" } } });
   await api("POST", "/relays", { definition: define("nowhere"), secret: HOOK_SECRET });
   const lines = Array.from({ length: EVENTS }, (_, at) => JSON.stringify(signedCall({ id: `order-${at}`, email: `p${at % 7}@example.com` })));

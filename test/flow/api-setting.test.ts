@@ -143,7 +143,7 @@ runScenarios([
     status: 201,
     changes: { api_key: 1, audit: 1 },
     also: async (api, { json }) => {
-      expect(json.token).toMatch(/^sk_dev_\w{32}$/);
+      expect(json.token).toMatch(/^relay_dev_\w{32}$/);
       const rest = await api.call(`${api.E}/keys`, { session: true });
       expect(rest.text + Bun.inspect([...(await api.snapshot())])).not.toContain(json.token);
     },

@@ -102,7 +102,7 @@ describe("a promote", () => {
       ["approval.used", "key:key"],
     ]);
     expect(rows.at(-1).after).toMatchObject({ askedFrom: "127.0.0.1", source: "development", changes: 3 });
-    expect(rows.at(-1).after.askedWith).toStartWith("test (sk_dev_…");
+    expect(rows.at(-1).after.askedWith).toStartWith("test (relay_dev_…");
   });
 
   test("names relays that break the unsigned-event rule as not carried, and carries the others", async () => {

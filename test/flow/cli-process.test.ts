@@ -101,7 +101,7 @@ describe("relay serve", () => {
     expect(await server.line("Set-up")).toContain("https://relay.example.com/setup#");
     expect(await codeOf("apps", "create", "Shop", "--id", "shop")).toBe(0);
     await using keys = startCli(["keys", "create"], { cwd });
-    const key = await keys.line("sk_dev_");
+    const key = await keys.line("relay_dev_");
     const answer = await fetch(`http://127.0.0.1:${port}/api/apps/shop/development/relays`, {
       headers: { authorization: `Bearer ${key}` },
     });

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await startServer();
   expect((await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home })).code).toBe(0);
   const made = await runCommand(["keys", "create", "--environment", "development"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   await api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } });
 });
 afterAll(async () => {

@@ -35,7 +35,7 @@ async function start(): Promise<void> {
   port = /127\.0\.0\.1:(\d+)/.exec(await dev.line("Dashboard"))?.[1] ?? "";
   if (key !== "") return;
   const made = await runCommand(["keys", "create"], { cwd: home });
-  key = /sk_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_(?:dev|live)_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
 }
 async function begin(...definitions: { name: string }[]): Promise<void> {
   mkdirSync(at("relays"), { recursive: true });

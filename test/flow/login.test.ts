@@ -42,7 +42,7 @@ describe("a login", () => {
     expect((await approve(begun.userCode, "production")).status).toBe(200);
     const { status, json } = await fetchKey(begun.deviceCode);
     expect([status, json.app, json.environment, json.owner]).toEqual([200, "shop", "production", "ann@example.com"]);
-    expect(json.token).toMatch(/^sk_live_[A-Za-z0-9]{32}$/);
+    expect(json.token).toMatch(/^relay_live_[A-Za-z0-9]{32}$/);
     expect(Date.parse(json.expiresAt) - api.clock.now()).toBe(7 * DAY_MS);
     const known = await api.call("/api/key", { key: json.token });
     expect(known.json).toMatchObject({ app: "shop", environment: "production", owner: "ann@example.com", expiresAt: json.expiresAt });

@@ -52,7 +52,7 @@ beforeEach(async () => {
   mkdirSync(join(laptop, "service", "relays"), { recursive: true });
   expect((await runCommand(["apps", "create", "Shop", "--id", app], { cwd: home })).code).toBe(0);
   const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
 });
 
 const receiver = (name: string, text = "x") => ({
@@ -242,7 +242,7 @@ test("a server that is killed while it carries out what was approved has all of 
     app = `kill${apps}`;
     await runCommand(["apps", "create", "Kill", "--id", app], { cwd: home });
     const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd: home });
-    key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+    key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
     const post = async (path: string, body: unknown) => {
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
       const response = await fetch(`${base}${path}`, { method: "POST", headers, body: JSON.stringify(body) });

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 async function makeKey(environment: string): Promise<string> {
   const made = await runCommand(["keys", "create", "--app", app, "--environment", environment], { cwd: home });
-  return /sk_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  return /relay_(?:dev|live)_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
 }
 
 /** An app of its own each. */
@@ -316,7 +316,7 @@ describe("relay pull", () => {
         ),
     });
     const before = readdirSync(laptop, { recursive: true });
-    const refused = await runCommand(["pull", "--yes"], given({ env: { RELAY_KEY: "sk_dev_x", RELAY_URL: `http://127.0.0.1:${liar.port}` } }));
+    const refused = await runCommand(["pull", "--yes"], given({ env: { RELAY_KEY: "relay_dev_x", RELAY_URL: `http://127.0.0.1:${liar.port}` } }));
     await liar.stop(true);
     expect([refused.code, readdirSync(laptop, { recursive: true })]).toEqual([1, before]);
     expect(refused.told).toContain("invalid_input");

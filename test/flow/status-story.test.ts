@@ -20,7 +20,7 @@ beforeAll(async () => {
   await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
   for (const environment of ["development", "production"]) {
     const made = await runCommand(["keys", "create", "--app", "shop", "--environment", environment], { cwd: home });
-    keys[environment] = /sk_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+    keys[environment] = /relay_(?:dev|live)_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   }
   const profileOf = (environment: string) => ({
     url,

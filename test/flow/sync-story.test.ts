@@ -32,7 +32,7 @@ beforeEach(async () => {
   mkdirSync(join(laptop, "service", "relays"), { recursive: true });
   expect((await runCommand(["apps", "create", "Shop", "--id", app], { cwd: home })).code).toBe(0);
   const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd: home });
-  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
 });
 
 const receiver = (name: string, text = "x") => ({
@@ -243,7 +243,7 @@ test("a server that is killed while it applies has all of the plan or nothing", 
       app = `kill${round}`;
       await runCommand(["apps", "create", "Kill", "--id", app], { cwd });
       const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd });
-      key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+      key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
       const relays = Array.from({ length: 15 }, (_, at) => receiver(`relay${at}`));
       const { plan } = await api("POST", "/sync/plan", { relays, catalog: NOTES });
       const applying = api("POST", "/sync/apply", { relays, catalog: NOTES, plan }).catch(() => null);

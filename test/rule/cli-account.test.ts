@@ -1,6 +1,6 @@
 /** apps, keys and admin on a data directory: what a script needs on standard output, and secrets once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../src/account/app.ts";
@@ -50,6 +50,16 @@ describe("local development and a server keep apart", () => {
   });
 });
 
+test("apps create makes no server's database in a project's folder that relay dev was not started in yet", async () => {
+  const folder = mkdtempSync(join(cwd, "project-"));
+  mkdirSync(join(folder, "service", "relays"), { recursive: true });
+  const create = (...more: string[]) => runCommand(["apps", "create", "Shop", ...more], { cwd: folder });
+  const { code, told } = await create();
+  expect([code, existsSync(join(folder, ".relay"))]).toEqual([1, false]);
+  expect(told).toMatch(/\.relay belongs to local development \(relay dev\).* run relay dev in a folder of its own, .*--data-dir \/var\/lib\/relay/);
+  expect((await create("--data-dir", join(folder, "server"))).code).toBe(0);
+});
+
 describe("with an app", () => {
   beforeAll(async () => {
     expect(await run("apps create Shop --id app_test")).toMatchObject({ code: 0, said: "app_test" });
@@ -69,7 +79,7 @@ describe("with an app", () => {
   test("keys create writes the key alone to standard output, and no list shows it again", async () => {
     const { code, said: token } = await run("keys create --name backend");
     expect(code).toBe(0);
-    expect(token).toMatch(/^sk_dev_[A-Za-z0-9]{32}$/);
+    expect(token).toMatch(/^relay_dev_[A-Za-z0-9]{32}$/);
     const list = await run("keys list --json");
     expect(list.said).not.toContain(token);
     expect(JSON.parse(list.said).items[0]).toMatchObject({
@@ -84,7 +94,7 @@ describe("with an app", () => {
     expect(JSON.parse(said)).toMatchObject({
       app: "app_test",
       environment: "production",
-      key: expect.stringMatching(/^sk_live_/),
+      key: expect.stringMatching(/^relay_live_/),
     });
   });
 

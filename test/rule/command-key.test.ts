@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findApiKeyByToken, listApiKeys, revokeApiKey } from "../../src/account/api-key.ts";
 import { requireCommandKey } from "../../src/account/command-key.ts";
+import { hashToken } from "../../src/ground/id.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { sealer } from "../kit/relay-kit.ts";
@@ -17,7 +18,7 @@ test("it is made once for its environment and name, and the next one after a rev
   const first = await ask("relay mcp");
   expect(await ask("relay mcp")).toEqual({ token: first.token, made: null });
   const live = await ask("relay mcp", there);
-  expect(live.token).toStartWith("sk_live_");
+  expect(live.token).toStartWith("relay_live_");
   expect(new Set([first.token, live.token, (await ask("other")).token]).size).toBe(3);
   await store.write("dashboard", (tx) => revokeApiKey(tx, here.id, first.made?.id ?? "", clock.now()));
   const next = await ask("relay mcp");
@@ -25,6 +26,19 @@ test("it is made once for its environment and name, and the next one after a rev
   expect(await store.read((tx) => findApiKeyByToken(tx, first.token, clock.now()))).toBeNull();
   expect((await store.read((tx) => findApiKeyByToken(tx, next.token, clock.now())))?.environmentId).toBe(here.id);
   expect((await store.read((tx) => listApiKeys(tx, here.id))).items).toHaveLength(3);
+});
+
+test("one that an earlier version made, which begins sk_, is used on", async () => {
+  const { store, clock, environment } = await openFreshStore();
+  const here = await environment("production");
+  const ask = () =>
+    store.write("dashboard", (tx) =>
+      requireCommandKey(tx, { environment: here, name: "relay mcp", nowMs: clock.now(), digest: (text) => sealer.digest(text) }),
+    );
+  const { token } = await ask();
+  const earlier = token.replace(/^relay_/, "sk_");
+  await store.write("dashboard", (tx) => tx.run("UPDATE api_key SET key_hash = ?1", hashToken(earlier)));
+  expect(await ask()).toEqual({ token: earlier, made: null });
 });
 
 test("where a killed server left its note, whoever listens there now is sent no key", async () => {

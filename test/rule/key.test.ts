@@ -1,7 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { type ApiKeyKind, apiKeyTouches, findApiKeyByToken, listApiKeys, mintApiKey, revokeApiKey, touchApiKey } from "../../src/account/api-key.ts";
+import {
+  type ApiKeyKind,
+  apiKeyTouches,
+  findApiKeyByToken,
+  listApiKeys,
+  mintApiKey,
+  revokeApiKey,
+  secretKeysOf,
+  touchApiKey,
+} from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import { keyWorksFrom } from "../../src/account/key-origin.ts";
+import { hashToken } from "../../src/ground/id.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
@@ -14,9 +24,9 @@ const find = (token: string) => store.read((tx) => findApiKeyByToken(tx, token, 
 
 describe("a key", () => {
   const rows: [EnvironmentName, ApiKeyKind, string][] = [
-    ["development", "secret", "sk_dev_"],
-    ["local", "secret", "sk_dev_"],
-    ["production", "secret", "sk_live_"],
+    ["development", "secret", "relay_dev_"],
+    ["local", "secret", "relay_dev_"],
+    ["production", "secret", "relay_live_"],
     ["development", "app", "ak_dev_"],
     ["local", "app", "ak_dev_"],
     ["production", "app", "ak_live_"],
@@ -38,9 +48,22 @@ describe("a key", () => {
     expect(page.items[0]?.hint).toEndWith(token.slice(-4));
   });
 
+  test("of an earlier version, which begins sk_, stays valid, is listed and is revoked as any", async () => {
+    const { key, token } = await mint("production", "secret");
+    const [, earlier] = secretKeysOf(token.slice("relay_live_".length), "production");
+    expect(earlier).toMatch(/^sk_live_[A-Za-z0-9]{32}$/);
+    await store.write("app", (tx) =>
+      tx.run("UPDATE api_key SET key_hash = ?1, hint = ?2 WHERE id = ?3", hashToken(earlier), `sk_live_…${earlier.slice(-4)}`, key.id),
+    );
+    expect([(await find(earlier))?.id, await find(token)]).toEqual([key.id, null]);
+    const { id } = await environment("production");
+    expect((await store.write("app", (tx) => revokeApiKey(tx, id, key.id, clock.now()))).hint).toStartWith("sk_live_…");
+    expect(await find(earlier)).toBeNull();
+  });
+
   test("is not found by anything but its token", async () => {
     const { token } = await mint("production", "secret");
-    for (const wrong of ["", token.slice(0, -1), `${token} `, token.replace("sk_live", "sk_dev"), "sk_live_%"]) {
+    for (const wrong of ["", token.slice(0, -1), `${token} `, token.replace("relay_live", "relay_dev"), "relay_live_%"]) {
       expect(await find(wrong)).toBeNull();
     }
   });
