@@ -9,7 +9,7 @@ import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { SecretOnce } from "../part/secret-once.ts";
@@ -39,9 +39,7 @@ export function ApprovalPage({ id }: { id: string }): View {
     <div class="live-band" role="note">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</div>
     <main class="live-main">${
       data === undefined
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : html`<${Asked} approval=${data.approval} path=${path} reload=${reload} />`
     }</main>
   </div>`;

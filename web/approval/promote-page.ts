@@ -7,7 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, Notice, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
@@ -42,9 +42,7 @@ export function PromotePage({ place }: PageProps): View {
   return html`<${PageHead} title="Promote to production" back="Relays" backTo=${pagePath(place, "relays")} />
     ${
       plan === null
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${() => load(replaceEdited)} />`
+        ? html`<${NotYet} error=${error} onRetry=${() => load(replaceEdited)} />`
         : html`<${DryRun} plan=${plan} replaceEdited=${replaceEdited} onReplace=${replace} isSending=${isSending} error=${error} onAsk=${ask} onAgain=${() => load(replaceEdited)} />`
     }`;
 }

@@ -14,7 +14,7 @@ import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
 import { LiveMark } from "../part/live-mark.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -77,9 +77,7 @@ export function CallListPage({ place, query }: PageProps): View {
     ${error !== null && isKnown && html`<${FromBefore} error=${error} />`}
     ${
       !isKnown
-        ? error === null
-          ? html`<${Skeleton} rows=${8} />`
-          : html`<${ErrorState} error=${error} onRetry=${retry} />`
+        ? html`<${NotYet} error=${error} rows=${8} onRetry=${retry} />`
         : lines.length === 0 && further === undefined
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"calls" in line ? line.calls.at(-1)?.id : line.event.id} place=${place} line=${line} />`)}</ul>

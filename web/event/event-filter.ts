@@ -3,7 +3,7 @@ import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
-import { sayMoment, useNow } from "../ground/time-words.ts";
+import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../ground/time-words.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
 import { Icon } from "../part/icon.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -20,8 +20,6 @@ const SPANS = [
   ["24", "Last 24 hours"],
   ["168", "Last 7 days"],
 ] as const;
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 /** `since` and `until`: a range of the bars, in place of a span. */
 const NAMES = ["relay", "state", "trigger", "person", "mapped", "q", "since", "until"] as const;
 

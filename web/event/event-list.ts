@@ -12,7 +12,7 @@ import { type List, useList } from "../ground/use-list.ts";
 import { useWide } from "../ground/use-wide.ts";
 import { Icon } from "../part/icon.ts";
 import { LiveMark } from "../part/live-mark.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { useSelection } from "../part/selection.ts";
@@ -80,9 +80,7 @@ export function EventListPage({ place, query }: PageProps): View {
     <div class=${isOpen ? "events-beside" : "events-alone"}><div>
     ${
       list.items === undefined
-        ? list.error === null
-          ? html`<${Skeleton} rows=${10} />`
-          : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
+        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
           : html`<${EventTable} place=${place} events=${list.items} selection=${selection} openId=${openId}

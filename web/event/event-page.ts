@@ -10,7 +10,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { asLeft, navigate } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { tellDone } from "../part/toast.ts";
@@ -45,7 +45,7 @@ export function EventPage({ place, params }: PageProps): View {
   const back = { back: "Events", backTo: pagePath(place, "events") };
   if (event === undefined) {
     return html`<${PageHead} title="Event" ...${back} />
-      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+      <${NotYet} error=${error} onRetry=${reload} />`;
   }
   const type = sayType(event);
   const title =

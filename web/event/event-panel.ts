@@ -3,7 +3,7 @@ import type { Event } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { NotYet } from "../part/notice.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
 import { sayType } from "./event-words.ts";
@@ -33,9 +33,7 @@ export function EventPanel({
     </header>
     ${
       event === undefined
-        ? error === null
-          ? html`<${Skeleton} rows=${5} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} rows=${5} onRetry=${reload} />`
         : html`<${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} />`
     }
   </aside>`;

@@ -10,7 +10,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
 import { sayAction } from "../relay/relay-words.ts";
@@ -49,9 +49,7 @@ export function EventReplay({
   return html`<${Dialog} title="Replay this event?" onClose=${onClose}>
     ${
       shown === undefined
-        ? plan.error === null
-          ? html`<${Skeleton} rows=${3} />`
-          : html`<${ErrorState} error=${plan.error} onRetry=${plan.reload} />`
+        ? html`<${NotYet} error=${plan.error} rows=${3} onRetry=${plan.reload} />`
         : shown.stop !== null
           ? html`<${Notice} kind="warn"><${Sentence} text=${shown.stop} /><//>`
           : html`<p>It runs again by the relay’s present definition, with seven new attempts:</p>

@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { makeCell } from "./cell.ts";
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** Milliseconds since the epoch, and again every `everyMs`. */
 export function useNow(everyMs = 5000): number {
@@ -22,19 +22,19 @@ export function sayWhen(iso: string, now: number): string {
   const ms = Date.parse(iso) - now;
   const span = Math.abs(ms);
   if (!Number.isFinite(ms)) return iso;
-  if (span < 5 * SECOND) return "just now";
-  if (span > 28 * DAY) return new Date(iso).toLocaleDateString(undefined, { dateStyle: "medium" });
+  if (span < 5 * SECOND_MS) return "just now";
+  if (span > 28 * DAY_MS) return new Date(iso).toLocaleDateString(undefined, { dateStyle: "medium" });
   const words = saySpan(span);
   return ms < 0 ? `${words} ago` : `in ${words}`;
 }
 
 /** "800 ms", "12 s", "5 min", "3 h", "2 days". */
 export function saySpan(ms: number): string {
-  if (ms < SECOND) return `${Math.round(ms)} ms`;
-  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h`;
-  const days = Math.floor(ms / DAY);
+  if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
+  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
+  const days = Math.floor(ms / DAY_MS);
   return days === 1 ? "1 day" : `${days} days`;
 }
 
@@ -122,7 +122,7 @@ export function sayMoment(iso: string, now: number): string {
   if (Number.isNaN(date.getTime())) return iso;
   const today = new Date(now);
   const isNear =
-    date.getUTCFullYear() === today.getUTCFullYear() || Math.abs(now - date.getTime()) < 28 * DAY;
+    date.getUTCFullYear() === today.getUTCFullYear() || Math.abs(now - date.getTime()) < 28 * DAY_MS;
   const shape =
     sayIn("day", date) === sayIn("day", today) ? "short" : isNear ? "short with day" : "short with year";
   return `${sayIn(shape, date)}${zoneBehind()}`;

@@ -9,7 +9,7 @@ import { OUTCOMES, type OutcomeCounts, sayCount, sayNumber } from "../ground/cou
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";
-import { sayExactly, useNow } from "../ground/time-words.ts";
+import { MINUTE_MS, sayExactly, useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Histogram } from "../part/histogram.ts";
 import { Notice } from "../part/notice.ts";
@@ -19,7 +19,6 @@ import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
 
 const REFRESH_MS = 10_000;
-const MINUTE_MS = 60_000;
 const RANGES = [
   ["1h", "1 hour", 1],
   ["", "24 hours", 24],

@@ -6,7 +6,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
@@ -25,9 +25,7 @@ export function MailPanel({ place, id, onClose }: { place: Place; id: string; on
       <div class="page-actions"><button type="button" class="bare" aria-label="Close" title="Close (Esc)" onClick=${onClose}><${Icon} name="cross" size=${14} /></button></div></header>
     ${
       email === undefined
-        ? error === null
-          ? html`<${Skeleton} rows=${4} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
         : html`<${Opened} place=${place} email=${email} />`
     }</aside>`;
 }

@@ -4,7 +4,7 @@ import type { Page } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { EmptyState, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
@@ -16,10 +16,7 @@ export function MailStopList({ place }: { place: Place }): View {
   const path = apiPath(place, "mail", "stops");
   const { data, error, reload } = useLoad<Page<MailStopView>>(`${path}?limit=200`, 30_000);
   const { send, isSending } = useSend();
-  if (data === undefined)
-    return error === null
-      ? html`<${Skeleton} rows=${3} />`
-      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (data.items.length === 0)
     return html`<${EmptyState} icon="mail" title="Nobody stopped mail"><p>Each mail of kind event carries a link that stops such mail; whoever used it stands here. Mail about accounts goes on.</p><//>`;
   const allow = ({ person, email }: Stop) =>

@@ -6,7 +6,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
-import { EmptyState, ErrorState, FromBefore, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, Notice, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -42,9 +42,7 @@ export function Mailbox({ place, query }: { place: Place; query: URLSearchParams
     <div class=${openId === "" ? "" : "mail-beside"}><div>
     ${
       mails.items === undefined
-        ? mails.error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${mails.error} onRetry=${mails.reload} />`
+        ? html`<${NotYet} error=${mails.error} onRetry=${mails.reload} />`
         : mails.items.length === 0
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<${Table} label="Mail" columns=${columnsOf(place, query)} items=${mails.items} openId=${openId}

@@ -7,7 +7,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
@@ -23,10 +23,7 @@ interface Shown {
 export function SenderDomain({ place }: { place: Place }): View {
   const path = apiPath(place, "sender-domain");
   const { data, error, reload } = useLoad<Shown>(path, 30_000);
-  if (data === undefined)
-    return error === null
-      ? html`<${Skeleton} rows=${3} />`
-      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   const domain = data.senderDomain;
   return html`<div class="settings">
     ${

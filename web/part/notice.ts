@@ -56,3 +56,20 @@ export function Skeleton({ rows = 6 }: { rows?: number }): View {
     ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class="skeleton-row"><span /><span /><span /></div>`)}
   </div>`;
 }
+
+/** What is not here yet: grey rows while it comes, or why it does not and a way to try again. */
+export function NotYet({
+  error,
+  rows,
+  retry,
+  onRetry,
+}: {
+  error: string | null;
+  rows?: number;
+  retry?: string;
+  onRetry: () => void;
+}): View {
+  return error === null
+    ? html`<${Skeleton} rows=${rows} />`
+    : html`<${ErrorState} error=${error} retry=${retry} onRetry=${onRetry} />`;
+}

@@ -8,7 +8,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -48,9 +48,7 @@ export function PersonListPage({ place, query }: PageProps): View {
     ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
     ${
       list.items === undefined
-        ? list.error === null
-          ? html`<${Skeleton} rows=${10} />`
-          : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
+        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} place=${place} list=${list} text=${text} isFiltered=${hasChoice(query)} />`
           : html`<${Table} label="People" columns=${columnsOf(place)} items=${list.items} />

@@ -7,7 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { ErrorState, FromBefore, Notice, Skeleton } from "../part/notice.ts";
+import { FromBefore, Notice, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { HasNow } from "./has-now.ts";
 import { Nobody } from "./nobody.ts";
@@ -32,8 +32,7 @@ function Named({ place, name }: { place: Place; name: string }): View {
   const path = apiPath(place, "persons") + writeQuery({ find: name, limit: 1 });
   const { data, error, reload } = useLoad<Page<PersonItem>>(path);
   const head = html`<${PageHead} title=${name} back="People" backTo=${pagePath(place, "people")} />`;
-  if (data === undefined)
-    return html`${head}${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  if (data === undefined) return html`${head}<${NotYet} error=${error} onRetry=${reload} />`;
   const [found] = data.items;
   const isMeant = found !== undefined && (!name.includes("@") || same(found.email, name));
   return isMeant
@@ -52,7 +51,7 @@ function Known({ place, id }: { place: Place; id: string }): View {
   const back = { back: "People", backTo: pagePath(place, "people") };
   if (data === undefined) {
     return html`<${PageHead} title="Person" ...${back} />
-      ${error === null ? html`<${Skeleton} rows=${8} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+      <${NotYet} error=${error} rows=${8} onRetry=${reload} />`;
   }
   const { person } = data;
   return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>

@@ -5,7 +5,7 @@ import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon, type IconName } from "../part/icon.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
@@ -33,9 +33,7 @@ export function PersonStory({ place, id }: { place: Place; id: string }): View {
       <span class="quiet">What came, what they got and what was done, newest first</span></div>
     ${
       list.items === undefined
-        ? list.error === null
-          ? html`<${Skeleton} rows=${8} />`
-          : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
+        ? html`<${NotYet} error=${list.error} rows=${8} onRetry=${list.reload} />`
         : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
           <${OlderButton} list=${list} none="This is where it begins." />`
     }</section>`;

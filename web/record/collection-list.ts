@@ -9,7 +9,7 @@ import { navigate, setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
 import { afterMaking } from "../part/make-thing.ts";
-import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { EmptyState, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
@@ -37,9 +37,7 @@ export function CollectionListPage({ place, query }: PageProps): View {
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
     ${
       data === undefined
-        ? error === null
-          ? html`<${Skeleton} rows=${4} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
         : rows.length === 0
           ? html`<${EmptyState} icon="records" title="No collections yet">
             <p>A collection is the shape of records that your app and your relays write. Make one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>

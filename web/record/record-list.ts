@@ -9,7 +9,7 @@ import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -52,9 +52,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}
     ${
       records.items === undefined
-        ? records.error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${records.error} onRetry=${records.reload} />`
+        ? html`<${NotYet} error=${records.error} onRetry=${records.reload} />`
         : records.items.length === 0
           ? html`<${None} list=${records} name=${name} isFiltered=${person !== null || q !== ""} />`
           : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />

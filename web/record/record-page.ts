@@ -9,7 +9,7 @@ import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { EndDialog } from "../part/end-dialog.ts";
 import { JsonView } from "../part/json-view.ts";
-import { ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { FromBefore, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
@@ -35,8 +35,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
     html`<button type="button" onClick=${() => setOpen("edit")}>Change…</button>
       <button type="button" class="quiet-danger" onClick=${() => setOpen("delete")}>Delete…</button>`;
   const head = html`<${PageHead} title="Record of ${collection}" back=${collection} backTo=${list}>${acts}<//>`;
-  if (data === undefined)
-    return html`${head}${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  if (data === undefined) return html`${head}<${NotYet} error=${error} onRetry=${reload} />`;
   const { record } = data;
   const leave = (): void => navigate(list, { replace: true });
   return html`${head}

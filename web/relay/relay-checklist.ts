@@ -8,7 +8,7 @@ import type { Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useNow } from "../ground/time-words.ts";
+import { DAY_MS, useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
@@ -23,7 +23,6 @@ interface Step {
   how: View;
 }
 
-const DAY_MS = 86_400_000;
 const NEW_DAYS = 3;
 
 interface Props {

@@ -9,7 +9,7 @@ import { setQuery } from "../ground/route.ts";
 import { sayTimesIn, useNow } from "../ground/time-words.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
@@ -45,9 +45,7 @@ export function RelayListPage({ place, query }: PageProps): View {
     ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
     ${
       items === undefined
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : all.length === 0
           ? html`<${FirstRelay} to=${pagePath(place, "relays", "new")} />`
           : shown.length === 0

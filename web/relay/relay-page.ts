@@ -13,7 +13,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { FromBefore, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -50,7 +50,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
   if (data === undefined) {
     return html`<${PageHead} title=${name} ...${back} />
-      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+      <${NotYet} error=${error} onRetry=${reload} />`;
   }
   const { relay, health } = data;
   // How it is afterwards is asked at once.

@@ -12,7 +12,7 @@ import { navigate, setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
 import { afterMaking } from "../part/make-thing.ts";
-import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { EmptyState, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -63,9 +63,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
     ${
       items === undefined
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${FirstWords} place=${place} kind=${kind} />`
           : html`<${Table} label=${BUTTONS[kind].slice("New ".length)} columns=${columnsOf(place, kind, uses)} items=${items} />

@@ -3,12 +3,12 @@ import { useState } from "preact/hooks";
 import type { PurchaseView } from "../../src/selling/purchase.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { apiPath, type Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, Notice, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PersonLink } from "../part/person-link.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -18,6 +18,7 @@ import { StateMark } from "../part/state-mark.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
+import { fromColumn } from "./from-column.ts";
 
 export function ReceiptList({ place, query }: { place: Place; query: URLSearchParams }): View {
   const filter = { kind: query.get("kind"), ref: query.get("ref"), person: query.get("person") };
@@ -35,9 +36,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
     </div>
     ${
       items === undefined
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
             <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfils and each payment that your server tells of has its receipt here."}</p><//>`
@@ -83,16 +82,7 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       cell: ({ person, personEmail }) =>
         html`<${PersonLink} place=${place} id=${person} email=${personEmail} />`,
     },
-    {
-      name: "from",
-      title: "From",
-      priority: 3,
-      size: "name",
-      cell: ({ relay, eventId }) =>
-        html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
-          eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
-        }</span>`,
-    },
+    fromColumn(place),
     {
       name: "time",
       title: "When",

@@ -3,11 +3,11 @@ import { useState } from "preact/hooks";
 import type { SubscriptionItem } from "../../src/selling/subscription.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { apiPath, type Place } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, Notice, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PersonLink } from "../part/person-link.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -15,6 +15,7 @@ import { StateMark } from "../part/state-mark.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
+import { fromColumn } from "./from-column.ts";
 
 export function SubscriptionList({ place, query }: { place: Place; query: URLSearchParams }): View {
   const status = query.get("status");
@@ -29,9 +30,7 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
       ]} /></div>
     ${
       items === undefined
-        ? error === null
-          ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${status === null ? "Nobody subscribes yet" : "No such subscription"}>
             <p>A relay puts a person on a plan with <code>grant_plan</code>; your server tells of a plan that was paid with a receipt.</p><//>`
@@ -61,16 +60,7 @@ function columnsOf(place: Place, onEnd: (one: SubscriptionItem) => void): Column
           ? html`<${StateMark} state="active" />`
           : html`<${StateMark} state="skipped" word="Ended" />`,
     },
-    {
-      name: "from",
-      title: "From",
-      priority: 3,
-      size: "name",
-      cell: ({ relay, eventId }) =>
-        html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
-          eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
-        }</span>`,
-    },
+    fromColumn(place),
     {
       name: "time",
       title: "Since",

@@ -3,7 +3,7 @@ import type { BackupsView } from "../../src/http/server.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -53,8 +53,7 @@ export function BackupList(): View {
     loaded?.backups.running == null ? REST_MS : BUSY_MS,
   );
   const { send, isSending, error: refused } = useSend();
-  if (data === undefined)
-    return error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
   const { folder, schedule, files, running, failed } = data.backups;
   const make = async (): Promise<void> => {
     const sent = await send<{ backups: BackupsView }>({

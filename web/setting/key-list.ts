@@ -7,7 +7,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { EmptyState, Notice, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -29,9 +29,7 @@ export function KeyList({ place }: { place: Place }): View {
       <${Icon} name="plus" size=${14} />New key</button></div>
     ${
       items === undefined
-        ? error === null
-          ? html`<${Skeleton} rows=${4} />`
-          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="keys" title="No keys yet"><p>Nothing but the dashboard reaches this environment until there is one.</p><//>`
           : html`<${Table} label="Keys" columns=${columnsOf(setRevoking)} items=${items} />

@@ -3,7 +3,7 @@ import type { ServerView } from "../../src/http/server.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { NotYet } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { type Column, Table } from "../part/table.ts";
 
@@ -36,8 +36,7 @@ const COLUMNS: readonly Column<Limit>[] = [
 
 export function LimitList(): View {
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
-  if (data === undefined)
-    return error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
   const items = data.server.limits.map((limit) => ({ ...limit, id: limit.name }));
   return html`<p class="tab-lead">These hold for the whole server. Each is changed by a variable when the server is started: set it, such as <code>RELAY_LIMIT_RELAYS=50</code>, and start the server again.</p>
     <div class="limits"><${Table} label="Limits" columns=${COLUMNS} items=${items} /></div>`;

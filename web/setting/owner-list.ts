@@ -7,7 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -29,10 +29,7 @@ export function OwnerList(): View {
   const [removing, setRemoving] = useState<OwnerView | null>(null);
   const [link, setLink] = useState<{ email: string; link: Link } | null>(null);
   const { send, isSending, error: refused } = useSend();
-  if (data === undefined)
-    return error === null
-      ? html`<${Skeleton} rows=${3} />`
-      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
     return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords: whoever holds the link that <code>relay dev</code> prints is it. On a server, owners are invited here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {

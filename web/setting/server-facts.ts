@@ -3,12 +3,11 @@ import type { ServerView } from "../../src/http/server.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 
 export function ServerFacts(): View {
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
-  if (data === undefined)
-    return error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
   const { server } = data;
   const isLocal = server.mode === "local";
   const isHttps = server.baseUrl.startsWith("https://");

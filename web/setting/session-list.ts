@@ -5,7 +5,7 @@ import { session, signOut } from "../account/session.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Notice, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -43,10 +43,7 @@ export function SessionList(): View {
   const { data, error, reload } = useLoad<{ sessions: SessionItem[] }>(PATH, 60_000);
   const { send, isSending, error: refused } = useSend();
   const known = useCell(session);
-  if (data === undefined)
-    return error === null
-      ? html`<${Skeleton} rows=${3} />`
-      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   const end = (one: SessionItem): void => {
     if (one.current) void signOut();
     else

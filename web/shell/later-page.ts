@@ -4,7 +4,7 @@ import { call, sentenceOf } from "../ground/api.ts";
 import { makeCell, useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 
 type PageOf = (props: PageProps) => View;
@@ -25,7 +25,7 @@ export function laterPage(title: string, load: () => Promise<PageOf>): PageOf {
     }, []);
     const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
     return html`<${PageHead} title=${title} />
-      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} retry="Load again" onRetry=${again} />`}`;
+      <${NotYet} error=${error} retry="Load again" onRetry=${again} />`;
   };
   return (props) => {
     useCell(arrived);

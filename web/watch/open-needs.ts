@@ -9,7 +9,7 @@ import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { NeedItem, needPaths } from "../home/need-item.ts";
-import { EmptyState, ErrorState, FromBefore, Skeleton } from "../part/notice.ts";
+import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 
 const REFRESH_MS = 5_000;
 
@@ -17,10 +17,7 @@ export function OpenNeeds({ place }: { place: Place }): View {
   const { data, error, reload } = useLoad<OverviewView>(apiPath(place, "overview"), REFRESH_MS);
   // The need goes once its events are replayed; the dialog stays until it is closed, so that its outcome is read.
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  if (data === undefined)
-    return error === null
-      ? html`<${Skeleton} rows=${4} />`
-      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   const { needs, more } = data;
   const close = (): void => {
     setChosen(null);

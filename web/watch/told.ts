@@ -8,7 +8,7 @@ import { useList } from "../ground/use-list.ts";
 import { needPaths } from "../home/need-item.ts";
 import { Choice } from "../part/choice.ts";
 import { Code } from "../part/code.ts";
-import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { EmptyState, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -34,8 +34,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
     });
   const filter = html`<div class="filters" role="search" aria-label="Filter alerts">
     <${Choice} name="open" label="State" none="Open and resolved" query=${query} options=${[["true", "Open"]]} /></div>`;
-  if (items === undefined)
-    return html`${filter}${error === null ? html`<${Skeleton} rows=${4} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
     return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alert yet" : "No alert is open"}><p>You are alerted of what died, what was refused again and again, and what went silent; here, and by mail where that is set up.</p><//>`;
   const columns: Column<AlertView>[] = [
@@ -102,8 +101,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
   const { items, error, reload } = list;
   const filter = html`<div class="filters" role="search" aria-label="Filter problems">
     <${Choice} name="all" label="State" none="Standing now" query=${query} options=${[["true", "Standing and over"]]} /></div>`;
-  if (items === undefined)
-    return html`${filter}${error === null ? html`<${Skeleton} rows=${4} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
     return html`${filter}<${EmptyState} icon="check" title="No problem stands"><p>A problem stands as long as its cause does, and is over by itself.</p><//>`;
   const columns: Column<ProblemView>[] = [

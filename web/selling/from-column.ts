@@ -1,0 +1,19 @@
+/** By which relay and event something was sold. */
+import { html } from "../ground/html.ts";
+import { type Place, pagePath } from "../ground/place.ts";
+import type { Column } from "../part/table.ts";
+
+export function fromColumn<Item extends { relay: string | null; eventId: string | null }>(
+  place: Place,
+): Column<Item> {
+  return {
+    name: "from",
+    title: "From",
+    priority: 3,
+    size: "name",
+    cell: ({ relay, eventId }) =>
+      html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
+        eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
+      }</span>`,
+  };
+}
