@@ -10,6 +10,7 @@ import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { catalogPath, makeCatalogSchema } from "../sync/catalog-file.ts";
 import { definitionPath, listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";
 import { type Command, UsageError } from "./command.ts";
+import { readFrom, tellFrom, writeFrom } from "./init-from.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import { programWord, type World } from "./world.ts";
 
@@ -82,11 +83,21 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
 export const init: Command = {
   words: ["init"],
   summary: "write service/ with one working example relay, and editor settings",
-  details: "Files that exist are left as they are; the schemas are always this version's.",
-  options: [SERVICE_DIR],
+  details:
+    "Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
+  options: [
+    { name: "from", value: "<sender>", help: "begin with this sender's recipe, such as stripe or github" },
+    { name: "name", value: "<name>", otherwise: "the sender's", help: "with --from: the relay's name" },
+    SERVICE_DIR,
+  ],
+  examples: ["relay init", "relay init --from github", "relay init --from stripe --name checkout"],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
-    const written = await writeExample(serviceDir);
+    const sender = input.text("from");
+    if (sender === null && input.given("name"))
+      throw new UsageError("--name is for --from: name the sender that the relay is of, as --from github.");
+    const from = sender === null ? null : readFrom(sender, input.text("name"), world);
+    const written = from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
     await mkdir(serviceDir, { recursive: true });
     const schemas = { [SCHEMA_FILE]: makeDefinitionSchema(), [CATALOG_SCHEMA_FILE]: makeCatalogSchema() };
     for (const [name, value] of Object.entries(schemas)) {
@@ -97,6 +108,7 @@ export const init: Command = {
     const settings = await writeEditorSettings(serviceDir, world);
     if (settings !== null) written.push(settings);
     for (const file of written) world.say(relative(world.cwd, file));
+    if (from !== null) return tellFrom(from, world);
     world.tell("");
     const relay = programWord(world);
     world.tell(`Next: ${relay} dev receives, runs, and watches these files;`);

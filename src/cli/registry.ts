@@ -19,6 +19,7 @@ import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
@@ -35,6 +36,7 @@ import { whoami } from "./whoami.ts";
 
 export const COMMANDS: readonly Command[] = [
   init,
+  presets,
   dev,
   serve,
   validate,

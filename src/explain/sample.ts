@@ -1,6 +1,6 @@
 /**
- * Examples of what starts a relay. An event as its provider would send it: what `map` names is there, `when` is satisfied, ids are fresh; it
- * signs nothing and knows nothing of the provider but the definition. A record as the app might write it: every field of its collection holds
+ * Examples of what starts a relay. An event as its provider would send it: that of the sender whose recipe it is, where it has all that the relay
+ * reads, else one made from the definition alone: what `map` names is there, `when` is satisfied, ids are fresh; it signs nothing. A record as the app might write it: every field of its collection holds
  * an example, and `where` is satisfied; it writes nothing.
  */
 import { randomBytes } from "node:crypto";
@@ -10,6 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { showChoices, showText } from "../ground/shape.ts";
 import { type CollectionRow, listFields } from "../records/collection.ts";
 import type { FieldRule } from "../records/collection-definition.ts";
+import { exampleFor, recogniseSender } from "../sender/sender-start.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 
@@ -29,6 +30,9 @@ const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 /** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
 export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
   const wanted = readWanted(trigger);
+  const sender = recogniseSender(trigger);
+  const known = sender === null ? null : exampleFor(sender, trigger, person);
+  if (known !== null) return { body: Buffer.from(known.body), contentType: known.contentType };
   const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => {
     const path = trigger.map[name] ?? "";
     const isWanted = trigger.when !== undefined && Object.hasOwn(trigger.when, name);

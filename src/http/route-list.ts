@@ -24,6 +24,7 @@ import { relayRoutes } from "./relay.ts";
 import { relaySecretRoutes } from "./relay-secret.ts";
 import type { Route } from "./route.ts";
 import { sellingRoutes } from "./selling.ts";
+import { senderRoutes } from "./sender.ts";
 import { serverRoutes } from "./server.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
@@ -43,6 +44,7 @@ export const ROUTES: readonly Route[] = [
   ...appRoutes,
   ...relayRoutes,
   ...relaySecretRoutes,
+  ...senderRoutes,
   ...syncRoutes,
   ...pullRoutes,
   ...approvalRoutes,

@@ -232,6 +232,8 @@ const WORST: Record<string, Worst> = {
   "DELETE {E}/relays/:name/previous-secret": (_turn) => [{ method: "DELETE", path: `${E}/relays/busy1/previous-secret`, status: 404 }],
   "PUT {E}/relays/:name/signing-secret": refused(400, "PUT", `${E}/relays/busy1/signing-secret`, {}),
   "GET /api/relay-templates": get("/api/relay-templates?limit=200"),
+  "GET /api/senders": get(`/api/senders?limit=200&q=${"e".repeat(100)}`),
+  "GET /api/senders/:name": get("/api/senders/stripe"),
   "GET {E}/events": list(
     "/events",
     "relay=wide",

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["selling"],
   ["action", "client"],
   ["relay"],
-  ["event", "health", "sync", "setting"],
+  ["event", "health", "sync", "setting", "sender"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["explain", "overview", "story"],
   ["http", "cli"],

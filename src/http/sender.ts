@@ -1,0 +1,39 @@
+/** Senders: providers whose recipe is known, as a list that can be searched, and one whole with what a relay from it begins with. */
+import { Type } from "typebox";
+import { makePage, readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { fields, pageOf, pageQuery } from "../ground/schema.ts";
+import { findSender, searchSenders } from "../sender/sender-start.ts";
+import { listSender, senderLine, senderView, viewSender } from "../sender/sender-view.ts";
+import { openRoute } from "./route.ts";
+
+export const senderRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/api/senders",
+    summary: "Lists the senders whose recipe is known, by name, each with what it tells.",
+    query: fields({
+      ...pageQuery,
+      q: Type.Optional(Type.String({ maxLength: 100, description: "a text in its name or its sentence" })),
+    }),
+    answer: pageOf(senderLine),
+    handle({ query }) {
+      const page = readPageRequest(query);
+      const found = searchSenders(query.q ?? "");
+      const first = page.after === null ? 0 : found.findIndex(({ name }) => name === page.after) + 1;
+      return makePage(found.slice(first), page, ({ name }) => name, listSender);
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/api/senders/:name",
+    summary: "Shows a sender: a relay to begin with, where its secret is, an example event, its pitfalls.",
+    answer: Type.Object({ sender: senderView }),
+    handle({ params }) {
+      const sender = findSender(params.name);
+      if (sender === null)
+        throw new Refusal("not_found", "There is no sender of this name: GET /api/senders lists them.");
+      return { sender: viewSender(sender) };
+    },
+  }),
+];
