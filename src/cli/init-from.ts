@@ -14,7 +14,7 @@ import { CommandFailure, UsageError } from "./command.ts";
 import { tellUnknown } from "./presets.ts";
 import { programWord, type World } from "./world.ts";
 
-export interface FromSender {
+interface FromSender {
   sender: Sender;
   /** The relay's name. */
   name: string;
@@ -41,7 +41,7 @@ export function writeFrom(serviceDir: string, { sender, name }: FromSender, worl
     );
   const catalog = catalogPath(serviceDir);
   const [read, wanted] = readCatalog(catalog, sender);
-  writeReadFile(path, null, writeFileText(startDefinition(sender, name) as unknown as JsonObject));
+  writeReadFile(path, null, writeFileText(startDefinition(sender, name)));
   if (wanted === null) return [path];
   writeReadFile(catalog, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
   return [path, catalog];

@@ -59,7 +59,7 @@ function writeSender(sender: SenderView): string {
     `Its own page   ${docs}`,
     "",
     "The relay to begin with:",
-    writeJson(definition as never, 2),
+    writeJson(definition, 2),
     "",
     `An example event (${example.contentType}):`,
     pretty(example.body),

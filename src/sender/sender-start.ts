@@ -4,7 +4,6 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import type { Definition } from "../relay/definition-shape.ts";
 import { parsePath, readPath } from "../template/template.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
@@ -24,7 +23,7 @@ export function searchSenders(text: string): readonly Sender[] {
 }
 
 /** It writes what was mapped as a record of the app's own: nothing acts on a person until somebody writes so. */
-export function startDefinition(sender: Sender, name: string = sender.name): Definition {
+export function startDefinition(sender: Sender, name: string = sender.name): JsonObject {
   const { verify, map, when } = sender;
   return {
     name,

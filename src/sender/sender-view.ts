@@ -1,5 +1,6 @@
 /** What is shown of a sender: a line of the list, and one whole, with what a relay from it begins with. */
 import { type Static, Type } from "typebox";
+import type { JsonObject } from "../ground/json.ts";
 import { oneOf } from "../ground/schema.ts";
 import type { Sender } from "./sender.ts";
 import { exampleBody, signsEvent, startCatalog, startDefinition, startSteps } from "./sender-start.ts";
@@ -12,12 +13,15 @@ const line = {
 };
 
 export const senderLine = Type.Object(line);
-export type SenderLine = Static<typeof senderLine>;
+type SenderLine = Static<typeof senderLine>;
 
 export const senderView = Type.Object({
   ...line,
-  definition: Type.Unknown({ description: "a relay to begin with" }),
-  catalog: Type.Unknown({ description: "what the definition names, in the shape of catalog.json" }),
+  definition: Type.Unsafe<JsonObject>({ type: "object", description: "a relay to begin with" }),
+  catalog: Type.Unsafe<JsonObject>({
+    type: "object",
+    description: "what the definition names, in the shape of catalog.json",
+  }),
   personEmail: Type.Union([Type.String(), Type.Null()], {
     description: "where the body holds the person's address; null: nowhere",
   }),
