@@ -23,7 +23,7 @@ export interface SignedCall {
   search?: string;
 }
 
-export interface Signer {
+interface Signer {
   /** What is pasted; the default is 32 letters and digits. */
   secret?: string;
   /** Another secret, where the default one with a letter changed is none. */
