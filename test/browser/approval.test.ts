@@ -49,7 +49,7 @@ beforeAll(async () => {
   const context = await startBrowser(stack);
   page = context.pages()[0] ?? (await context.newPage());
   complaints = listen(page);
-}, 60_000);
+});
 afterAll(() => stack.disposeAsync());
 
 test("an owner who is not signed in signs in and lands on the page again, sees exactly what is asked, and approves it", async () => {

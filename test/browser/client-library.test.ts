@@ -58,7 +58,7 @@ test("a page signs in, writes a record, is told a 409, and is still signed in af
   expect(told).toEqual({ name: "RelayError", code: "product_not_sellable", status: 409 });
   await page.evaluate("g.auth.signOut()");
   expect(await page.evaluate("localStorage.length")).toBe(0);
-}, 60_000);
+});
 
 test("a page of an origin that a live key does not name reads nothing, not even the refusal", async () => {
   await using dashboard = await openDashboard({ environments: ["local", "production"] });
@@ -73,7 +73,7 @@ test("a page of an origin that a live key does not name reads nothing, not even 
   );
   expect(told).toEqual({ code: "unreachable", status: 0 });
   expect(await running.rows("SELECT 1 FROM email")).toEqual([]);
-}, 60_000);
+});
 
 test("a page in service/public/ uses the library at its own address, and cannot act with the dashboard's session", async () => {
   const serviceDir = mkdtempSync(join(tmpdir(), "relay-public-"));
@@ -102,4 +102,4 @@ test("a page in service/public/ uses the library at its own address, and cannot 
   expect(page.url()).toStartWith(`${service.url}/`);
   expect(await page.evaluate(`fetch("/api/apps").then(({ status }) => status)`)).toBe(200);
   rmSync(serviceDir, { recursive: true });
-}, 60_000);
+});

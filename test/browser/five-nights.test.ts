@@ -67,7 +67,7 @@ test("one: 2,000 events are dead, because a collection is missing", async () => 
   await needs.getByRole("heading", { name: /orders: .* dead/ }).waitFor({ state: "detached" });
   expect(await states(night)).toEqual({ done: 2_000 });
   end(night);
-}, 60_000);
+});
 
 test("two: the called URL was down, and is up again", async () => {
   const caller = new FakeCaller(DOWN);
@@ -96,7 +96,7 @@ test("two: the called URL was down, and is up again", async () => {
   await night.running.drain();
   expect(await states(night)).toEqual({ done: 13 });
   end(night);
-}, 60_000);
+});
 
 test("three: the sender's secret was rotated over there", async () => {
   await using night = await openNight(6 * HOUR_MS);
@@ -120,7 +120,7 @@ test("three: the sender's secret was rotated over there", async () => {
   await page.waitForURL(/\/home$/);
   await page.getByText("refuses every call").waitFor({ state: "detached" });
   end(night);
-}, 60_000);
+});
 
 test("four: a customer has paid and got nothing", async () => {
   await using night = await openNight(3 * HOUR_MS);
@@ -154,7 +154,7 @@ test("four: a customer has paid and got nothing", async () => {
   await night.click(page.getByRole("link", { name: CAROL }).first());
   await page.getByText("Has access").first().waitFor();
   end(night);
-}, 60_000);
+});
 
 test("five: a relay is silent since Friday", async () => {
   await using night = await openNight(13 * DAY_MS);
@@ -176,4 +176,4 @@ test("five: a relay is silent since Friday", async () => {
   await night.running.drain();
   expect(await states(night)).toEqual({ done: 52 });
   end(night);
-}, 60_000);
+});

@@ -1,5 +1,5 @@
 /** From the laptop to production and back, as a stranger goes it: two real processes, a real browser that answers, and a provider's call at the end. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { createHmac } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,9 @@ import type { Page } from "playwright-core";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { tellStory } from "../kit/story.ts";
 
+const test = tellStory();
 const EMAIL = "ann@example.com";
 const PASSWORD = "correct horse battery";
 const stack = new AsyncDisposableStack();
@@ -63,7 +65,7 @@ beforeAll(async () => {
   const context = await startBrowser(stack);
   page = context.pages()[0] ?? (await context.newPage());
   complaints = listen(page);
-}, 60_000);
+});
 afterAll(() => stack.disposeAsync());
 
 test("the laptop signs in through the browser and brings its files to development", async () => {
@@ -79,7 +81,7 @@ test("the laptop signs in through the browser and brings its files to developmen
   expect([synced.code, synced.text.includes("2 changes made in")]).toEqual([0, true]);
   const status = await relay("status");
   expect([status.code, status.text.includes("production was not looked at")]).toEqual([0, true]);
-}, 60_000);
+});
 
 test("an edit of the dashboard is drift, and a pull brings it back to the file", async () => {
   const { version } = (await call("GET", "/api/apps/shop/development/relays/orders")).relay;
@@ -91,7 +93,7 @@ test("an edit of the dashboard is drift, and a pull brings it back to the file",
   expect((await relay("pull")).code).toBe(0);
   expect(fileOf("orders")).toEqual(orders("of the dashboard"));
   expect((await relay("validate", "--strict")).code).toBe(0);
-}, 60_000);
+});
 
 test("production changes when the owner approves in the browser, and a provider's call runs there with the secret that the laptop got", async () => {
   await using promote = start("promote");
@@ -123,7 +125,7 @@ test("production changes when the owner approves in the browser, and a provider'
       "of the dashboard",
     ]);
   }
-}, 60_000);
+});
 
 test("a laptop that lost its folder is restored by a pull: it validates clean, and there is nothing to carry anywhere", async () => {
   const before = readFileSync(join(service, "catalog.json"), "utf8");
@@ -144,4 +146,4 @@ test("a laptop that lost its folder is restored by a pull: it validates clean, a
   const status = await relay("status", "--profile", "shop-development");
   expect([status.code, status.text]).toEqual([0, expect.stringContaining("All the same: 2 things in files, development, production.")]);
   expect(complaints).toEqual([]);
-}, 60_000);
+});

@@ -60,7 +60,7 @@ test("an owner is signed in first, then types the code, sees who asks, chooses, 
   expect(await login.exited).toBe(0);
   expect(login.lines().join("\n")).toContain("It is PRODUCTION");
   expect(statSync(file).mode & 0o777).toBe(0o600);
-}, 60_000);
+});
 
 test("the profile works, says whose it is, and what it does in production is said", async () => {
   const { profiles } = JSON.parse(readFileSync(file, "utf8"));
@@ -76,7 +76,7 @@ test("the profile works, says whose it is, and what it does in production is sai
   expect([unnamed.code, unnamed.text.includes(`write --profile ${name}`)]).toEqual([2, true]);
   const named = await relay("alerts", "resolve", "--all", "--profile", name);
   expect([named.code, named.text.includes("This acts on PRODUCTION")]).toEqual([0, true]);
-}, 60_000);
+});
 
 test("the Keys page has it with its owner and end, and revokes it; the command says what to do then", async () => {
   await page.goto(at("settings?tab=keys").replace("development", "production"));
@@ -95,7 +95,7 @@ test("the Keys page has it with its owner and end, and revokes it; the command s
   const out = await relay("logout");
   expect([out.code, out.text.includes("worked no more")]).toEqual([0, true]);
   expect((await relay("whoami")).text).toContain("No profile yet");
-}, 60_000);
+});
 
 test("a login that is denied ends the command with a sentence, and keeps nothing", async () => {
   await using login = startCli(["login", "--url", url], { cwd });
@@ -108,7 +108,7 @@ test("a login that is denied ends the command with a sentence, and keeps nothing
   expect(await login.exited).toBe(1);
   expect(login.lines().join("\n")).toContain("access_denied");
   expect((await relay("whoami")).text).toContain("No profile yet");
-}, 60_000);
+});
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints).toEqual([]);

@@ -56,7 +56,7 @@ beforeAll(async () => {
     all.push(...(await hrefs(`main nav a, main a[href*="tab="]`)));
   }
   pages = [...new Set(all)];
-}, 60_000);
+});
 
 const SCREENS = [
   { colorScheme: "light", width: 1280 },

@@ -2,13 +2,19 @@
  * A dashboard in a real browser, against a whole service in this process. One browser a file; every page keeps what its console said,
  * so that a test can hold that nothing was refused by the page's policy and nothing broke.
  */
+import { setDefaultTimeout } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { systemClock } from "../../src/ground/clock.ts";
 import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
+import { watchPage } from "./page-watch.ts";
 import { APP, type RunningOptions, type RunningService, startRunningService } from "./running-service.ts";
+
+/** A wait runs out before its test does, so that the failure is the wait's, which says what the page showed. */
+const WAIT_MS = 25_000;
+setDefaultTimeout(3 * WAIT_MS);
 
 interface Dashboard extends AsyncDisposable {
   running: RunningService;
@@ -70,7 +76,9 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
     timezoneId,
   });
   stack.defer(() => context.close());
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(WAIT_MS);
+  context.on("page", watchPage);
+  context.pages().forEach(watchPage);
   return context;
 }
 
