@@ -17,6 +17,7 @@ import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
+import { explainDirectory } from "./start-refusal.ts";
 import type { World } from "./world.ts";
 
 export const APP: Option = {
@@ -74,8 +75,13 @@ export async function withStore<Result>(
     );
   }
   refuseLostDatabase(folder);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const store = await openAlone(folder, file, world);
+  let store: Store;
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    store = await openAlone(folder, file, world);
+  } catch (error) {
+    throw explainDirectory(error, folder, world) ?? error;
+  }
   try {
     return await work(store);
   } finally {

@@ -6,9 +6,10 @@ import { type ServiceConfig, servesCookies } from "../config.ts";
 import { createLog, type Log } from "../ground/log.ts";
 import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
-import { type Command, CommandFailure, type Input } from "./command.ts";
+import type { Command, Input } from "./command.ts";
 import { noteRunning } from "./data-directory.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
+import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
 import { programWord, type RunningService, type World } from "./world.ts";
 
 export const serve: Command = {
@@ -97,31 +98,10 @@ async function start(
   try {
     return await world.startService(config, { stopped, program: programWord(world) });
   } catch (error) {
-    if (isAddressTrouble(error)) {
-      throw new CommandFailure(
-        "address_taken",
-        `${config.host} port ${config.port} cannot be listened on (${String((error as { code?: string }).code)}): choose an address of this machine with --host and a port that you may open with --port.`,
-      );
-    }
-    if (!isPortTaken(error)) throw error;
     const chosen = input.text("port") !== null || config.mode === "server";
-    if (chosen) {
-      throw new CommandFailure(
-        "address_taken",
-        `Port ${config.port} of ${config.host} is in use: stop what listens there, or choose another with --port.`,
-      );
-    }
+    if (chosen || !isPortTaken(error))
+      throw explainListening(error, config, world) ?? explainDirectory(error, config.dataDir, world) ?? error;
     world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
     return await world.startService({ ...config, port: 0 }, { stopped, program: programWord(world) });
   }
-}
-
-/** An address that is not this machine's, or a port that needs more rights. */
-function isAddressTrouble(error: unknown): boolean {
-  return /^(EADDRNOTAVAIL|EACCES|EPERM)$/.test(String((error as { code?: unknown }).code));
-}
-
-function isPortTaken(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  return code === "EADDRINUSE" || /EADDRINUSE|port \d+ in use|address already in use/i.test(String(message));
 }

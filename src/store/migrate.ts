@@ -86,7 +86,7 @@ export async function migrate(
       ?.number ?? 0;
   if (current > SCHEMA_VERSION) {
     throw new MigrationRefused(
-      `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}); use that version or restore a backup.`,
+      `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or go back with relay restore and the copy that its migration left in backups/.`,
     );
   }
   const due = MIGRATIONS.filter((migration) => migration.number > current);

@@ -17,8 +17,13 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const STARTS: readonly [name: string, make: () => void, line: string[], says: RegExp][] = [
-  ["a data directory that is a file", () => writeFileSync(join(cwd, "data"), ""), ["serve"], /data cannot be used \(EEXIST/],
-  ["a data directory below a file", () => writeFileSync(join(cwd, "below"), ""), ["serve", "--data-dir", "below/data"], /cannot be used \(ENOTDIR/],
+  ["a data directory that is a file", () => writeFileSync(join(cwd, "data"), ""), ["serve"], /data is a file, and the data directory is a folder/],
+  [
+    "a data directory below a file",
+    () => writeFileSync(join(cwd, "below"), ""),
+    ["serve", "--data-dir", "below/data"],
+    /below\/data cannot be made, because .*below is a file and no folder/,
+  ],
   [
     "a database that is none",
     () => {
@@ -26,19 +31,19 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
       writeFileSync(join(cwd, "data", "relay.db"), "no database at all ".repeat(500));
     },
     ["serve"],
-    /^The database cannot be used now: .*not a database/,
+    /relay\.db is damaged or no database: relay doctor .* relay restore/,
   ],
   [
     "a database that is a folder",
     () => mkdirSync(join(cwd, "data", "relay.db"), { recursive: true }),
     ["serve"],
-    /^The database cannot be used now: .*unable to open/,
+    /relay\.db is a folder where a file has to be/,
   ],
   [
     "a lock that is a folder",
     () => mkdirSync(join(cwd, "data", "runner.lock"), { recursive: true }),
     ["serve"],
-    /^The database cannot be used now: .*unable to open/,
+    /runner\.lock is a folder where a file has to be/,
   ],
   [
     "a master key that is none",

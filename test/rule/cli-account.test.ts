@@ -25,7 +25,7 @@ test("a data directory that is a file is refused in one sentence", async () => {
   writeFileSync(join(cwd, "a-file"), "");
   const { code, told } = await run("apps create Shop --data-dir a-file");
   expect(code).toBe(1);
-  expect(told).toMatch(/a-file cannot be used .*check that the path is right/);
+  expect(told).toMatch(/a-file is a file, and the data directory is a folder: move the file away, or name another folder/);
 });
 
 describe("local development and a server keep apart", () => {

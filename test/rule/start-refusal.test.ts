@@ -1,0 +1,217 @@
+/** Whatever stands against a start has a true sentence of its own with what to do, a code and exit code 1: a row a failure. A full disk waits (attack/full-disk). */
+import { afterAll, beforeEach, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { explainDirectory, explainListening } from "../../src/cli/start-refusal.ts";
+import type { World } from "../../src/cli/world.ts";
+import { startService } from "../../src/service.ts";
+import { lockDataDirectory } from "../../src/store/lock.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+/** The rows on rights are run as somebody who is not root, whoever runs the tests. */
+const NOBODY = 65_534;
+const isRoot = process.geteuid?.() === 0;
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-start-"));
+chmodSync(cwd, 0o755);
+afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+
+let home: string;
+let data: string;
+let taken = 0;
+let ending: (() => unknown)[] = [];
+beforeEach(() => {
+  home = mkdtempSync(join(cwd, "case-"));
+  chmodSync(home, 0o755);
+  data = join(home, "data");
+  ending = [];
+});
+
+async function serve(line: readonly string[]) {
+  if (isRoot) process.seteuid?.(NOBODY);
+  try {
+    return await runCommand(["serve", "--data-dir", data, ...line.map((word) => (word === "TAKEN" ? String(taken) : word))], {
+      cwd: home,
+      startService,
+      untilStopped: () => new Promise(() => undefined),
+    });
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+    for (const end of ending) await end();
+  }
+}
+
+async function makeDatabase(sql = "SELECT 1"): Promise<void> {
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  const store = await openSqlite(join(data, "relay.db"), { clock: new VirtualClock(Date.now()) });
+  await store.write("app", (tx) => tx.run(sql));
+  await store.close();
+}
+
+/** As a folder that root made for the service's user. */
+function open(path: string): void {
+  chmodSync(path, 0o777);
+}
+
+const FREE = ["--port", "0"];
+const ROWS: readonly [what: string, make: () => unknown, line: string[], code: string, says: RegExp][] = [
+  [
+    "a folder that may not be made",
+    () => chmodSync(home, 0o555),
+    FREE,
+    "file_unusable",
+    /^The data directory \S+\/data is not there, and \S+ may not make it: \S+ belongs to \w+.*\. Make it once with sudo install -d -m 700 -o \S+ \S+\/data, or name another folder with --data-dir\.$/,
+  ],
+  [
+    "a folder that may not be written",
+    () => mkdirSync(data, { mode: 0o555 }),
+    FREE,
+    "file_unusable",
+    isRoot
+      ? /belongs to root, and 65534 may not write there: give it to 65534 with sudo chown -R 65534 \S+, or/
+      : /may not be written by ann, whose it is: .*chmod u\+rwx/,
+  ],
+  [
+    "a database that another user made",
+    async () => {
+      await makeDatabase();
+      open(data);
+      chmodSync(join(data, "relay.db"), isRoot ? 0o600 : 0o000);
+    },
+    FREE,
+    "file_unusable",
+    isRoot ? /relay\.db belongs to root, and 65534 may not read and write it: .*sudo chown -R 65534/ : /relay\.db has no right .*chmod u\+rw/,
+  ],
+  [
+    "a master key that another user made",
+    () => {
+      mkdirSync(data);
+      open(data);
+      writeFileSync(join(data, "master.key"), "", { mode: isRoot ? 0o600 : 0o000 });
+    },
+    FREE,
+    "invalid_input",
+    /master\.key cannot be read \(EACCES\): it must be a file that the server's user may read/,
+  ],
+  [
+    "a file in its place",
+    () => writeFileSync(data, ""),
+    FREE,
+    "file_unusable",
+    /data is a file, and the data directory is a folder: move the file away, or/,
+  ],
+  [
+    "a file above it",
+    () => {
+      writeFileSync(data, "");
+      data = join(data, "below");
+    },
+    FREE,
+    "file_unusable",
+    /data\/below cannot be made, because \S+\/data is a file and no folder/,
+  ],
+  [
+    "a link that leads nowhere",
+    () => symlinkSync(join(home, "disk"), data),
+    FREE,
+    "file_unusable",
+    /data is a link that leads nowhere: .*a disk that is not mounted/,
+  ],
+  [
+    "a database that is none",
+    () => {
+      mkdirSync(data);
+      open(data);
+      writeFileSync(join(data, "relay.db"), "no database at all ".repeat(500), { mode: 0o666 });
+      chmodSync(join(data, "relay.db"), 0o666);
+    },
+    FREE,
+    "database_refused",
+    /relay\.db is damaged or no database: relay doctor .*, and relay restore/,
+  ],
+  [
+    "a database of a newer release",
+    async () => {
+      await makeDatabase("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'later', 0)");
+      for (const path of [data, join(data, "relay.db")]) open(path);
+    },
+    FREE,
+    "newer_schema",
+    /written by a newer version \(schema 9999, .*\): start that version, or go back with relay restore and the copy that its migration left in backups\//,
+  ],
+  [
+    "another server",
+    () => {
+      mkdirSync(data);
+      open(data);
+      const lock = lockDataDirectory(data, "relay serve", 0);
+      open(join(data, "runner.lock"));
+      ending.push(() => lock.release());
+    },
+    FREE,
+    "directory_taken",
+    /data is in use by relay serve, process \d+, since 1970.*; stop it first, or give this one another --data-dir\.$/,
+  ],
+  [
+    "a port that is in use",
+    () => {
+      mkdirSync(data);
+      open(data);
+      const other = Bun.serve({ hostname: "127.0.0.1", port: 0, reusePort: false, fetch: () => new Response("") });
+      taken = other.port ?? 0;
+      ending.push(() => other.stop(true));
+    },
+    ["--port", "TAKEN"],
+    "address_taken",
+    /^Port \d+ of 127\.0\.0\.1 is in use: stop what listens there, or choose another with --port\.$/m,
+  ],
+  [
+    "an address that is not this machine's",
+    () => {
+      mkdirSync(data);
+      open(data);
+    },
+    ["--host", "192.0.2.7", ...FREE],
+    "address_taken",
+    /^192\.0\.2\.7 is no address of this machine, .* 127\.0\.0\.1 behind a proxy .*0\.0\.0\.0/m,
+  ],
+];
+
+test.each(ROWS)("%s", async (_what, make, line, code, says) => {
+  await make();
+  const { code: exit, told } = await serve(line);
+  chmodSync(home, 0o755);
+  const lines = told.split("\n").filter((one) => !/^\d{4}-\d\d-\d\dT/.test(one));
+  expect(lines[0]).toMatch(says);
+  expect([exit, lines[1]?.split("  ")[0], lines.length]).toEqual([1, code, 2]);
+});
+
+const failed = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall });
+const world = { machine: { name: "vps", account: "ann" } } as World;
+
+test("a file system that takes no writing, which the tests' machine has none of", () => {
+  const said = explainDirectory(failed("EROFS", "mkdir"), "/var/lib/relay", world);
+  expect([said?.code, said?.message]).toEqual(["file_unusable", expect.stringMatching(/takes no writing: .*volume.*ReadWritePaths=.*--data-dir/)]);
+});
+
+test("a port below 1024 that the machine keeps for root; a folder's EACCES never blames the port, nor a port's a folder", () => {
+  const place = { host: "127.0.0.1", port: 80 };
+  const said = explainListening(failed("EACCES", "listen"), place, world);
+  expect([said?.code, said?.message]).toEqual([
+    "address_taken",
+    expect.stringMatching(/^Port 80 of 127\.0\.0\.1 needs a right that \S+ has not, .*--port .*CAP_NET_BIND_SERVICE/),
+  ]);
+  expect(explainListening(failed("EACCES", "mkdir"), place, world)).toBeNull();
+  expect(explainDirectory(failed("EACCES", "listen"), data, world)).toBeNull();
+});
+
+test("a command that makes the data directory says the same", async () => {
+  chmodSync(home, 0o555);
+  if (isRoot) process.seteuid?.(NOBODY);
+  const { code, told } = await runCommand(["apps", "create", "Shop", "--data-dir", data], { cwd: home });
+  if (isRoot) process.seteuid?.(0);
+  expect([code, told]).toEqual([1, expect.stringMatching(/data is not there, and \S+ may not make it: /)]);
+});
