@@ -6,10 +6,12 @@ import { startService } from "./service.ts";
 import { MIGRATION_WORD, runMigration } from "./startup/migration.ts";
 
 const [word, file = ""] = process.argv.slice(2);
+/** Most commands never look at it. */
+const readManual = async () => (await import("./manual.ts")).readManual();
 const run =
   word === MIGRATION_WORD
     ? runMigration(file)
-    : runCommandLine(process.argv.slice(2), processWorld({ startService }));
+    : runCommandLine(process.argv.slice(2), processWorld({ startService, readManual }));
 run.then((code) => {
   process.exitCode = code;
 });

@@ -234,6 +234,7 @@ async function startOnce(
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
+    readManual: async () => (await import("./manual.ts")).readManual(),
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
   let backups: BackupSchedule | null = null;

@@ -9,6 +9,7 @@ import { catalogDelete, catalogList, catalogSet } from "./catalog.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
+import { docs } from "./docs.ts";
 import { doctor } from "./doctor.ts";
 import { domainSet, domainShow, domainVerify } from "./domain.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
@@ -103,5 +104,6 @@ export const COMMANDS: readonly Command[] = [
   whoami,
   logout,
   mcp,
+  docs,
   changes,
 ];

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import type { ServiceConfig } from "../config.ts";
+import type { Docs } from "../docs/docs.ts";
 import { type Clock, systemClock } from "../ground/clock.ts";
 import { showControls } from "../ground/log.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
@@ -66,6 +67,8 @@ export interface World {
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
+  /** The documentation. */
+  readManual(): Promise<Docs>;
 }
 
 /** `relay`, `npm run relay --` or `bun run relay`. */
@@ -85,7 +88,7 @@ const LOOK_EVERY_MS = 500;
 const OWNER_ONLY = 0o077;
 
 /** The process's streams, variables and signals; what it starts is given. */
-export function processWorld(parts: Pick<World, "startService">): World {
+export function processWorld(parts: Pick<World, "startService" | "readManual">): World {
   process.umask(OWNER_ONLY);
   let stays = false;
   process.on("exit", (code) => {

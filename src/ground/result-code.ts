@@ -169,6 +169,12 @@ export function explainCode(code: string): { status: number | null; when: string
   return refusal;
 }
 
+/** Every code that anything says anywhere, in alphabetical order. */
+export function listCodes(): string[] {
+  const all = [REFUSALS, RESULTS, TROUBLES, WARNINGS, MAIL].flatMap((codes) => Object.keys(codes));
+  return [...new Set(all)].sort();
+}
+
 interface Explained {
   when: string;
   todo: string;

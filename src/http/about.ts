@@ -1,16 +1,13 @@
 /**
- * What the service tells of itself: whether the process is up and can do its work now, what changed in each release, and the page of each
- * error code, open to anyone; and the metrics in Prometheus' text format, open to this machine's own callers. Anyone else needs a secret key,
+ * What the service tells of itself: whether the process is up and can do its work now, and what changed in each release, open to anyone; and
+ * the metrics in Prometheus' text format, open to this machine's own callers. Anyone else needs a secret key,
  * of whatever environment, or an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
  */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { explainCode } from "../ground/result-code.ts";
 import { fields, orNull } from "../ground/schema.ts";
-import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
-import { makeCatalogSchema } from "../sync/catalog-file.ts";
 import { identifyCaller } from "./admission.ts";
 import { answerJson, answerText } from "./answer.ts";
 import { openRoute } from "./route.ts";
@@ -46,10 +43,6 @@ function requireChanges(since: string | undefined) {
   if (releases !== null) return [...releases];
   throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
 }
-
-/** Made once, as anyone may ask for them as often as they like. */
-let definitionSchema: ReturnType<typeof makeDefinitionSchema> | undefined;
-let catalogSchema: ReturnType<typeof makeCatalogSchema> | undefined;
 
 export const aboutRoutes = [
   openRoute({
@@ -109,47 +102,5 @@ export const aboutRoutes = [
     query: sinceQuery,
     answer: Type.String(),
     handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),
-  }),
-  openRoute({
-    method: "GET",
-    path: "/docs/catalog",
-    summary: "Shows the JSON Schema of catalog.json: collections, access, products and plans by name.",
-    answer: Type.Unknown(),
-    handle: () => {
-      catalogSchema ??= makeCatalogSchema();
-      return catalogSchema;
-    },
-  }),
-  openRoute({
-    method: "GET",
-    path: "/docs/definition",
-    summary:
-      "Shows the JSON Schema of a relay's definition: every trigger, scheme and action, with its rule and examples.",
-    answer: Type.Unknown(),
-    handle: () => {
-      definitionSchema ??= makeDefinitionSchema();
-      return definitionSchema;
-    },
-  }),
-  openRoute({
-    method: "GET",
-    path: "/docs/errors/:code",
-    summary:
-      "Explains one code, of a refusal, a result, a problem, an alert, a call, a warning or a mail: when it happens and what to do.",
-    answer: Type.Object({
-      code: Type.String(),
-      status: orNull(Type.Integer()),
-      when: Type.String(),
-      todo: Type.String(),
-    }),
-    handle({ request, params }) {
-      const { code } = params;
-      const found = explainCode(code);
-      if (found === null) throw new Refusal("not_found", "There is no code of this name.");
-      const { status, when, todo } = found;
-      if (!(request.headers.get("accept") ?? "").includes("text/")) return { code, status, when, todo };
-      const head = status === null ? code : `${code} (${status})`;
-      return answerText(200, `${head}\n\nWhen: ${when}\nWhat to do: ${todo}\n`);
-    },
   }),
 ];

@@ -7,10 +7,9 @@ import { basename } from "node:path";
 import icon from "../../web/icon.svg" with { type: "text" };
 import page from "../../web/index.html";
 import { addressOf } from "./address.ts";
-import { PAGE_HEADERS } from "./answer.ts";
+import { answerFile, FOREVER, makeFile, type PageFile } from "./page-file.ts";
 
 const NOT_PAGES = /^\/(api|hooks|client|docs)(\/|$)/;
-const FOREVER = "public, max-age=31536000, immutable";
 
 /** The answer to a GET or HEAD that no route took, or null where it is not the dashboard's: let it be 404. */
 export async function answerDashboard(request: Request): Promise<Response | null> {
@@ -42,33 +41,6 @@ function isPageAddress(request: Request, pathname: string): boolean {
   return pathname === "/" || accept.includes("text/html");
 }
 
-function answerFile(request: Request, file: PageFile, cacheControl: string): Response {
-  const headers: Record<string, string> = {
-    ...PAGE_HEADERS,
-    "content-type": file.contentType,
-    "cache-control": cacheControl,
-    etag: file.etag,
-    vary: "accept-encoding",
-  };
-  if (request.headers.get("if-none-match")?.includes(file.etag))
-    return new Response(null, { status: 304, headers });
-  const zipped = file.gzip !== null && /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-  const bytes = zipped && file.gzip !== null ? file.gzip : file.bytes;
-  if (zipped) headers["content-encoding"] = "gzip";
-  headers["content-length"] = String(bytes.byteLength);
-  return new Response(bytes, { headers });
-}
-
-interface PageFile {
-  /** Such as `/chunk-6s2w38xg.js`. */
-  path: string;
-  contentType: string;
-  etag: string;
-  bytes: Uint8Array<ArrayBuffer>;
-  /** Compressed, where that is smaller. */
-  gzip: Uint8Array<ArrayBuffer> | null;
-}
-
 interface PageFiles {
   /** The page itself, for every address of the dashboard. */
   index: PageFile;
@@ -82,8 +54,6 @@ interface Bundled {
   isIndex?: boolean;
   bytes: Uint8Array<ArrayBuffer>;
 }
-
-const COMPRESSED = /^(text\/|application\/(json|javascript|manifest)|image\/svg)/;
 
 let loaded: Promise<PageFiles> | undefined;
 
@@ -134,10 +104,4 @@ async function bundleFromSource(): Promise<Bundled[]> {
       bytes: new Uint8Array(await output.arrayBuffer()),
     })),
   );
-}
-
-function makeFile({ name, contentType, bytes }: Bundled): PageFile {
-  const gzip = COMPRESSED.test(contentType) ? Bun.gzipSync(bytes) : null;
-  const smaller = gzip !== null && gzip.byteLength < bytes.byteLength ? gzip : null;
-  return { path: `/${name}`, contentType, etag: `"${Bun.hash(bytes).toString(36)}"`, bytes, gzip: smaller };
 }

@@ -5,6 +5,7 @@ import type { HandBackup } from "../backup/hand-backup.ts";
 import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
+import type { Docs } from "../docs/docs.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { Mailer } from "../mail/mailer.ts";
@@ -51,6 +52,8 @@ export interface HttpDeps {
   projectFolder: ProjectFolder | null;
   /** Backups that an owner asks for. */
   handBackup: HandBackup;
+  /** The documentation, read once it is asked for. */
+  readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */

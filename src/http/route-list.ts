@@ -9,6 +9,7 @@ import { bulkReplayRoutes } from "./bulk-replay.ts";
 
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
+import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
 import { fileRoutes } from "./file.ts";
 import { findRoutes } from "./find.ts";
@@ -36,6 +37,7 @@ import { watchRoutes } from "./watch.ts";
 
 export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
+  ...docsRoutes,
   ...signinRoutes,
   ...sessionRoutes,
   ...accountRoutes,

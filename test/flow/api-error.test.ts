@@ -25,8 +25,10 @@ test("docs begins with the configured address, and the page behind the default o
   await using own = await startApi({ docsUrl: "https://docs.example.com/relay" });
   const reply = await own.call(own.E + MISSING, { key: own.keys.dev });
   expect(reply.json.docs).toBe("https://docs.example.com/relay/errors/not_found");
-  const page = await own.call("/docs/errors/not_found", { headers: { accept: "text/html" } });
-  expect(page.text).toContain("not_found (404)");
+  const page = await own.call("/docs/errors/not_found", { headers: { accept: "text/plain" } });
+  expect(page.text).toStartWith("# not_found (404)\n");
+  const shown = await own.call("/docs/errors/not_found", { headers: { accept: "text/html" } });
+  expect([shown.headers.get("content-type"), shown.text]).toEqual(["text/html; charset=utf-8", expect.stringContaining("<h1>not_found (404)</h1>")]);
   expect((await own.call("/docs/errors/constructor")).json.code).toBe("not_found");
 });
 
@@ -39,8 +41,8 @@ test("every code that may stand in an event's results has its page, as text and 
       expect.objectContaining({ code, when: expect.stringContaining(when), todo: expect.stringContaining(todo) }),
     ]);
   }
-  const text = await own.call("/docs/errors/http_error", { headers: { accept: "text/html" } });
-  expect(text.text).toStartWith("http_error\n");
+  const text = await own.call("/docs/errors/http_error.md");
+  expect(text.text).toStartWith("# http_error\n");
 });
 
 test("a cap answers resetAt and Retry-After", async () => {

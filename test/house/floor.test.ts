@@ -17,8 +17,10 @@ const FLOORS: readonly (readonly string[])[] = [
   ["event", "health", "sync", "setting"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["explain", "overview", "story"],
+  ["docs"],
   ["http", "cli"],
   ["startup"],
+  ["manual.ts"],
   ["service.ts"],
   ["main.ts"],
 ];

@@ -1,6 +1,7 @@
 /** A world for commands in a test: what they say is kept, their input is given, and no service is started unless the test hands one. */
 import { runCommandLine } from "../../src/cli/run.ts";
 import type { World } from "../../src/cli/world.ts";
+import { readManual } from "../../src/manual.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export interface CommandResult {
@@ -28,6 +29,7 @@ export async function runCommand(
     untilStopped: () => Promise.resolve(),
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
+    readManual: () => Promise.resolve(readManual()),
     confirmAside: () => Promise.resolve(null),
     watched: false,
     readInput: () => Promise.resolve(Buffer.from(input).toString()),

@@ -4,6 +4,7 @@
  */
 import { runCommandLine } from "../../src/cli/run.ts";
 import { processWorld } from "../../src/cli/world.ts";
+import { readManual } from "../../src/manual.ts";
 import { startService } from "../../src/service.ts";
 import { MIGRATION_WORD, runMigration } from "../../src/startup/migration.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
@@ -26,5 +27,8 @@ async function obey(): Promise<void> {
 }
 
 if (line[0] === "serve") void obey();
-const ran = line[0] === MIGRATION_WORD ? runMigration(line[1] ?? "") : runCommandLine(line, { ...processWorld({ startService }), clock });
+const ran =
+  line[0] === MIGRATION_WORD
+    ? runMigration(line[1] ?? "")
+    : runCommandLine(line, { ...processWorld({ startService, readManual: () => Promise.resolve(readManual()) }), clock });
 void ran.then((code) => process.exit(code));

@@ -11,7 +11,7 @@ const MOST = "?limit=100";
 
 /** null: the schema is not there yet. */
 export function useKnown(place: Place): Omit<Known, "root"> | null {
-  const schema = useLoad<Schema>("/docs/definition").data;
+  const schema = useLoad<Schema>("/docs/definition.schema.json").data;
   const collections = useNames<CollectionView>(place, "collections");
   const products = useNames<{ name: string }>(place, "products");
   const plans = useNames<{ name: string }>(place, "plans");

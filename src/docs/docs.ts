@@ -1,0 +1,64 @@
+/**
+ * The whole documentation: its pages in their order, what stands beside each, and the search through them. Nothing is rendered before it is
+ * asked for, and nothing twice.
+ */
+import { renderIndex, renderPage, renderSearch } from "./layout.ts";
+import { type DocPage, GROUPS } from "./page.ts";
+import { type Hit, SearchIndex } from "./search.ts";
+
+export class Docs {
+  /** By group and order; a page's children follow it. */
+  readonly pages: readonly DocPage[];
+  readonly #byId: ReadonlyMap<string, DocPage>;
+  readonly #html = new Map<string, string>();
+  #index: SearchIndex | null = null;
+
+  constructor(pages: readonly DocPage[]) {
+    const inOrder = pages.toSorted(
+      (one, other) =>
+        GROUPS.indexOf(one.group) - GROUPS.indexOf(other.group) ||
+        one.order - other.order ||
+        (one.title < other.title ? -1 : 1),
+    );
+    const top = inOrder.filter(({ parent }) => parent === undefined);
+    this.pages = top.flatMap((page) => [page, ...inOrder.filter(({ parent }) => parent === page.id)]);
+    this.#byId = new Map(this.pages.map((page) => [page.id, page]));
+    if (this.#byId.size !== pages.length)
+      throw new Error("Two pages of the documentation have one name, or one hangs under no page.");
+  }
+
+  find(id: string): DocPage | null {
+    return this.#byId.get(id) ?? null;
+  }
+
+  /** The page as HTML, or null where there is none. "" is the list of all pages. */
+  html(id: string): string | null {
+    const known = this.#html.get(id);
+    if (known !== undefined) return known;
+    const page = this.find(id);
+    if (page === null && id !== "") return null;
+    const made = page === null ? renderIndex(this.pages) : renderPage(this.pages, page);
+    this.#html.set(id, made);
+    return made;
+  }
+
+  search(query: string): Hit[] {
+    this.#index ??= new SearchIndex(this.pages);
+    return this.#index.find(query);
+  }
+
+  /** What was found, as a page. */
+  searchHtml(query: string): string {
+    return renderSearch(this.pages, query, this.search(query));
+  }
+}
+
+/** The list of all pages as Markdown. */
+export function listPages(pages: readonly DocPage[]): string {
+  const groups = GROUPS.map((group) => {
+    const own = pages.filter((page) => page.group === group && page.parent === undefined);
+    const lines = own.map(({ id, title, summary }) => `- [${title}](/docs/${id}): ${summary}`);
+    return lines.length === 0 ? "" : `## ${group}\n\n${lines.join("\n")}\n`;
+  });
+  return groups.filter((text) => text !== "").join("\n");
+}

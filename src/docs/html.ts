@@ -1,0 +1,84 @@
+/**
+ * A page's Markdown as HTML, by `marked`. Markup within Markdown is shown as text, so that nothing a registry or a recipe says can be more
+ * than words; every heading has an anchor, every link its address below /docs.
+ */
+import { Marked, type Token, type Tokens } from "marked";
+import { resolveLink } from "./link.ts";
+import { anchorNamer, plainWords } from "./page.ts";
+
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+/** HTML of a page's Markdown. */
+export function renderHtml(text: string): string {
+  const nameAnchor = anchorNamer();
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      html: ({ text: markup }: Tokens.HTML | Tokens.Tag) =>
+        markup.startsWith("<!--") ? "" : escapeHtml(markup),
+      heading({ tokens, depth, text: words }: Tokens.Heading) {
+        const level = Math.max(2, depth);
+        const anchor = escapeHtml(nameAnchor(plainWords(words)));
+        return `<h${level} id="${anchor}"><a class="anchor" href="#${anchor}">${this.parser.parseInline(tokens)}</a></h${level}>\n`;
+      },
+      link({ href, tokens }: Tokens.Link) {
+        const to = resolveLink(href);
+        const away = /^[a-z]+:/i.test(to) ? ' rel="noreferrer"' : "";
+        return `<a href="${escapeHtml(to)}"${away}>${this.parser.parseInline(tokens)}</a>`;
+      },
+      image: ({ href, text: words }: Tokens.Image) =>
+        `<img src="${escapeHtml(resolveLink(href))}" alt="${escapeHtml(words)}" loading="lazy">`,
+      code: ({ text: code, lang }: Tokens.Code) => renderCode(code, lang ?? ""),
+      table(token: Tokens.Table) {
+        const row = (cells: readonly Tokens.TableCell[], tag: "th" | "td"): string =>
+          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
+        const head = token.header.some(({ text: words }) => words !== "")
+          ? `<thead>${row(token.header, "th")}</thead>`
+          : "";
+        const rows = token.rows.map((cells) => row(cells, "td")).join("\n");
+        return `<div class="wide" role="region" aria-label="Table" tabindex="0"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
+      },
+    },
+  });
+  return marked.parse(text, { async: false });
+}
+
+/** A fenced block; the first word of its tag is its language, the second what it is. */
+function renderCode(code: string, tag: string): string {
+  const [language = "", kind = ""] = tag.split(" ");
+  const shown = language === "json" ? markJson(code) : escapeHtml(code);
+  const isOutput = kind === "output" || kind === "problem" || kind === "answer";
+  return `<pre class="${isOutput ? "code output" : "code"}" tabindex="0"><code>${shown}</code></pre>\n`;
+}
+
+const JSON_TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null|-?\d[\d.eE+-]*)\b/g;
+
+/** JSON with its names, texts and values told apart. */
+function markJson(code: string): string {
+  let marked = "";
+  let at = 0;
+  for (const found of code.matchAll(JSON_TOKEN)) {
+    const [whole, text, colon, value] = found;
+    marked += escapeHtml(code.slice(at, found.index));
+    const kind = value !== undefined ? "value" : colon === undefined ? "text" : "name";
+    marked += `<span class="json-${kind}">${escapeHtml(text ?? value ?? "")}</span>${colon ?? ""}`;
+    at = found.index + whole.length;
+  }
+  return marked + escapeHtml(code.slice(at));
+}
+
+/** Every address that the Markdown links to. */
+export function listLinks(text: string): string[] {
+  const marked = new Marked({ gfm: true });
+  const links: string[] = [];
+  marked.walkTokens(marked.lexer(text), (token: Token) => {
+    if (token.type === "link" || token.type === "image") links.push(resolveLink(String(token.href)));
+  });
+  return links;
+}

@@ -1,0 +1,106 @@
+/**
+ * Finds sections of the documentation by words. Every word must stand in the section or in the names over it; what stands in a title counts
+ * more than what stands in the text. It is a walk over all sections, whose number only a release changes.
+ */
+import type { DocPage, Section } from "./page.ts";
+import { splitSections } from "./page.ts";
+import { toPlainText } from "./plain-text.ts";
+
+export const MAX_QUERY_CHARS = 200;
+const MAX_WORDS = 8;
+export const MAX_HITS = 40;
+const EXCERPT_CHARS = 220;
+
+export interface Hit {
+  page: DocPage;
+  section: Section;
+  /** Some of its text, from where the first word stands. */
+  excerpt: string;
+}
+
+interface Indexed {
+  page: DocPage;
+  section: Section;
+  /** In lower case. */
+  pageName: string;
+  title: string;
+  body: string;
+  shown: string;
+}
+
+export class SearchIndex {
+  readonly #sections: readonly Indexed[];
+
+  constructor(pages: readonly DocPage[]) {
+    this.#sections = pages.flatMap((page) =>
+      splitSections(page).map((section) => {
+        const shown = toPlainText(section.text).replaceAll(/\s+/g, " ").trim();
+        const lead = section.anchor === "" ? `${page.summary} ` : "";
+        return {
+          page,
+          section,
+          pageName: `${page.title} ${page.id}`.toLowerCase(),
+          title: section.title.toLowerCase(),
+          body: `${lead}${shown}`.toLowerCase(),
+          shown: `${lead}${shown}`,
+        };
+      }),
+    );
+  }
+
+  /** Best first. No words find nothing. */
+  find(query: string): Hit[] {
+    const words = wordsOf(query);
+    if (words.length === 0) return [];
+    return this.#sections
+      .map((one) => ({ one, score: scoreOf(one, words) }))
+      .filter(({ score }) => score > 0)
+      .toSorted((first, second) => second.score - first.score)
+      .slice(0, MAX_HITS)
+      .map(({ one }) => ({ page: one.page, section: one.section, excerpt: excerptOf(one, words) }));
+  }
+}
+
+/** The words that are looked for, each once. */
+export function wordsOf(query: string): string[] {
+  const words =
+    query
+      .slice(0, MAX_QUERY_CHARS)
+      .toLowerCase()
+      .match(/[\p{L}\p{N}_.$/-]+/gu) ?? [];
+  return [...new Set(words)].slice(0, MAX_WORDS);
+}
+
+/** 0 where a word stands nowhere. */
+function scoreOf({ pageName, title, body, section }: Indexed, words: readonly string[]): number {
+  let score = 0;
+  for (const word of words) {
+    const found =
+      (title === word ? 40 : title.includes(word) ? 20 : 0) +
+      (pageName.includes(word) ? 6 : 0) +
+      (body.includes(word) ? 3 : 0);
+    if (found === 0) return 0;
+    score += found;
+  }
+  // A page's beginning says most of what the page is about.
+  return score + (section.anchor === "" && words.every((word) => pageName.includes(word)) ? 30 : 0);
+}
+
+function excerptOf({ body, shown }: Indexed, words: readonly string[]): string {
+  const places = words.map((word) => body.indexOf(word)).filter((at) => at >= 0);
+  const first = places.length === 0 ? 0 : Math.min(...places);
+  const from = first < EXCERPT_CHARS / 2 ? 0 : shown.lastIndexOf(" ", first - 40) + 1;
+  const cut = shown.slice(from, from + EXCERPT_CHARS);
+  return `${from > 0 ? "… " : ""}${cut}${from + EXCERPT_CHARS < shown.length ? " …" : ""}`;
+}
+
+/** The text in pieces: those that are one of the words, and those between. */
+export function markWords(text: string, words: readonly string[]): { text: string; isFound: boolean }[] {
+  if (words.length === 0) return [{ text, isFound: false }];
+  const longestFirst = words.toSorted((one, other) => other.length - one.length);
+  const pattern = new RegExp(`(${longestFirst.map((word) => RegExp.escape(word)).join("|")})`, "giu");
+  return text
+    .split(pattern)
+    .map((piece, index) => ({ text: piece, isFound: index % 2 === 1 }))
+    .filter((piece) => piece.text !== "");
+}

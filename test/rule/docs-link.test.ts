@@ -1,0 +1,32 @@
+/** Every link of every page of the documentation leads to a page and an anchor that exist. */
+import { expect, test } from "bun:test";
+import { listLinks } from "../../src/docs/html.ts";
+import { splitSections } from "../../src/docs/page.ts";
+import { readManual } from "../../src/manual.ts";
+
+const docs = readManual();
+const addresses = new Set([
+  "/docs",
+  "/docs/search",
+  "/docs/definition.schema.json",
+  "/docs/catalog.schema.json",
+  "/openapi.json",
+  "/changes.txt",
+  ...docs.pages.flatMap((page) => splitSections(page).map(({ anchor }) => `/docs/${page.id}${anchor === "" ? "" : `#${anchor}`}`)),
+]);
+
+test("every link of every page leads to a page and an anchor that exist", () => {
+  const links = docs.pages.flatMap((page) =>
+    listLinks(page.text).map((link) => ({ page: page.id, link: link.startsWith("#") ? `/docs/${page.id}${link}` : link })),
+  );
+  const broken = links.filter(({ link }) => !/^https?:\/\//.test(link) && !addresses.has(link));
+  expect(broken).toEqual([]);
+  expect(links.length).toBeGreaterThan(100);
+});
+
+test("every page says in one sentence what it is about, and is found by its title", () => {
+  for (const { id, title, summary } of docs.pages) {
+    expect([id, summary]).toEqual([id, expect.stringMatching(/^[A-Z`0-9].*[.:]$/s)]);
+    expect([id, docs.search(title).some(({ page }) => page.id === id)]).toEqual([id, true]);
+  }
+});
