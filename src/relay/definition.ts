@@ -7,13 +7,14 @@ import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type JsonObject } from "../ground/json.ts";
+import { MAX_JSON_DEPTH } from "../ground/limit.ts";
 import { type Problem, refuseDefinition, type Warning } from "../ground/refusal.ts";
-import { placeProblems, showNames, showText } from "../ground/shape.ts";
+import { joinField, placeProblems, showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
 import { hasTemplate, listTemplateUses } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
-import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
+import { type DefinitionParts, readParts } from "./definition-part.ts";
 import {
   type ActionDefinition,
   type Definition,
@@ -60,9 +61,98 @@ export function requireDefinition(value: unknown, nowMs: number | null = null): 
   return checked;
 }
 
+/** Objects, lists and scalars together. */
+const MAX_DEFINITION_VALUES = 2_500;
+/** Characters of all names and texts together: ten of the longest e-mails and as much again. */
+const MAX_DEFINITION_CHARS = 256 * 1024;
+/** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
+const MAX_DEFINITION_TEMPLATES = 2_000;
+
+const RESERVED = "__proto__";
+
+interface Place {
+  value: unknown;
+  depth: number;
+  field: string;
+}
+
+/** The bound that the value breaks, if any, or every place of a reserved name. Takes time bounded by the limits, whatever the value. */
+function checkBounds(root: unknown): Problem[] {
+  const open: Place[] = [{ value: root, depth: 0, field: "" }];
+  const problems: Problem[] = [];
+  let values = 0;
+  let chars = 0;
+  let templates = 0;
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value, depth, field } = place;
+    values += 1;
+    if (typeof value === "string") {
+      chars += value.length;
+      templates += countOpenings(value, MAX_DEFINITION_TEMPLATES - templates);
+    }
+    if (templates > MAX_DEFINITION_TEMPLATES) {
+      return [tooLarge(`more than ${MAX_DEFINITION_TEMPLATES.toLocaleString("en")} templates`)];
+    }
+    if (typeof value === "bigint" && isLong(value)) return [tooLarge("a number of more than 300 digits")];
+    if (depth > MAX_JSON_DEPTH) return [tooLarge(`nested more than ${MAX_JSON_DEPTH} levels deep`)];
+    const names = isJsonObject(value) ? Object.keys(value) : null;
+    const size = names?.length ?? (Array.isArray(value) ? value.length : 0);
+    if (values + open.length + size > MAX_DEFINITION_VALUES) {
+      return [tooLarge(`more than ${MAX_DEFINITION_VALUES.toLocaleString("en")} values`)];
+    }
+    for (const name of names ?? []) {
+      chars += name.length;
+      if (name === RESERVED) problems.push(refuseReserved(field));
+      open.push({
+        value: (value as Record<string, unknown>)[name],
+        depth: depth + 1,
+        field: joinField(field, name),
+      });
+    }
+    if (Array.isArray(value)) {
+      value.forEach((item, index) => {
+        open.push({ value: item, depth: depth + 1, field: joinField(field, String(index)) });
+      });
+    }
+    if (chars > MAX_DEFINITION_CHARS) {
+      return [tooLarge(`more than ${MAX_DEFINITION_CHARS.toLocaleString("en")} characters`)];
+    }
+  }
+  return problems;
+}
+
+/** Stops counting behind `most`. */
+function countOpenings(text: string, most: number): number {
+  let count = 0;
+  for (let at = text.indexOf("{{"); at >= 0 && count <= most; at = text.indexOf("{{", at + 2)) count += 1;
+  return count;
+}
+
+/** Comparing is cheap, writing its digits is not. */
+function isLong(value: bigint): boolean {
+  return value >= LONGEST || value <= -LONGEST;
+}
+
+const LONGEST = 10n ** 300n;
+
+function refuseReserved(field: string): Problem {
+  const place = joinField(field, RESERVED);
+  return {
+    field: place,
+    message: `\`${place}\` is a name that no object may have here: choose another name.`,
+  };
+}
+
+function tooLarge(what: string): Problem {
+  return {
+    field: "",
+    message: `The definition is ${what.startsWith("nested") ? what : `too large: ${what}`}; make it smaller.`,
+  };
+}
+
 /** The rules beyond the shapes; a field that the shapes refused already is not told twice. */
 function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
-  const parts = readParts(value);
+  const parts = told.length === 0 ? partsOf(value as Definition) : readParts(value);
   const { trigger } = parts;
   const problems: Problem[] = [];
   if (trigger !== null) {
@@ -79,6 +169,15 @@ function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
     ...checkPersonRule(parts),
     ...checkUnsignedParts(parts),
   ];
+}
+
+/** Of one that fits every shape. */
+function partsOf({ trigger, actions }: Definition): DefinitionParts {
+  return {
+    trigger,
+    verifyFits: trigger.kind === "receiver",
+    actions: actions.map((action) => ({ action, fits: true })),
+  };
 }
 
 function checkUnsignedParts({ trigger, verifyFits, actions }: DefinitionParts): Problem[] {

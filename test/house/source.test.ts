@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { VERSION } from "../../src/release/change.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
-const MAX_LINES = 300;
+const MAX_LINES = 350;
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
 const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|index|common|misc)\.tsx?$/;
 const READS_TIME =
