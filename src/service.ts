@@ -28,7 +28,7 @@ import { Metrics } from "./metric/metrics.ts";
 import { ownHostOf } from "./outbound/call-target.ts";
 import { createCaller, type OutboundCaller } from "./outbound/caller.ts";
 import { Receiver } from "./receiver/receive.ts";
-import { LiveRelays, type Snapshot } from "./relay/live-relay.ts";
+import { LiveRelays } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/schedule.ts";
 import { tellSchedules } from "./schedule/schedule-word.ts";
@@ -128,19 +128,15 @@ async function startOnce(
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
-  let known: Snapshot | null = null;
-  const onReload = (snapshot: Snapshot, before: Snapshot | null): void => {
-    known = snapshot;
-    for (const relayId of before === null ? [] : snapshot.listReleased(before)) runner.wake(relayId);
-    if (!snapshot.hasSchedule) return;
-    scheduler.refresh();
-    void tellSchedules({ store, clock, log, local, teller }, snapshot, before);
-  };
   const relays = new LiveRelays({
     store,
     sealer,
     baseUrl,
-    onReload,
+    onReleased: (relayId) => runner.wake(relayId),
+    onSchedules: (snapshot, before) => {
+      scheduler.refresh();
+      void tellSchedules({ store, clock, log, local, teller }, snapshot, before);
+    },
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
   const local = config.mode === "local";
@@ -166,8 +162,7 @@ async function startOnce(
     teller,
   });
   started.defer(() => runner.stop());
-  const environmentOf = (relayId: string) => known?.findRelay(relayId)?.environmentId ?? null;
-  const liveChanges = new LiveChanges({ store, clock, runs: runner, environmentOf });
+  const liveChanges = new LiveChanges({ store, clock, runs: runner, environmentOf: relays.environmentOf });
   const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
@@ -178,7 +173,7 @@ async function startOnce(
     ending,
   );
   started.defer(store.listen(() => problems.look(), ["problem"]));
-  started.defer(store.listen(() => relays.invalidate(), ["relay", "environment"]));
+  started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
   started.defer(store.listen(runner.hear, ["event"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));
   started.defer(store.listen(() => erasures.wake(), ["erasure"]));
@@ -204,7 +199,7 @@ async function startOnce(
     teller,
     health,
     metrics,
-    runner: liveChanges.hear(runner),
+    runner,
   });
   started.defer(() => health.stop());
   started.defer(() => receiver.stop());

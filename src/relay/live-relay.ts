@@ -97,8 +97,10 @@ interface LiveRelayDeps {
   baseUrl: () => string;
   /** Told of a relay that cannot be opened. */
   onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
-  /** Told after every reload; `before`: the one that was told last. */
-  onReload?: (snapshot: Snapshot, before: Snapshot | null) => void;
+  /** Told after a reload of each relay that waits no longer, or is gone: events of it that waited are due. */
+  onReleased?: (relayId: string) => void;
+  /** Told after a reload where there are schedules; `before`: as the relays were told last. */
+  onSchedules?: (snapshot: Snapshot, before: Snapshot | null) => void;
 }
 
 export class LiveRelays {
@@ -119,13 +121,17 @@ export class LiveRelays {
     return this.#snapshot ?? this.#load();
   }
 
+  /** As far as it is known now; null: there is no such relay. */
+  readonly environmentOf = (relayId: string): number | null =>
+    this.#told?.findRelay(relayId)?.environmentId ?? null;
+
   /** Call after every committed change of a relay, a secret or a hold. */
-  invalidate(): void {
+  readonly invalidate = (): void => {
     this.#generation += 1;
     this.#snapshot = null;
     this.#loading = null;
     void this.#load().catch(() => undefined);
-  }
+  };
 
   /** Opens what changed: opening costs a tenth of a millisecond, and every change of any relay comes here. */
   #openAll(rows: readonly LiveRow[]): LiveRelay[] {
@@ -161,8 +167,7 @@ export class LiveRelays {
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
-          this.#deps.onReload?.(snapshot, this.#told);
-          this.#told = snapshot;
+          this.#tell(snapshot);
         }
         return snapshot;
       },
@@ -173,6 +178,14 @@ export class LiveRelays {
     );
     this.#loading = loading;
     return loading;
+  }
+
+  #tell(snapshot: Snapshot): void {
+    const before = this.#told;
+    this.#told = snapshot;
+    const { onReleased, onSchedules } = this.#deps;
+    if (before !== null) for (const id of snapshot.listReleased(before)) onReleased?.(id);
+    if (snapshot.hasSchedule) onSchedules?.(snapshot, before);
   }
 }
 

@@ -22,9 +22,11 @@ import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
-/** Told of every run that ended, after its commit. */
 interface RunWatcher {
+  /** Told of every run that ended, after its commit. */
   noteRun(run: EndedRun): void;
+  /** Told of every event that is handed over: its commit named nothing, and it may wait long until it runs. */
+  noteArrival?(relayId: string): void;
 }
 
 interface RunnerDeps {
@@ -80,6 +82,7 @@ export class Runner {
 
   /** Takes an event that was just stored, after its commit. */
   handOver(arrived: HandedEvent): void {
+    for (const watcher of this.#watchers) watcher.noteArrival?.(arrived.relayId);
     if (this.#stopped) return;
     this.#arrivals.add(arrived);
     this.#ready.add(arrived.relayId);

@@ -57,16 +57,13 @@ interface Followed {
 
 interface RunWatcher {
   noteRun(run: { relay: { environmentId: number } | null }): void;
-}
-
-interface HandedTo<Arrived> {
-  handOver(arrived: Arrived): void;
+  noteArrival(relayId: string): void;
 }
 
 interface Deps {
   store: Pick<Store, "listen" | "watch">;
   clock: Clock;
-  /** Tells of every run that ended. */
+  /** Tells of every event that came and every run that ended. */
   runs: { watch(watcher: RunWatcher): () => void };
   /** The environment of a relay; null: it is not known now. */
   environmentOf(relayId: string): number | null;
@@ -98,16 +95,6 @@ export class LiveChanges {
     return () => this.#leave(environmentId, followed, follower);
   }
 
-  /** Tells of what is handed to the runner too, whose commit names nothing: it may wait long until it runs. */
-  hear<Arrived extends { relayId: string }>(runner: HandedTo<Arrived>): HandedTo<Arrived> {
-    return {
-      handOver: (arrived) => {
-        if (this.#followed.size > 0) this.#note("event", this.#deps.environmentOf(arrived.relayId));
-        runner.handOver(arrived);
-      },
-    };
-  }
-
   /** Ends every follower. */
   stop(): void {
     this.#isStopped = true;
@@ -126,7 +113,10 @@ export class LiveChanges {
   #listen(): () => void {
     const { store, runs } = this.#deps;
     const stops = [
-      runs.watch({ noteRun: ({ relay }) => this.#note("event", relay?.environmentId ?? null) }),
+      runs.watch({
+        noteRun: ({ relay }) => this.#note("event", relay?.environmentId ?? null),
+        noteArrival: (relayId) => this.#note("event", this.#deps.environmentOf(relayId)),
+      }),
       store.listen((touched) => this.#noteTouched(touched)),
       // What another process changed is not known: it may be anything.
       store.watch(({ foreignChange }) => {

@@ -5,19 +5,28 @@ import type { Store } from "../../src/store/port.ts";
 import { openTestStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 
+const SCHEDULE = {
+  id: "rly_1",
+  name: "daily",
+  state: "active",
+  heldAt: null,
+  signingSecret: null,
+  definition: '{ "name": "daily", "trigger": { "kind": "schedule", "every": "1d" }, "actions": [] }',
+};
+
 /** Relays over reads that end when the test says so. */
 function openHeld() {
-  const reads: PromiseWithResolvers<never[]>[] = [];
+  const reads: PromiseWithResolvers<object[]>[] = [];
   const read = () => {
-    const one = Promise.withResolvers<never[]>();
+    const one = Promise.withResolvers<object[]>();
     reads.push(one);
     return one.promise;
   };
   let reloads = 0;
-  const onReload = () => {
+  const onSchedules = () => {
     reloads += 1;
   };
-  const relays = new LiveRelays({ store: { read } as Partial<Store> as Store, sealer, baseUrl: () => "https://relay.example.com", onReload });
+  const relays = new LiveRelays({ store: { read } as Partial<Store> as Store, sealer, baseUrl: () => "https://relay.example.com", onSchedules });
   return { relays, reads, reloads: () => reloads };
 }
 
@@ -30,7 +39,7 @@ test("a load that a change overtook is not kept, whichever of the two ends first
     const overtaken = relays.current();
     relays.invalidate();
     const present = relays.current();
-    for (const at of order) reads[at]?.resolve([]);
+    for (const at of order) reads[at]?.resolve([SCHEDULE]);
     expect(await relays.current()).toBe(await present);
     expect(await overtaken).not.toBe(await present);
     expect([reads.length, reloads()]).toEqual([2, 1]);
