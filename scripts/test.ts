@@ -1,14 +1,27 @@
 /**
  * Runs the test suite, lists every failed test and every error outside a test, and ends with one plain line, `N passed, N failed`.
  * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
- * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure.
+ * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. What the
+ * tests write stands in memory where the system has a place for that, so that no test's commit waits for what another one copies; all of it
+ * is gone afterwards.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 
 const BROWSER_TESTS = "test/browser";
+/** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
+const IN_MEMORY = "/dev/shm";
+const ROOM_BYTES = 8 * 2 ** 30;
 
 interface Outcome {
   passed: number;
@@ -59,7 +72,7 @@ async function runTests(
   args: readonly string[],
   { leaveOut, env }: { leaveOut: boolean; env: Record<string, string> },
 ): Promise<Outcome> {
-  const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
+  const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-tests-"));
   const report = join(folder, "report.xml");
   const child = Bun.spawn(
     [
@@ -74,7 +87,7 @@ async function runTests(
       ...args,
     ],
     {
-      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...env },
+      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...env, TMPDIR: folder },
       stdin: "ignore",
       stdout: "inherit",
       stderr: "pipe",
@@ -89,6 +102,23 @@ async function runTests(
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
   return outcome;
+}
+
+/** Whether enough is free, and programs may be started there. */
+function isRoomInMemory(): boolean {
+  if (!existsSync(IN_MEMORY)) return false;
+  const { bavail, bsize } = statfsSync(IN_MEMORY);
+  if (bavail * bsize < ROOM_BYTES) return false;
+  try {
+    const folder = mkdtempSync(join(IN_MEMORY, "relay-tests-"));
+    const program = join(folder, "program");
+    writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
+    const { success } = Bun.spawnSync([program]);
+    rmSync(folder, { recursive: true });
+    return success;
+  } catch {
+    return false;
+  }
 }
 
 /** What the tests say is shown at once, and kept to be read. */

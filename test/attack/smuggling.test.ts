@@ -22,7 +22,11 @@ afterAll(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** Everything that comes back within a moment. */
+/** How long an answer is waited for, and then what may come behind it. */
+const SILENT_MS = 8_000;
+const MORE_MS = 400;
+
+/** Everything that comes back, until a moment passes with nothing more. */
 function speak(text: string, to = running): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -31,9 +35,11 @@ function speak(text: string, to = running): Promise<string> {
       socket.destroy();
       resolve(heard);
     };
-    const timer = setTimeout(end, 400);
+    let timer = setTimeout(end, SILENT_MS);
     socket.on("data", (chunk) => {
       heard += chunk.toString("latin1");
+      clearTimeout(timer);
+      timer = setTimeout(end, MORE_MS);
     });
     socket.on("error", end);
     socket.on("close", () => {

@@ -151,7 +151,7 @@ test("on a small screen the same is written, and nothing scrolls sideways", asyn
   await page.getByRole("button", { name: "Throw away" }).click();
 });
 
-test("where the editor cannot be loaded, a plain text works", async () => {
+test("where the editor cannot be loaded, a plain text works; where nobody checks it, nothing says that it is valid", async () => {
   expect(complaints).toEqual([]);
   // All that is left of it then is what the page's own scripts are.
   const chunks = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
@@ -164,7 +164,9 @@ test("where the editor cannot be loaded, a plain text works", async () => {
   await page.reload();
   await page.getByText("The editor could not be loaded; this plain text works as well.").waitFor();
   const area = page.getByRole("textbox", { name: "Definition as JSON" });
+  await page.route("**/relays/validate", (route) => route.fulfill({ status: 502 }));
   await area.fill((await area.inputValue()).replace('"amount": 1', '"amount": 3'));
+  await page.locator(".editor-state", { hasText: "Not checked" }).waitFor();
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Saved sold as version 6").first().waitFor();
 });

@@ -126,17 +126,18 @@ export function DefinitionEditor({
             ? html`<span class="quiet">${state === "failed" ? "The editor could not be loaded; this plain text works as well." : KEYS}</span>`
             : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}`
         }</p>
-        <p class="editor-state" role="status">${sayState(errors.length, checked.isChecking)}</p>
+        <p class="editor-state" role="status">${sayState(errors.length, checked.state)}</p>
       </div>
     </div>
     <${ProblemList} problems=${errors} onGo=${go} />
-    <${WarningList} warnings=${warned.filter(({ message }) => !checked.isChecking && !placed.some((one) => one.message === message))} />
+    <${WarningList} warnings=${warned.filter(({ message }) => checked.state !== "checking" && !placed.some((one) => one.message === message))} />
     ${placed.some(({ severity }) => severity === "warning") && html`<${WarningLines} placed=${placed} onGo=${go} />`}`;
 }
 
-function sayState(errors: number, isChecking: boolean): string {
-  if (errors > 0) return sayCount(errors, "problem");
-  return isChecking ? "Checking…" : "Valid";
+const STATE_WORDS = { checking: "Checking…", checked: "Valid", unknown: "Not checked" } as const;
+
+function sayState(errors: number, state: keyof typeof STATE_WORDS): string {
+  return errors > 0 ? sayCount(errors, "problem") : STATE_WORDS[state];
 }
 
 /** The page's own keys are letters: what is typed is none of theirs. */

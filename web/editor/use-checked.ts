@@ -9,25 +9,26 @@ const PAUSE_MS = 350;
 interface Checked {
   problems: readonly Problem[];
   warnings: readonly Warning[];
-  isChecking: boolean;
+  /** `unknown`: the service was asked and could not tell. */
+  state: "checking" | "checked" | "unknown";
 }
 
-const NOTHING: Checked = { problems: [], warnings: [], isChecking: true };
+const NOTHING: Checked = { problems: [], warnings: [], state: "checking" };
 
 export function useChecked(path: string, text: string, isJson: boolean): Checked {
   const [checked, setChecked] = useState(NOTHING);
   useEffect(() => {
     if (!isJson) return;
     const stop = new AbortController();
-    setChecked((before) => ({ ...before, isChecking: true }));
+    setChecked((before) => ({ ...before, state: "checking" }));
     const timer = setTimeout(async () => {
       try {
         const body = new RawJson(`{"definition":${text}}`);
         const found = await call<CheckedDefinition>("POST", path, body, stop.signal);
-        if (!stop.signal.aborted) setChecked({ ...found, isChecking: false });
+        if (!stop.signal.aborted) setChecked({ ...found, state: "checked" });
       } catch {
         // The save will say what it finds; until then nothing is known.
-        if (!stop.signal.aborted) setChecked({ ...NOTHING, isChecking: false });
+        if (!stop.signal.aborted) setChecked({ ...NOTHING, state: "unknown" });
       }
     }, PAUSE_MS);
     return () => {
