@@ -57,7 +57,7 @@ export const mailgun: Sender = {
   ],
   pitfalls: [
     "Mailgun signs a token and a time, not the event: the relay may write records and call URLs; to act on people it needs `trustUnsignedEvents`, and whoever captures a call can send one body of their own with it.",
-    "It sends again after ten minutes and more with the first attempt’s time: where a call failed for longer than five minutes, its repeat is refused as too old.",
+    "It sends again for eight hours after a failure, first after five minutes: a repeat that carries the first attempt’s time is refused as too old. Import what was missed.",
     "A webhook of a domain wins over the account’s; the signing key is the account’s own.",
   ],
   docs: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",

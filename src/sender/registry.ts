@@ -1,19 +1,119 @@
 /** Every sender, one line each, in the order of the alphabet. The command line, the dashboard and the documentation read this. */
+import { attio } from "./attio.ts";
+import { bitbucket } from "./bitbucket.ts";
+import { buildkite } from "./buildkite.ts";
+import { calCom } from "./cal-com.ts";
+import { calendly } from "./calendly.ts";
+import { chargebee } from "./chargebee.ts";
+import { checkoutCom } from "./checkout-com.ts";
+import { circleci } from "./circleci.ts";
+import { clerk } from "./clerk.ts";
+import { coinbaseCommerce } from "./coinbase-commerce.ts";
+import { customerIo } from "./customer-io.ts";
+import { docusign } from "./docusign.ts";
+import { easypost } from "./easypost.ts";
+import { elevenlabs } from "./elevenlabs.ts";
+import { flutterwave } from "./flutterwave.ts";
+import { gitea } from "./gitea.ts";
 import { github } from "./github.ts";
+import { gitlab } from "./gitlab.ts";
+import { gocardless } from "./gocardless.ts";
+import { gumroad } from "./gumroad.ts";
+import { heroku } from "./heroku.ts";
+import { huggingFace } from "./hugging-face.ts";
+import { intercom } from "./intercom.ts";
+import { jira } from "./jira.ts";
+import { lemonSqueezy } from "./lemon-squeezy.ts";
+import { line } from "./line.ts";
+import { linear } from "./linear.ts";
 import { mailgun } from "./mailgun.ts";
+import { mux } from "./mux.ts";
+import { openai } from "./openai.ts";
 import { paddle } from "./paddle.ts";
+import { pagerduty } from "./pagerduty.ts";
+import { paystack } from "./paystack.ts";
+import { persona } from "./persona.ts";
+import { polar } from "./polar.ts";
+import { postmark } from "./postmark.ts";
+import { razorpay } from "./razorpay.ts";
+import { render } from "./render.ts";
+import { replicate } from "./replicate.ts";
+import { resend } from "./resend.ts";
+import { revenuecat } from "./revenuecat.ts";
+import { sanity } from "./sanity.ts";
 import type { Sender } from "./sender.ts";
+import { sendgrid } from "./sendgrid.ts";
+import { sentry } from "./sentry.ts";
 import { shopify } from "./shopify.ts";
+import { square } from "./square.ts";
 import { standardWebhooks } from "./standard-webhooks.ts";
 import { stripe } from "./stripe.ts";
+import { supabase } from "./supabase.ts";
+import { tally } from "./tally.ts";
+import { telegram } from "./telegram.ts";
 import { twilio } from "./twilio.ts";
+import { typeform } from "./typeform.ts";
+import { vercel } from "./vercel.ts";
+import { webflow } from "./webflow.ts";
+import { woocommerce } from "./woocommerce.ts";
+import { workos } from "./workos.ts";
 
 export const SENDERS: readonly Sender[] = [
+  attio,
+  bitbucket,
+  buildkite,
+  calCom,
+  calendly,
+  chargebee,
+  checkoutCom,
+  circleci,
+  clerk,
+  coinbaseCommerce,
+  customerIo,
+  docusign,
+  easypost,
+  elevenlabs,
+  flutterwave,
+  gitea,
   github,
+  gitlab,
+  gocardless,
+  gumroad,
+  heroku,
+  huggingFace,
+  intercom,
+  jira,
+  lemonSqueezy,
+  line,
+  linear,
   mailgun,
+  mux,
+  openai,
   paddle,
+  pagerduty,
+  paystack,
+  persona,
+  polar,
+  postmark,
+  razorpay,
+  render,
+  replicate,
+  resend,
+  revenuecat,
+  sanity,
+  sendgrid,
+  sentry,
   shopify,
+  square,
   standardWebhooks,
   stripe,
+  supabase,
+  tally,
+  telegram,
   twilio,
+  typeform,
+  vercel,
+  webflow,
+  woocommerce,
+  workos,
 ];

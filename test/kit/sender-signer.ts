@@ -2,7 +2,7 @@
  * Signs a sender's example as the sender does: by its own library where one is here, else by a few lines written from its documentation's words.
  * Nothing of this is the product's code.
  */
-import { createHmac } from "node:crypto";
+import { createHmac, generateKeyPairSync, sign as signByKey } from "node:crypto";
 import { sign as signGithub } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
@@ -50,15 +50,35 @@ function bodyHmac(header: string, hash: string, encoding: Encoding, before = "")
   return { sign: ({ body, secret }) => ({ headers: { [header]: before + hmac(hash, secret, body, encoding) } }) };
 }
 
-/** `t=…,v1=…` over the seconds, `between` and the body. */
-function timedParts(header: string, [time, signature]: [string, string], { between = ".", separator = "," } = {}): Signer {
+interface TimedParts {
+  between?: string;
+  separator?: string;
+  encoding?: Encoding;
+  /** The time is in milliseconds. */
+  exact?: true;
+}
+
+/** `t=…,v1=…` over the time, `between` and the body. */
+function timedParts(header: string, [time, signature]: [string, string], how: TimedParts = {}): Signer {
+  const { between = ".", separator = ",", encoding = "hex", exact } = how;
   return {
     timed: true,
-    sign: ({ body, secret, nowMs }) => ({
-      headers: { [header]: `${time}=${seconds(nowMs)}${separator}${signature}=${hmac("sha256", secret, `${seconds(nowMs)}${between}${body}`)}` },
-    }),
+    sign({ body, secret, nowMs }) {
+      const at = exact ? String(nowMs) : seconds(nowMs);
+      return { headers: { [header]: `${time}=${at}${separator}${signature}=${hmac("sha256", secret, at + between + body, encoding)}` } };
+    },
   };
 }
+
+/** The secret itself in a header. */
+function token(header: string): Signer {
+  return { unsigned: true, sign: ({ secret }) => ({ headers: { [header]: secret } }) };
+}
+
+const SENDGRID = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const OTHER = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const spki = (pair: typeof SENDGRID) => pair.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+const POLAR = "polar_whs_Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 
 /** The reference library of Standard Webhooks, under the names that a sender gives the headers. */
 function hooksLibrary(family: "webhook" | "svix"): Signer {
@@ -76,7 +96,38 @@ function hooksLibrary(family: "webhook" | "svix"): Signer {
 }
 
 export const SIGNERS: Readonly<Record<string, Signer>> = {
+  attio: bodyHmac("Attio-Signature", "sha256", "hex"),
+  bitbucket: bodyHmac("X-Hub-Signature", "sha256", "hex", "sha256="),
+  buildkite: timedParts("X-Buildkite-Signature", ["timestamp", "signature"]),
+  "cal-com": bodyHmac("X-Cal-Signature-256", "sha256", "hex"),
+  calendly: timedParts("Calendly-Webhook-Signature", ["t", "v1"]),
+  chargebee: { ...token("Authorization"), secret: `Basic ${btoa("relay:Qk7bXFQsq4OKAPhAIVqs")}`, otherSecret: `Basic ${btoa("relay:other")}` },
+  "checkout-com": bodyHmac("Cko-Signature", "sha256", "hex"),
+  circleci: bodyHmac("circleci-signature", "sha256", "hex", "v1="),
+  clerk: hooksLibrary("svix"),
+  "coinbase-commerce": bodyHmac("X-CC-Webhook-Signature", "sha256", "hex"),
+  "customer-io": {
+    timed: true,
+    sign: ({ body, secret, nowMs }) => ({
+      headers: { "X-CIO-Timestamp": seconds(nowMs), "X-CIO-Signature": hmac("sha256", secret, `v0:${seconds(nowMs)}:${body}`) },
+    }),
+  },
+  docusign: bodyHmac("X-DocuSign-Signature-1", "sha256", "base64"),
+  easypost: bodyHmac("X-Hmac-Signature", "sha256", "hex", "hmac-sha256-hex="),
+  elevenlabs: timedParts("ElevenLabs-Signature", ["t", "v0"]),
+  flutterwave: token("verif-hash"),
+  gitea: bodyHmac("X-Gitea-Signature", "sha256", "hex"),
   github: { sign: async ({ body, secret }) => ({ headers: { "X-Hub-Signature-256": await signGithub(secret, body) } }) },
+  gitlab: token("X-Gitlab-Token"),
+  gocardless: bodyHmac("Webhook-Signature", "sha256", "hex"),
+  gumroad: { unsigned: true, sign: ({ secret }) => ({ headers: {}, search: `?token=${secret}` }) },
+  heroku: bodyHmac("Heroku-Webhook-Hmac-SHA256", "sha256", "base64"),
+  "hugging-face": token("X-Webhook-Secret"),
+  intercom: bodyHmac("X-Hub-Signature", "sha1", "hex", "sha1="),
+  jira: bodyHmac("X-Hub-Signature", "sha256", "hex", "sha256="),
+  "lemon-squeezy": bodyHmac("X-Signature", "sha256", "hex"),
+  line: bodyHmac("x-line-signature", "sha256", "base64"),
+  linear: bodyHmac("Linear-Signature", "sha256", "hex"),
   mailgun: {
     unsigned: true,
     timed: true,
@@ -86,8 +137,44 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
       return { headers: {}, body: JSON.stringify({ ...JSON.parse(body), signature }) };
     },
   },
+  mux: timedParts("Mux-Signature", ["t", "v1"]),
+  openai: hooksLibrary("webhook"),
   paddle: timedParts("Paddle-Signature", ["ts", "h1"], { between: ":", separator: ";" }),
+  pagerduty: bodyHmac("X-PagerDuty-Signature", "sha256", "hex", "v1=0000,v1="),
+  paystack: bodyHmac("x-paystack-signature", "sha512", "hex"),
+  persona: timedParts("Persona-Signature", ["t", "v1"]),
+  polar: {
+    secret: `whsec_${btoa(POLAR)}`,
+    otherSecret: `whsec_${btoa("polar_whs_other")}`,
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const key = atob(secret.slice("whsec_".length));
+      const signed = hmac("sha256", key, `msg_1.${seconds(nowMs)}.${body}`, "base64");
+      return { headers: { "webhook-id": "msg_1", "webhook-timestamp": seconds(nowMs), "webhook-signature": `v1,${signed}` } };
+    },
+  },
+  postmark: token("X-Webhook-Token"),
+  razorpay: bodyHmac("X-Razorpay-Signature", "sha256", "hex"),
+  render: hooksLibrary("webhook"),
+  replicate: hooksLibrary("webhook"),
+  resend: hooksLibrary("svix"),
+  revenuecat: token("Authorization"),
+  sanity: timedParts("sanity-webhook-signature", ["t", "v1"], { encoding: "base64url", exact: true }),
+  sendgrid: {
+    secret: spki(SENDGRID),
+    otherSecret: spki(OTHER),
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const pair = secret === spki(SENDGRID) ? SENDGRID : OTHER;
+      const signature = signByKey("sha256", Buffer.from(seconds(nowMs) + body), pair.privateKey).toString("base64");
+      return {
+        headers: { "X-Twilio-Email-Event-Webhook-Signature": signature, "X-Twilio-Email-Event-Webhook-Timestamp": seconds(nowMs) },
+      };
+    },
+  },
+  sentry: bodyHmac("Sentry-Hook-Signature", "sha256", "hex"),
   shopify: bodyHmac("X-Shopify-Hmac-Sha256", "sha256", "base64"),
+  square: { sign: ({ body, secret, url }) => ({ headers: { "x-square-hmacsha256-signature": hmac("sha256", secret, url + body, "base64") } }) },
   "standard-webhooks": hooksLibrary("webhook"),
   stripe: {
     timed: true,
@@ -101,12 +188,25 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
       },
     }),
   },
+  supabase: token("x-webhook-token"),
+  tally: bodyHmac("Tally-Signature", "sha256", "base64"),
+  telegram: token("X-Telegram-Bot-Api-Secret-Token"),
   twilio: {
     sign({ body, secret, url }) {
       const fields = [...new URLSearchParams(body)].sort(([one], [other]) => (one < other ? -1 : 1));
       return { headers: { "X-Twilio-Signature": hmac("sha1", secret, url + fields.flat().join(""), "base64") } };
     },
   },
+  typeform: bodyHmac("Typeform-Signature", "sha256", "base64", "sha256="),
+  vercel: bodyHmac("x-vercel-signature", "sha1", "hex"),
+  webflow: {
+    timed: true,
+    sign: ({ body, secret, nowMs }) => ({
+      headers: { "x-webflow-timestamp": String(nowMs), "x-webflow-signature": hmac("sha256", secret, `${nowMs}:${body}`) },
+    }),
+  },
+  woocommerce: bodyHmac("X-WC-Webhook-Signature", "sha256", "base64"),
+  workos: timedParts("WorkOS-Signature", ["t", "v1"], { separator: ", ", exact: true }),
 };
 
 export function secretOf(signer: Signer): string {
