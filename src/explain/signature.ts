@@ -11,6 +11,7 @@ import { explainToOwner } from "../receiver/refusal.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { ReceivedCall, VerifyFields } from "../verify/contract.ts";
 import { findDifference } from "../verify/difference.ts";
+import { joinSignedText } from "../verify/proof.ts";
 import { receiveCall } from "../verify/received-call.ts";
 import { readProof, type SecretAtHand } from "../verify/refused-call.ts";
 import { bindScheme } from "../verify/registry.ts";
@@ -66,7 +67,7 @@ export async function explainSignature(
         ? "None of the parts that the relay looks for was found."
         : "The parts that were found.";
     steps.ok("parts", found, parts);
-    const text = `${proof.signed.text.head}${Buffer.from(proof.signed.text.tail).toString("utf8")}`;
+    const text = joinSignedText(proof.signed.text).toString("utf8");
     const shown = cutUtf8(text, MAX_SHOWN_BYTES);
     steps.ok("signed_text", `The text that is signed: \`${proof.signed.payload}\`.`, {
       signedPayload: proof.signed.payload,

@@ -12,6 +12,7 @@ import type { Health } from "../health/health.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
+import { wayOf } from "../verify/fit.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type EventRunner, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
@@ -262,10 +263,9 @@ export class Receiver {
 /** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */
 function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
   if (trigger.kind !== "receiver") return false;
-  const fields: Readonly<Record<string, unknown>> = trigger.verify;
-  const named = typeof fields.header === "string" ? fields.header : null;
-  const elsewhere = fields.signatureField !== undefined || search !== "";
-  if (elsewhere || (named !== null && headers.has(named))) return false;
+  const way = wayOf(trigger.verify);
+  const elsewhere = way.fields.signatureField !== undefined || search !== "";
+  if (elsewhere || way.headers.some((name) => headers.has(name))) return false;
   for (const name of headers.keys()) if (SIGNING_HEADER.test(name)) return false;
   return true;
 }

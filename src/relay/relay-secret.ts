@@ -7,9 +7,13 @@ import type { Environment } from "../account/environment.ts";
 import { findAction } from "../action/registry.ts";
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
-import { isKeyText } from "../ground/text.ts";
 import { fingerprintStored, type Sealer } from "../secret/seal.ts";
-import { mintReceiverSecret, mintSigningSecret, readPastedSecret } from "../secret/secret-text.ts";
+import {
+  fitsAsSecret,
+  mintReceiverSecret,
+  mintSigningSecret,
+  readPastedSecret,
+} from "../secret/secret-text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
@@ -123,19 +127,8 @@ function secretStays(row: RelayRow, after: Definition, sealer: Sealer): boolean 
   if (is === null) return false;
   if (was?.scheme === is.scheme && was.algorithm === is.algorithm) return true;
   const text = openReceiverSecret(row, sealer);
-  return text !== null && fits(is, need, text);
-}
-
-/** A secret stored under earlier rules need not pass today's for pasting, only work under the scheme. */
-function fits(verify: VerifyFields, need: SecretNeed, text: string): boolean {
-  if (need === "shared" && verify.scheme !== "hooks")
-    return verify.scheme !== "signature" || !isKeyText(text);
-  try {
-    readPastedSecret(verify, text);
-    return true;
-  } catch {
-    return false;
-  }
+  // A secret stored under earlier rules need not pass today's for pasting, only work under the scheme.
+  return text !== null && fitsAsSecret(is, text);
 }
 
 function keepPasted(making: SecretMaking, verify: VerifyFields, value: string): ReceiverSecret {

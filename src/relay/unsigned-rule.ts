@@ -20,6 +20,7 @@ import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
 import { openReceiverSecret } from "./relay-secret.ts";
+import { listMappedUnsigned, listUnsignedReads, refuseUnsignedRead, signedPathsOf } from "./unsigned-part.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
@@ -38,7 +39,10 @@ interface UnsignedParts {
   actions: readonly ({ type: string } | null)[];
 }
 
-/** Whether events reach this trigger without the sender's signature over the event: a token recipe, a shared token. */
+/**
+ * Whether events reach this trigger without the sender's signature over the event: a token recipe, a shared token, a map that reads what a
+ * sender leaves unsigned.
+ */
 export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): boolean {
   return signsEvent(trigger) === false;
 }
@@ -49,7 +53,8 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
   const { verify } = trigger as UnsignedParts["trigger"];
   if (verify === undefined) return null;
   const name = Object.hasOwn(RENAMED_SCHEMES, verify.scheme) ? RENAMED_SCHEMES[verify.scheme] : verify.scheme;
-  return bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
+  const signs = bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
+  return signs === true ? listMappedUnsigned(trigger).length === 0 : signs;
 }
 
 /**
@@ -78,6 +83,8 @@ function isTrusted(trigger: Trigger | UnsignedParts["trigger"]): boolean {
 /** Every break of the rule, one problem an action; also an opt-in where the sender signs the event, so that there is nothing to trust. */
 export function checkUnsignedRule(definition: Definition | UnsignedParts): Problem[] {
   const { trigger, actions } = definition;
+  const signed = signedPathsOf(trigger);
+  if (signed !== null) return checkPartlySigned(definition, signed);
   const signs = signsEvent(trigger);
   if (signs === true && isTrusted(trigger)) {
     const message =
@@ -103,9 +110,25 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
   return problems;
 }
 
+/** The rule for a sender that signs some values of the body alone: a relay that acts on people reads no others. */
+function checkPartlySigned(definition: Definition | UnsignedParts, signed: readonly string[]): Problem[] {
+  const { trigger, actions } = definition;
+  const reads = listUnsignedReads(definition, acts);
+  if (isTrusted(trigger) && reads.length === 0) {
+    const message =
+      "`trigger.trustUnsignedEvents` is true, but this relay reads only what its sender signs, so there is nothing to trust: remove it.";
+    return [{ field: "trigger.trustUnsignedEvents", message }];
+  }
+  const isActing = mapsAddress(trigger) || actions.some((action) => action !== null && acts(action.type));
+  if (isTrusted(trigger) || !isActing) return [];
+  return reads.map((read) => refuseUnsignedRead(read, signed));
+}
+
 /** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */
 export function capturedCallBuys(definition: Definition): string | null {
-  if (!isTrusted(definition.trigger) || !arrivesUnsigned(definition.trigger)) return null;
+  const { trigger } = definition;
+  const isUnsigned = arrivesUnsigned(trigger) || listUnsignedReads(definition, acts).length > 0;
+  if (!isTrusted(trigger) || !isUnsigned) return null;
   const types = new Set(definition.actions.map((action) => action.type).filter(acts));
   const bought = [
     ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
@@ -118,10 +141,14 @@ export function capturedCallBuys(definition: Definition): string | null {
 export function unsignedWarning(definition: Definition): Warning | null {
   const what = capturedCallBuys(definition);
   if (what === null) return null;
+  const does =
+    signedPathsOf(definition.trigger) === null
+      ? "does not sign its events"
+      : "signs a part of its events alone";
   return {
     code: "unsigned_events",
     field: "trigger.trustUnsignedEvents",
-    message: `\`trigger.trustUnsignedEvents\` is true although the sender does not sign its events: whoever captures one call can make this relay ${what}.`,
+    message: `\`trigger.trustUnsignedEvents\` is true although the sender ${does}: whoever captures one call can make this relay ${what}.`,
   };
 }
 
@@ -245,5 +272,5 @@ function holdsKeyAsSecret(
   const scheme = bindScheme(trigger.verify);
   if (scheme?.secretNeed() !== "shared") return false;
   if (secretKind === "public_key") return true;
-  return scheme.name === "signature" && secretText !== null && isKeyText(secretText);
+  return scheme.name !== "shared_token" && secretText !== null && isKeyText(secretText);
 }

@@ -11,9 +11,10 @@ import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;
 
-/** A receiver secret for a scheme; for `hooks` in the Standard Webhooks form, `whsec_` and base64. */
+/** A receiver secret for a scheme; for `hooks` in the Standard Webhooks form, `whsec_` and base64, for `adyen` in hex. */
 export function mintReceiverSecret(schemeName: string): string {
   const bytes = randomBytes(SECRET_BYTES);
+  if (schemeName === "adyen") return bytes.toString("hex");
   return schemeName === "hooks" ? `whsec_${bytes.toString("base64")}` : `rcv_${bytes.toString("base64url")}`;
 }
 
@@ -46,19 +47,42 @@ export function readPastedSecret(fields: SecretFields, value: string): PastedSec
   }
   const secret = value.trim();
   // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
-  if (KEYED_SCHEMES.includes(fields.scheme) && isKeyText(secret)) throw refuse(KEY_AS_SECRET);
+  if (isKeyedByText(fields) && isKeyText(secret))
+    throw refuse(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
   checkSecret(secret);
-  const stored = fields.scheme === "hooks" ? readHooksSecret(secret) : secret;
-  return { kind: "pasted", stored };
+  return { kind: "pasted", stored: READ_BY_FORM[fields.scheme]?.(secret) ?? secret };
 }
 
-/** The schemes that use the secret's own text as an HMAC key. */
-const KEYED_SCHEMES: readonly string[] = ["signature", "processor"];
+/** Whether HMAC takes the secret's own text as its key, or the bytes that it writes in hex. */
+function isKeyedByText({ scheme }: SecretFields): boolean {
+  return scheme !== "shared_token" && scheme !== "hooks";
+}
+
+/** Of schemes whose secrets have a form of their own. */
+const READ_BY_FORM: Readonly<Record<string, (secret: string) => string>> = {
+  hooks: readHooksSecret,
+  adyen: readHexSecret,
+};
+
+/** Whether a stored text can be the secret of such a `verify`, by whatever rules it was pasted. */
+export function fitsAsSecret(fields: SecretFields, text: string): boolean {
+  if (publicKeyAlgorithm(fields) === null && READ_BY_FORM[fields.scheme] === undefined)
+    return !isKeyedByText(fields) || !isKeyText(text);
+  try {
+    readPastedSecret(fields, text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const KEY_AS_SECRET =
   "The value is a key, which an HMAC recipe cannot use as its secret: paste the sender's shared secret, or set algorithm to ed25519 or ecdsa-p256-sha256.";
+const KEY_AS_OTHER_SECRET =
+  "The value is a key, which this scheme cannot use as its secret: paste the shared secret that the sender shows.";
 
 function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
+  if (fields.scheme === "telnyx") return "ed25519";
   if (fields.scheme !== "signature") return null;
   const { algorithm } = fields;
   return algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256" ? algorithm : null;
@@ -100,6 +124,17 @@ function readHooksSecret(secret: string): string {
   }
   if (isRepeatedPattern(key)) throw refuse(REPEATED);
   return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
+}
+
+/** In lower case and without the zeros that HMAC fills up with anyway, as two writings of one key must not pass for two secrets. */
+function readHexSecret(secret: string): string {
+  const bytes = decodeText(secret, "hex");
+  if (bytes === null) {
+    throw refuse(
+      "The secret is not hex, as an HMAC key of Adyen is: paste the key that the Customer Area shows when it is made, whole.",
+    );
+  }
+  return shortenHmacKey(bytes).toString("hex");
 }
 
 const HMAC_BLOCK_BYTES = 64;

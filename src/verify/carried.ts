@@ -43,7 +43,10 @@ export interface CarriedSignature {
 
 export interface CarriedTimestamp {
   place: Place;
+  /** As it came. */
   digits: string;
+  /** Of one that is an ISO time; milliseconds since the epoch. */
+  atMs?: number;
 }
 
 const PART_NAME = /^[A-Za-z0-9_.-]{1,64}$/;

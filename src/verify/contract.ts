@@ -107,6 +107,8 @@ export interface Scheme<Fields = unknown> {
   bodies: BodyKinds;
   /** Whether the sender signs the event itself; false falls under the unsigned-event rule. */
   signsEvent(fields: Fields): boolean;
+  /** The paths of all that the sender signs of the body; absent: it signs the body whole, or nothing of it. */
+  signedPaths?: readonly string[];
   /** `secret` is the stored text: a secret as pasted or minted, or a public key in the stored (SPKI base64) form. */
   prepare(fields: Fields, secret: string): Verifier;
   /** Signs a body the way the sender does. `key` is the secret, or the private key (PEM) for public-key recipes. */

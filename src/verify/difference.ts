@@ -19,7 +19,7 @@ import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf 
 import { computeHmac, preparePublicKey } from "./proof.ts";
 import { namesPlaceholder } from "./recipe.ts";
 import { HASHES, makeGuessing, type RefusedCall, readText, type SecretAtHand } from "./refused-call.ts";
-import { type Guess, guessSignedTexts, HOOKS_PAYLOAD, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
+import { type Guess, guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
 
 export interface Difference {
   /** What has to be otherwise for the call to verify, one phrase each; none: nothing but what it was refused for. null: nothing fits. */
@@ -108,13 +108,13 @@ function tellFit(way: Way, fit: Fit, { call }: RefusedCall): Told | null {
 /** How old the timestamp is, or how far ahead (below 0), where that is more than is allowed. */
 function findSecondsOld(
   { fields }: Way,
-  { guess: { timestamp, payload } }: Fit,
+  { guess: { timestamp, scheme } }: Fit,
   nowMs: number,
 ): number | null {
   if (timestamp === null) return null;
-  const own = payload === HOOKS_PAYLOAD ? undefined : fields.toleranceSeconds;
-  const unitMs = timestamp.digits.length >= 12 ? 1 : 1000;
-  const oldMs = (Math.floor(nowMs / unitMs) - Number(timestamp.digits)) * unitMs;
+  const own = (scheme === null ? fields : wayOf({ scheme }).fields).toleranceSeconds;
+  const unitMs = timestamp.atMs !== undefined || timestamp.digits.length >= 12 ? 1 : 1000;
+  const oldMs = (Math.floor(nowMs / unitMs) - (timestamp.atMs ?? Number(timestamp.digits))) * unitMs;
   const seconds = Math.sign(oldMs) * Math.ceil(Math.abs(oldMs) / 1000);
   return Math.abs(seconds) > (own ?? MAX_TOLERANCE_SECONDS) ? seconds : null;
 }

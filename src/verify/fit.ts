@@ -3,8 +3,10 @@
  * relay's definition, its secret or its URL would have to be. It names fields, headers and secrets by their names, never by a value.
  */
 import type { Encoding } from "../ground/text.ts";
+import { ADYEN_PAYLOAD, ADYEN_SIGNATURE } from "./adyen.ts";
 import type { CarriedSignature, Place } from "./carried.ts";
 import type { VerifyFields } from "./contract.ts";
+import { findNamedSender, type NamedSender } from "./named-sender.ts";
 import {
   type Algorithm,
   DEFAULT_ALGORITHM,
@@ -71,9 +73,26 @@ export function wayOf(verify: VerifyFields): Way {
       };
     case "shared_token":
       return recipeWay("shared_token", { header: tokenPlaces(verify).header });
-    default:
-      return recipeWay("signature", verify as RecipeWords);
+    case "adyen":
+      return {
+        ...recipeWay("adyen", { signatureField: ADYEN_SIGNATURE, encoding: "base64" }),
+        payload: ADYEN_PAYLOAD,
+        reading: "hex",
+      };
+    default: {
+      const sender = findNamedSender(verify.scheme);
+      return sender === null ? recipeWay("signature", verify as RecipeWords) : namedWay(sender);
+    }
   }
+}
+
+function namedWay({ name, signatures, signatureKey, timestamp, id, ...sender }: NamedSender): Way {
+  const { algorithm, encoding, toleranceSeconds, payload } = sender;
+  const [header] = signatures;
+  const key = signatureKey === undefined ? {} : { signatureKey };
+  const words = { algorithm, encoding, header, ...key, timestampHeader: timestamp, toleranceSeconds };
+  const beside = [timestamp, ...(id === undefined ? [] : [id])];
+  return { ...recipeWay(name, words), headers: signatures, beside, payload };
 }
 
 function recipeWay(scheme: string, words: RecipeWords): Way {
@@ -122,11 +141,11 @@ export function listChanges(way: Way, fit: Fit): string[] | null {
 }
 
 function listSchemeChanges(way: Way, fit: Fit): { changes: string[]; reading: Reading } | null {
-  const { place, encoding } = fit.signature;
-  if (fit.guess.payload === HOOKS_PAYLOAD) {
-    const asHooks = place.behind === "version" && encoding === "base64" && fit.algorithm === "hmac-sha256";
-    if (!asHooks) return null;
-    return { changes: way.scheme === "hooks" ? [] : ["scheme `hooks`"], reading: "whsec" };
+  const { scheme } = fit.guess;
+  if (scheme !== null) {
+    const named = wayOf({ scheme });
+    if (!isSignedBy(named, fit)) return null;
+    return { changes: way.scheme === scheme ? [] : [`scheme \`${scheme}\``], reading: named.reading };
   }
   const words = wordsOf(fit);
   if (words === null) return null;
@@ -137,6 +156,16 @@ function listSchemeChanges(way: Way, fit: Fit): { changes: string[]; reading: Re
     if (way.scheme === "signature" || changes.length === 0) return { changes, reading: "text" };
   }
   return { changes: ["scheme `signature`", ...compareWords({}, words)], reading: "text" };
+}
+
+/** Whether the signature stands where a scheme without fields looks for it, written as it reads it. */
+function isSignedBy({ scheme, headers, fields, ...way }: Way, { signature, algorithm }: Fit): boolean {
+  const { place, encoding } = signature;
+  if (encoding !== way.encoding || algorithm !== way.algorithm) return false;
+  if (scheme === "hooks") return place.behind === "version";
+  if (place.field !== null) return place.field === fields.signatureField;
+  const isHere = headers.some((name) => sameName(name, place.header ?? undefined));
+  return isHere && place.behind === null && place.key === (fields.signatureKey ?? null);
 }
 
 /** The recipe that the fit would be; null where no recipe can say it. */

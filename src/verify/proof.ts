@@ -9,12 +9,14 @@ import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
 import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../ground/text.ts";
 import type { ReceivedCall } from "./contract.ts";
 
-/** The text a signature covers, in the two pieces every scheme makes it of. */
+/** The text a signature covers, in the pieces every scheme makes it of. */
 export interface SignedText {
   /** The beginning, as text: literals, the timestamp's digits, the receiver URL. */
   head: string;
-  /** The end, as bytes: the body, the form's parameters or the token. */
+  /** The bytes behind it: the body, the form's parameters or the token. */
   tail: Uint8Array;
+  /** What some senders sign behind the body: the timestamp. */
+  end?: string;
 }
 
 export interface SignatureCheck {
@@ -27,9 +29,9 @@ export interface SignatureCheck {
   costUs(bytes: number, candidates: number): number;
 }
 
-/** Head and tail as one run of bytes. */
-export function joinSignedText(text: SignedText): Buffer {
-  return Buffer.concat([Buffer.from(text.head), text.tail]);
+/** The text's pieces as one run of bytes. */
+export function joinSignedText({ head, tail, end = "" }: SignedText): Buffer {
+  return Buffer.concat([Buffer.from(head), tail, Buffer.from(end)]);
 }
 
 export type HmacHash = "sha1" | "sha256" | "sha512";
@@ -39,7 +41,7 @@ const HMAC_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, s
 /** Of the slowest hash on a plain machine. */
 const HASH_US_PER_KB = 2;
 
-/** The HMAC of head and tail, one after the other. */
+/** The HMAC of the text's pieces, one after the other. */
 export function computeHmac(hash: HmacHash, key: string | Uint8Array, text: SignedText): Buffer {
   return addText(new Bun.CryptoHasher(hash, key), text).digest();
 }
@@ -66,7 +68,8 @@ export function prepareHmac(hash: HmacHash, key: string | Uint8Array, encoding: 
 
 function addText(hasher: Bun.CryptoHasher, text: SignedText): Bun.CryptoHasher {
   if (text.head !== "") hasher.update(text.head);
-  return hasher.update(text.tail);
+  hasher.update(text.tail);
+  return text.end === undefined ? hasher : hasher.update(text.end);
 }
 
 const ED25519_BYTES = 64;
@@ -145,6 +148,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 interface Timestamp {
+  /** As received, which is how it is signed. */
   digits: string;
   /** When it leaves the window, in ms since the epoch. */
   expiresAtMs: number;
@@ -170,6 +174,32 @@ export function readTimestamp(
   const isFar = isOld ? at - now > tolerance : Math.abs(now - at) > tolerance;
   if (isFar) return tellDistance((now - at) * unit, toleranceSeconds);
   return { digits, expiresAtMs: (at + tolerance + 1) * unit };
+}
+
+const ISO_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-](?:0\d|1\d|2[0-3]):[0-5]\d)$/;
+
+/** A moment written as ISO 8601 with its zone, up to nanoseconds, in milliseconds since the epoch; null: it is none. */
+export function readIsoTime(text: string): number | null {
+  const parts = ISO_TIME.exec(text);
+  if (parts === null) return null;
+  const [, moment = "", fraction = "", zone = ""] = parts;
+  const atMs = Date.parse(`${moment}.${fraction.slice(0, 3).padEnd(3, "0")}${zone}`);
+  return Number.isNaN(atMs) ? null : atMs;
+}
+
+/** As `readTimestamp`, of a sender that writes its timestamp as ISO 8601; it is signed as received. */
+export function readIsoTimestamp(
+  raw: string,
+  { nowMs, isOld = false }: Pick<ReceivedCall, "nowMs" | "isOld">,
+  toleranceSeconds: number,
+): Timestamp | string {
+  const digits = trimHttpSpace(raw);
+  const atMs = readIsoTime(digits);
+  if (atMs === null) return "the timestamp is no ISO 8601 time with a zone, such as 2026-01-15T12:00:00Z";
+  const toleranceMs = toleranceSeconds * 1000;
+  const isFar = isOld ? atMs - nowMs > toleranceMs : Math.abs(nowMs - atMs) > toleranceMs;
+  if (isFar) return tellDistance(nowMs - atMs, toleranceSeconds);
+  return { digits, expiresAtMs: atMs + toleranceMs + 1 };
 }
 
 /** How far off, so that the owner can tell a slow queue from a wrong clock; rounded up, never to what would be allowed. */

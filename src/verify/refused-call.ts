@@ -1,6 +1,7 @@
 /** A refused call and the secrets at hand, and what its relay would look at in it: parts, timestamps, the signed text. It verifies nothing. */
 import { scalarText } from "../ground/json.ts";
 import { parsePath } from "../template/template.ts";
+import { readAdyenItem } from "./adyen.ts";
 import {
   boundHeaders,
   type CarriedSignature,
@@ -76,8 +77,10 @@ export function makeGuessing({ call, headers }: RefusedCall, way: Way) {
   const parsed = readsBody || isForm ? call.parsed() : null;
   const form = parsed?.ok ? parsed.form : null;
   const token = tokenField === undefined ? null : readText(call, tokenField);
+  const item = way.scheme === "adyen" ? readAdyenItem(call.parsed()) : null;
   return {
     own: way.payload,
+    item: item === null || typeof item === "string" ? null : item.text,
     headers,
     timestamps: listTimestamps(call, headers, way),
     body: call.body,

@@ -3,6 +3,7 @@
  * Schema, the dashboard, the docs) reads this.
  */
 import type { Problem } from "../ground/refusal.ts";
+import { adyen } from "./adyen.ts";
 import type {
   BodyKinds,
   Draft,
@@ -13,11 +14,12 @@ import type {
   VerifyFields,
 } from "./contract.ts";
 import { hooks } from "./hooks.ts";
+import { namedSchemes } from "./named-sender.ts";
 import { processor } from "./processor.ts";
 import { sharedToken } from "./shared-token.ts";
 import { signature } from "./signature.ts";
 
-export const SCHEMES: readonly Scheme[] = [signature, processor, hooks, sharedToken];
+export const SCHEMES: readonly Scheme[] = [signature, processor, hooks, sharedToken, ...namedSchemes, adyen];
 
 /** The earlier name of `signature`: refused at save, and answered 401 `scheme_renamed` where it is still stored. */
 export const RENAMED_SCHEME = "hmac_sha256_header";
@@ -35,6 +37,8 @@ interface BoundScheme {
   check(): Problem[];
   secretNeed(): SecretNeed;
   signsEvent(): boolean;
+  /** null: the sender signs the body whole, or nothing of it. */
+  signedPaths: readonly string[] | null;
   /** `secret` is the stored text. */
   prepare(secret: string): Verifier;
   sign(key: string, draft: Draft): SignedDraft;
@@ -50,6 +54,7 @@ export function bindScheme(verify: VerifyFields): BoundScheme | null {
     check: () => scheme.check(verify),
     secretNeed: () => scheme.secretNeed(verify),
     signsEvent: () => scheme.signsEvent(verify),
+    signedPaths: scheme.signedPaths ?? null,
     prepare: (secret) => scheme.prepare(verify, secret),
     sign: (key, draft) => scheme.sign(verify, key, draft),
   };

@@ -3,8 +3,10 @@
  * sender may know it, and a body that was written anew on its way. It makes texts and says how each differs; it verifies nothing.
  */
 import { type Json, measureJson, writeJson } from "../ground/json.ts";
-import type { CarriedTimestamp, HeaderList } from "./carried.ts";
-import type { SignedText } from "./proof.ts";
+import { ADYEN_PAYLOAD } from "./adyen.ts";
+import { type CarriedTimestamp, type HeaderList, placeOf } from "./carried.ts";
+import { NAMED_SENDERS, type NamedSender, signsUrl } from "./named-sender.ts";
+import { readIsoTime, type SignedText, trimHttpSpace } from "./proof.ts";
 import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
 
 /** How scheme hooks signs: no recipe can name the message's id. */
@@ -30,6 +32,8 @@ const MAX_INDENTED_DEPTH = 12;
 /** A text as it may have been signed. */
 export interface Guess {
   payload: string;
+  /** The scheme whose own text it is; null: a recipe's. */
+  scheme: string | null;
   text: SignedText;
   timestamp: CarriedTimestamp | null;
   /** In what the URL or the body differs from what the relay signs with, completing "it verifies with …"; null: in nothing. */
@@ -39,6 +43,8 @@ export interface Guess {
 
 interface GuessedFrom {
   own: string;
+  /** The signed values of a notification item, of scheme adyen alone. */
+  item: Uint8Array | null;
   headers: HeaderList;
   timestamps: readonly CarriedTimestamp[];
   body: Uint8Array;
@@ -59,13 +65,51 @@ interface Form<Value> {
 export function guessSignedTexts(from: GuessedFrom): Guess[] {
   const urls = guessUrls(from);
   const plain: Form<Uint8Array> = { value: from.body, differs: null };
-  const own = guessPayload(from, from.own, urls, [plain, ...rewriteBody(from)]);
+  const bodies = [plain, ...rewriteBody(from)];
+  const isOwn = ({ payload }: NamedSender): boolean => payload === from.own;
+  const named = NAMED_SENDERS.toSorted((one, other) => Number(isOwn(other)) - Number(isOwn(one)));
   const others = USUAL_PAYLOADS.filter((payload) => payload !== from.own);
   return [
-    ...own,
+    ...guessItem(from),
+    ...guessPayload(from, from.own, urls, bodies),
+    ...named.flatMap((sender) => guessNamed(from, sender, urls, isOwn(sender) ? bodies : [plain])),
     ...others.flatMap((payload) => guessPayload(from, payload, urls, [plain])),
     ...guessHooks(from),
   ];
+}
+
+function guessItem({ item }: GuessedFrom): Guess[] {
+  const text = item === null ? null : { head: "", tail: item };
+  const rest = { payload: ADYEN_PAYLOAD, scheme: "adyen", timestamp: null, url: null, body: null };
+  return text === null ? [] : [{ ...rest, text }];
+}
+
+/** What one of the senders would sign that no recipe can say, where its headers came. */
+function guessNamed(
+  { headers }: GuessedFrom,
+  sender: NamedSender,
+  urls: readonly Form<string>[],
+  bodies: readonly Form<Uint8Array>[],
+): Guess[] {
+  const find = (wanted: string | undefined): string | null =>
+    headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
+  const time = trimHttpSpace(find(sender.timestamp) ?? "");
+  const atMs = sender.time === "iso" ? readIsoTime(time) : null;
+  const isTime = sender.time === "iso" ? atMs !== null : /^\d{1,13}$/.test(time);
+  const id = find(sender.id) ?? "";
+  if (!isTime || (sender.id !== undefined && id === "")) return [];
+  const timestamp = { place: placeOf(sender.timestamp), digits: time, ...(atMs === null ? {} : { atMs }) };
+  const places = signsUrl(sender) ? urls : [{ value: "", differs: null }];
+  return bodies.flatMap((body) =>
+    places.map((url) => ({
+      payload: sender.payload,
+      scheme: sender.name,
+      text: sender.makeText({ id, time, url: url.value, body: body.value }),
+      timestamp,
+      url: url.differs,
+      body: body.differs,
+    })),
+  );
 }
 
 function guessPayload(
@@ -83,6 +127,7 @@ function guessPayload(
     places.flatMap((url) =>
       stamps.map((timestamp) => ({
         payload,
+        scheme: null,
         text: { head: writeHead(parsed, timestamp?.digits ?? "", url.value), tail: tail.value },
         timestamp,
         url: url.differs,
@@ -107,6 +152,7 @@ function guessHooks({ headers, timestamps, body }: GuessedFrom): Guess[] {
   return ids.flatMap(([, id]) =>
     timestamps.map((timestamp) => ({
       payload: HOOKS_PAYLOAD,
+      scheme: "hooks",
       text: { head: `${id}.${timestamp.digits}.`, tail: body },
       timestamp,
       url: null,

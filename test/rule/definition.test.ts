@@ -305,9 +305,10 @@ describe("every example is a valid definition", () => {
     expect(listProblems(definition)).toEqual([]);
   });
 
-  test("the three kinds, the ten types and the four schemes are all there", () => {
+  test("the three kinds, the ten types, the four schemes and the senders no recipe can say are all there", () => {
     expect(TRIGGERS.map((one) => one.kind).sort()).toEqual(["data_change", "receiver", "schedule"]);
-    expect(SCHEMES.map((one) => one.name).sort()).toEqual(["hooks", "processor", "shared_token", "signature"]);
+    const named = ["adyen", "box", "hubspot", "telnyx", "twitch", "zendesk"];
+    expect(SCHEMES.map((one) => one.name).sort()).toEqual([...named, "hooks", "processor", "shared_token", "signature"].sort());
     expect(ACTIONS.map((one) => one.type)).toEqual([
       "write_record",
       "grant_access",

@@ -123,6 +123,53 @@ describe("the opt-in", () => {
   });
 });
 
+describe("a sender that signs some values of the body alone", () => {
+  const ADYEN = { scheme: "adyen" };
+  const item = "notificationItems.0.NotificationRequestItem";
+  const signed = { event_id: `${item}.pspReference`, person_id: `${item}.merchantReference`, amount: `${item}.amount.value` };
+  const address = { ...signed, address: `${item}.additionalData.shopperEmail` };
+  const mail = (text: string) => ({ type: "email_person", subject: "Paid", text });
+
+  test("may act on what is signed", () => {
+    expect(listFields(relay({ verify: ADYEN, map: signed, actions: [CREDITS, mail(`{{event.${item}.eventCode}} {{mapped.amount}}`)] }))).toEqual([]);
+    const { person_id, ...rest } = signed;
+    expect(listFields(relay({ verify: ADYEN, map: { ...rest, person_email: person_id } }))).toEqual([]);
+    expect(arrivesUnsigned(relay({ verify: ADYEN, map: signed }).trigger)).toBe(false);
+  });
+  test("may read anything where it only writes records and calls URLs", () => {
+    const record = { type: "write_record", collection: "log", data: { all: "{{event.notificationItems}}" } };
+    expect(listFields(relay({ verify: ADYEN, map: address, actions: [record] }))).toEqual([]);
+    expect(listFields(relay({ verify: ADYEN, map: signed, actions: [record, CREDITS] }))).toEqual([]);
+    expect(arrivesUnsigned(relay({ verify: ADYEN, map: address }).trigger)).toBe(true);
+  });
+  const refused: [string, Record<string, string>, JsonObject, string][] = [
+    ["a mapped value", address, CREDITS, "trigger.map.address"],
+    ["a part of what is signed", { ...signed, amount: `${item}.amount` }, CREDITS, "trigger.map.amount"],
+    ["another item", { ...signed, amount: "notificationItems.1.NotificationRequestItem.amount.value" }, CREDITS, "trigger.map.amount"],
+    ["a template", signed, mail(`{{event.${item}.reason}}`), "actions.0.text"],
+    ["all of the items", signed, mail("{{event.notificationItems}}"), "actions.0.text"],
+  ];
+  test.each(refused)("may not act on what is not: %s", (_what, map, action, field) => {
+    const problems = checkUnsignedRule(relay({ verify: ADYEN, map, actions: [action] }));
+    expect(problems.map((problem) => problem.field)).toEqual([field]);
+    expect(problems[0]?.message).toContain("which this sender does not sign");
+    expect(problems[0]?.message).toContain(
+      "pspReference, originalReference, merchantAccountCode, merchantReference, value, currency, eventCode, success",
+    );
+  });
+  test("a person by an address that is not signed is none", () => {
+    const map = { person_email: `${item}.additionalData.shopperEmail` };
+    expect(listFields(relay({ verify: ADYEN, map }))).toEqual(["trigger.map.person_email"]);
+  });
+  test("takes the opt-in with its warning, and only where something is to be trusted", () => {
+    const trusting = relay({ verify: ADYEN, map: address, trust: true, actions: [CREDITS] });
+    expect(listFields(trusting)).toEqual([]);
+    expect(unsignedWarning(trusting)?.message).toContain("the sender signs a part of its events alone");
+    expect(unsignedWarning(relay({ verify: ADYEN, map: signed, trust: true, actions: [mail("{{event.live}}")] }))).not.toBeNull();
+    expect(listFields(relay({ verify: ADYEN, map: signed, trust: true, actions: [CREDITS] }))).toEqual(["trigger.trustUnsignedEvents"]);
+  });
+});
+
 const SHARED: JsonObject = { scheme: "shared_token" };
 const TIMED: JsonObject = { ...TOKEN_RECIPE, timestampField: "at", signedPayload: "{timestamp}.{token}" };
 
