@@ -121,14 +121,13 @@ export const adminList: Command = {
   async run(input, world) {
     const nowMs = world.clock.now();
     const owners = await withStore(input, world, (store) => store.read((tx) => showOwners(tx, nowMs)));
-    sayList(input, world, owners, {
-      headings: ["E-MAIL", "SIGNED IN", "LAST SEEN", "MADE", "PASSWORD"],
-      row: (one) => [
-        one.email,
-        String(one.sessions),
-        one.seenAt ?? "",
-        one.createdAt,
-        one.hasPassword ? "set" : "not set yet",
+    await sayList(input, world, owners, {
+      columns: [
+        { heading: "E-MAIL", value: (one) => one.email, cut: 16, raw: true },
+        { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },
+        { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
+        { heading: "MADE", value: (one) => one.createdAt, keep: 5 },
+        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet"), keep: 4 },
       ],
       none: "There is no owner: relay admin create makes one.",
     });

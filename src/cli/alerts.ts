@@ -8,25 +8,37 @@ import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, LIMIT } from "./data-directory.ts";
-import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
-import { askPlace, listRemote, type Remote } from "./remote.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
+import { LIMIT, pagesOf, SINCE } from "./listing.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
+import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "what is wrong now, newest first, with what to do about it",
-  options: [{ name: "all", help: "those that are over too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  options: [{ name: "all", help: "those that are over too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const standing = !input.on("all");
     const all = { all: String(!standing) };
-    const { items } = await listAtPlace<ProblemView>(input, world, "/problems", all, (tx, id, part) =>
-      listProblems(tx, id, standing, part),
-    );
-    sayList(input, world, items, {
-      headings: ["SINCE", "UNTIL", "PROBLEM", "OF", "WHAT"],
-      row: (one) => [one.raisedAt, one.clearedAt ?? "", one.code, one.target, one.message],
+    const here: HereOf<ProblemView> = (tx, id, part) => listProblems(tx, id, standing, part);
+    const time = { of: (one: ProblemView) => one.raisedAt, ordered: true };
+    const problems = await listAtPlace(input, world, "/problems", all, here, time);
+    await sayList(input, world, problems, {
+      columns: [
+        { heading: "SINCE", value: (one) => one.raisedAt, keep: 4 },
+        { heading: "UNTIL", value: (one) => one.clearedAt ?? "", keep: 5 },
+        {
+          heading: "PROBLEM",
+          value: (one) => one.code,
+          tone: (one) => (one.clearedAt === null ? "bad" : "quiet"),
+          keep: 1,
+        },
+        { heading: "OF", value: (one) => one.target, cut: 14, keep: 2 },
+        { heading: "WHAT", value: (one) => one.message, wrap: true },
+      ],
       none: "No problem stands.",
     });
   },
@@ -35,24 +47,29 @@ export const problemsList: Command = {
 export const alertsList: Command = {
   words: ["alerts", "list"],
   summary: "what the owner was told of and is still open, newest first",
-  options: [{ name: "all", help: "the resolved ones too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  options: [{ name: "all", help: "the resolved ones too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
   async run(input, world) {
     const open = !input.on("all");
     const query = { open: String(open) };
-    const { items } = await listAtPlace<AlertView>(input, world, "/alerts", query, (tx, id, part) =>
-      listAlerts(tx, id, part, open),
-    );
-    sayList(input, world, items, {
-      headings: ["LAST", "TIMES", "ALERT", "OF", "ID", "STATE", "WHAT"],
-      row: (one) => [
-        one.lastAt,
-        String(one.count),
-        one.code,
-        one.target,
-        one.id,
-        one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`,
-        one.message,
+    const here: HereOf<AlertView> = (tx, id, part) => listAlerts(tx, id, part, open);
+    const time = { of: (one: AlertView) => one.lastAt, ordered: false };
+    const alerts = await listAtPlace(input, world, "/alerts", query, here, time);
+    await sayList(input, world, alerts, {
+      columns: [
+        { heading: "LAST", value: (one) => one.lastAt, keep: 4 },
+        { heading: "TIMES", value: (one) => String(one.count), right: true, keep: 7 },
+        { heading: "ALERT", value: (one) => one.code, keep: 1 },
+        { heading: "OF", value: (one) => one.target, cut: 14, keep: 3 },
+        { heading: "ID", value: (one) => one.id, keep: 2 },
+        {
+          heading: "STATE",
+          value: (one) => (one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`),
+          tone: (one) => (one.resolvedAt === null ? "bad" : "quiet"),
+          cut: 10,
+          keep: 5,
+        },
+        { heading: "WHAT", value: (one) => one.message, wrap: true },
       ],
       none: open ? "No alert is open." : "There is no alert.",
     });
@@ -64,7 +81,7 @@ export const alertsResolve: Command = {
   summary: "say that alerts are seen to, and clear the problems they told of",
   details:
     "Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
-  arguments: [{ name: "alert id", help: "as relay alerts list shows it", many: true }],
+  arguments: [{ name: "alert id", help: "as relay alerts list shows it, or its ending", many: true }],
   options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
   async run(input, world) {
@@ -94,7 +111,9 @@ async function resolveHere(
   world: World,
 ): Promise<AlertView[]> {
   const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-  const ids = new Set(input.positionals);
+  const pages = pagesOf(store, (tx, part) => listAlerts(tx, environmentId, part, false));
+  const ids = new Set<string>();
+  for (const text of input.positionals) ids.add(await wholeId(text, "alerts", pages));
   let after: string | null = null;
   while (input.on("all")) {
     const page: PageRequest = { limit: MAX_PAGE_SIZE, after };
@@ -123,7 +142,14 @@ async function resolveThere(remote: Remote, input: Input): Promise<AlertView[]> 
     ? await listRemote<AlertView>(remote, "/alerts", { open: "true" })
     : { items: [] };
   const done: AlertView[] = [];
-  for (const id of new Set([...input.positionals, ...open.items.map(({ id }) => id)])) {
+  const named: string[] = [];
+  for (const text of input.positionals)
+    named.push(
+      await wholeId(text, "alerts", (most, cursor) =>
+        pageRemote<AlertView>(remote, "/alerts", {}, most, cursor),
+      ),
+    );
+  for (const id of new Set([...named, ...open.items.map(({ id }) => id)])) {
     const path = `/alerts/${encodeURIComponent(id)}/resolve`;
     done.push((await askPlace<{ alert: AlertView }>(remote, "POST", path)).alert);
   }

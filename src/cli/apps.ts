@@ -98,9 +98,13 @@ export const appsList: Command = {
         }));
       }),
     );
-    sayList(input, world, items, {
-      headings: ["ID", "NAME", "ENVIRONMENTS", "CREATED"],
-      row: (app) => [app.id, app.name, app.environments.join(", "), app.createdAt],
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "ID", value: (app) => app.id, cut: 16 },
+        { heading: "NAME", value: (app) => app.name, cut: 12, raw: true },
+        { heading: "ENVIRONMENTS", value: (app) => app.environments.join(", "), cut: 14 },
+        { heading: "CREATED", value: (app) => app.createdAt },
+      ],
       none: "No apps yet: relay apps create <name> makes one.",
     });
   },

@@ -1,16 +1,17 @@
 /** `relay audit …`: who changed what, when, and what it was before. */
 import { type Json, writeJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
-import { readPage } from "../store/walk.ts";
 import { type AuditView, listAudit, WHOLE_SERVER } from "../watch/audit.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, readLimit, withStore } from "./data-directory.ts";
-import { ANYWHERE, listAtPlace } from "./place.ts";
+import { JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "./listing.ts";
+import { ANYWHERE, type HereOf, listAtPlace } from "./place.ts";
 import { DATA_DIR } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const MAX_SHOWN_CHARS = 100;
+const TIME = { of: (one: AuditView) => one.at, ordered: true };
 
 export const auditList: Command = {
   words: ["audit", "list"],
@@ -20,6 +21,7 @@ export const auditList: Command = {
     { name: "action", value: "<what>", help: "such as relay.changed" },
     { name: "target", value: "<thing>", help: "such as relay:<name>, person:<id>" },
     { name: "runs", help: "runs of relays, instead of changes by people and keys" },
+    SINCE,
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -32,10 +34,8 @@ export const auditList: Command = {
       action: input.text("action") ?? undefined,
       target: input.text("target") ?? undefined,
     };
-    const { items } = await listAtPlace<AuditView>(input, world, "/audit", filter, (tx, id, part) =>
-      listAudit(tx, id, filter, part),
-    );
-    sayAudit(input, world, items);
+    const here: HereOf<AuditView> = (tx, id, part) => listAudit(tx, id, filter, part);
+    await sayAudit(input, world, await listAtPlace(input, world, "/audit", filter, here, TIME));
   },
 };
 
@@ -43,20 +43,31 @@ export const auditList: Command = {
 export const adminAudit: Command = {
   words: ["admin", "audit"],
   summary: "who changed what of the whole server: owners, sessions, apps, backups",
-  options: [LIMIT, JSON_OUTPUT, DATA_DIR],
+  options: [SINCE, LIMIT, JSON_OUTPUT, DATA_DIR],
   async run(input, world) {
-    const limit = readLimit(input);
-    const { items } = await withStore(input, world, (store) =>
-      readPage(store, { limit, after: null }, (tx, part) => listAudit(tx, WHOLE_SERVER, {}, part)),
-    );
-    sayAudit(input, world, items);
+    const asked = { limit: readLimit(input), time: TIME };
+    const changes = await withStore(input, world, (store) => {
+      const pages = pagesOf(store, (tx, part) => listAudit(tx, WHOLE_SERVER, {}, part));
+      return gather(input, world, pages, asked);
+    });
+    await sayAudit(input, world, changes);
   },
 };
 
-function sayAudit(input: Input, world: World, items: readonly AuditView[]): void {
-  sayList(input, world, items, {
-    headings: ["AT", "WHO", "DID", "TO", "WHAT CHANGED"],
-    row: (one) => [one.at, one.actor, one.action, one.target, sayChanged(one)],
+async function sayAudit(input: Input, world: World, changes: Listing<AuditView>): Promise<void> {
+  // An id says nothing to a reader where a name is known; a script goes on getting the id.
+  const named = (words: string, name: string | null): string =>
+    world.screen.columns === null || input.on("whole") || name === null
+      ? words
+      : words.replace(/:.*/s, `:${name}`);
+  await sayList(input, world, changes, {
+    columns: [
+      { heading: "AT", value: (one) => one.at, keep: 3 },
+      { heading: "WHO", value: (one) => named(one.actor, one.actorName), cut: 12, keep: 4 },
+      { heading: "DID", value: (one) => one.action, keep: 1 },
+      { heading: "TO", value: (one) => named(one.target, one.targetName), cut: 14, keep: 2 },
+      { heading: "WHAT CHANGED", value: sayChanged, cut: 16, keep: 5 },
+    ],
     none: "Nothing that matches was changed here.",
   });
 }

@@ -2,7 +2,7 @@
  * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
  * with what to do, and a line for each as it comes. A running service writes them within a second.
  */
-import { sleep, toIsoOrNull } from "../ground/clock.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
@@ -12,14 +12,17 @@ import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } 
 import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../receiver/unknown-call.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, readLimit, readTime } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
+import { LIMIT, readLimit, readTime, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote, type Remote } from "./remote.ts";
-import { sayList } from "./terminal.ts";
+import { toneOf } from "./screen.ts";
+import type { Column } from "./table.ts";
+import { follow, LOOK_EVERY_MS, LOOK_THERE_EVERY_MS } from "./tail.ts";
+import { sayList, saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
-const LOOK_EVERY_MS = 500;
-const LOOK_THERE_EVERY_MS = 2_000;
 /** One page of the API. */
 const LOOK_THERE_AT = MAX_PAGE_SIZE;
 
@@ -30,16 +33,16 @@ const CALL_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only calls to this name" },
   { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", ") },
   { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
-  { name: "since", value: "<time>", help: "not before this time" },
+  SINCE,
 ];
 
 /** Throws UsageError. */
-function readCallFilter(input: Input): CallFilter {
+function readCallFilter(input: Input, world: World): CallFilter {
   return {
     relay: input.text("relay") ?? undefined,
     outcome: input.choice("outcome", CALL_OUTCOMES) ?? undefined,
     code: input.text("code") ?? undefined,
-    sinceMs: readTime(input, "since"),
+    sinceMs: readTime(input, "since", world),
   };
 }
 
@@ -52,26 +55,31 @@ export const callsList: Command = {
   examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
   async run(input, world) {
     const limit = readLimit(input);
-    const filter = readCallFilter(input);
+    const filter = readCallFilter(input, world);
+    // All that are kept are few enough to be counted.
+    const most = world.screen.columns === null ? limit : MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES;
     const calls = await atPlace(input, world, {
-      here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, limit)),
-      there: (remote) => listThere(remote, filter, limit),
+      here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, most)),
+      there: (remote) => listThere(remote, filter, most),
     });
-    sayList(input, world, calls, { headings: CALL_HEADINGS, row: callRow, none: "No calls match." });
+    const isCut = calls.length > limit;
+    const of = isCut ? { total: calls.length, atLeast: false } : null;
+    const listed = { items: calls.slice(0, limit), of, wantsCount: false };
+    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No calls match." });
   },
 };
 
 export const callsShow: Command = {
   words: ["calls", "show"],
   summary: "one call that became no event: why, and what to do",
-  arguments: [{ name: "call id", help: "as relay calls list shows it" }],
+  arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const id = input.first();
     const calls = await atPlace(input, world, {
       here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
       there: (remote) => listThere(remote, {}, MAX_RECENT_CALLS),
     });
+    const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
     const call = calls.find((one) => one.id === id);
     if (call === undefined) {
       throw new CommandFailure(
@@ -79,7 +87,8 @@ export const callsShow: Command = {
         `There is no call ${JSON.stringify(id)} in this environment: relay calls list shows the last ones.`,
       );
     }
-    world.say(input.on("json") ? writeJson({ call }, 2) : writeCall(call));
+    if (input.on("json")) return world.say(writeJson({ call }, 2));
+    await saySheet(input, world, writeCall(call));
   },
 };
 
@@ -88,42 +97,19 @@ export const callsTail: Command = {
   summary: "a line for each call that becomes no event, until stopped",
   options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const filter = readCallFilter(input);
+    const filter = readCallFilter(input, world);
     await atPlace(input, world, {
       here: (store, { id }) => {
         const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
-        return follow(look, LOOK_EVERY_MS, input, world);
+        return follow(input, world, { ...TAIL, look, everyMs: LOOK_EVERY_MS });
       },
       there: (remote) => {
         const look = () => listThere(remote, filter, LOOK_THERE_AT);
-        return follow(look, LOOK_THERE_EVERY_MS, input, world);
+        return follow(input, world, { ...TAIL, look, everyMs: LOOK_THERE_EVERY_MS });
       },
     });
   },
 };
-
-async function follow(
-  look: () => Promise<RecentCallView[]>,
-  everyMs: number,
-  input: Input,
-  world: World,
-): Promise<void> {
-  const stop = { now: false };
-  const stopped = world.untilStopped().then(() => {
-    stop.now = true;
-  });
-  let seen = new Set((await look()).map(keyOf));
-  world.tell("Waiting for calls that become no event; press Ctrl+C to stop.");
-  while (!stop.now) {
-    const calls = await look();
-    for (const call of calls.toReversed()) {
-      if (!seen.has(keyOf(call)))
-        world.say(input.on("json") ? writeJson(call) : callRow(call).map(plain).join("  "));
-    }
-    seen = new Set(calls.map(keyOf));
-    await Promise.race([stopped, sleep(world.clock, everyMs)]);
-  }
-}
 
 /** A name that no receiver has is one row, called again and again. */
 function keyOf({ id, count }: RecentCallView): string {
@@ -174,20 +160,24 @@ function mix(
     .slice(0, limit);
 }
 
-const CALL_HEADINGS = ["AT", "ANSWER", "RELAY", "TIMES", "FROM", "ID", "CAUSE"] as const;
-
-/** The call under CALL_HEADINGS. */
-function callRow(call: RecentCallView): string[] {
-  const { at, relay, count, source, id, cause } = call;
-  return [at, answerOf(call), relay, String(count), source, id, cause];
-}
+const CALL_COLUMNS: readonly Column<RecentCallView>[] = [
+  { heading: "AT", value: ({ at }) => at, keep: 2 },
+  { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome), keep: 1 },
+  { heading: "RELAY", value: ({ relay }) => relay, cut: 12, keep: 3 },
+  { heading: "TIMES", value: ({ count }) => String(count), right: true, keep: 6 },
+  { heading: "FROM", value: ({ source }) => source, cut: 12, keep: 7, raw: true },
+  { heading: "ID", value: ({ id }) => id, keep: 4 },
+  { heading: "CAUSE", value: ({ cause }) => cause, cut: 20, keep: 5, raw: true },
+];
 
 /** `401 bad_signature`, `200 ignored`. */
 function answerOf({ outcome, code }: RecentCallView): string {
   return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
 }
 
-function writeCall(call: RecentCallView): string {
+const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
+
+function writeCall(call: RecentCallView): string[] {
   const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
   const meaning = outcome === "refused" ? explainCode(code) : null;
   const facts: Readonly<Record<string, string | null>> = {
@@ -203,5 +193,5 @@ function writeCall(call: RecentCallView): string {
   const lines = Object.entries(facts).flatMap(([name, words]) =>
     words === null ? [] : [`  ${name.padEnd(8)}  ${plain(words)}`],
   );
-  return [`${id}  ${answerOf(call)}`, ...lines].join("\n");
+  return [`${id}  ${answerOf(call)}`, ...lines];
 }

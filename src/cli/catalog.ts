@@ -152,9 +152,17 @@ export const catalogList: Command = {
         gather(wanted, (kind) => readPage(store, page, (tx, part) => BY_KIND[kind].list(tx, id, part))),
       there: (remote) => gather(wanted, (kind) => listRemote<object>(remote, PATHS[kind], {}, page.limit)),
     });
-    sayList(input, world, items, {
-      headings: ["KIND", "NAME", "WHAT"],
-      row: ({ kind, name, value }) => [kind, name, sayItem(kind, { name, ...value })],
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "KIND", value: ({ kind }) => kind, keep: 2 },
+        { heading: "NAME", value: ({ name }) => name, cut: 14, keep: 1 },
+        {
+          heading: "WHAT",
+          value: ({ kind, name, value }) => sayItem(kind, { name, ...value }),
+          wrap: true,
+          raw: true,
+        },
+      ],
       none: "The catalog is empty: relay catalog set makes something, or service/catalog.json in local development.",
     });
   },

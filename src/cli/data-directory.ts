@@ -7,7 +7,6 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { openSealer } from "../relay/environment-secret.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
@@ -15,7 +14,7 @@ import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../st
 import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
-import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
+import { CommandFailure, type Input, type Option } from "./command.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
 import { explainDirectory } from "./start-refusal.ts";
 import type { World } from "./world.ts";
@@ -35,29 +34,8 @@ export const ENVIRONMENT: Option = {
   help: "development, production or local",
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
-const SHOWN = 20;
-export const LIMIT: Option = {
-  name: "limit",
-  value: "<number>",
-  otherwise: String(SHOWN),
-  help: "how many at most",
-};
 /** Which environment, of which data directory. */
 export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, DATA_DIR];
-
-/** How many of a list are meant. Throws UsageError. */
-export function readLimit(input: Input, otherwise = SHOWN): number {
-  return input.number(LIMIT.name, { from: 1, to: MAX_PAGE_SIZE }) ?? otherwise;
-}
-
-/** The time that an option names, milliseconds since the epoch. Throws UsageError. */
-export function readTime(input: Input, name: string): number | undefined {
-  const text = input.text(name);
-  if (text === null) return undefined;
-  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return time;
-  throw new UsageError(`--${name} is ${JSON.stringify(text)}: write a time such as 2030-01-31T12:00:00Z.`);
-}
 
 /** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
 export async function withStore<Result>(

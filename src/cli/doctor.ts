@@ -34,12 +34,15 @@ export const doctor: Command = {
       quick: input.on("quick"),
       clock: world.clock,
     });
-    sayList(input, world, items, {
-      headings: ["CHECK", "STATE", "FOUND"],
-      row: ({ check, state, message, todo }) => [
-        check,
-        state,
-        todo === null ? message : `${message} To do: ${todo}.`,
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "CHECK", value: ({ check }) => check },
+        { heading: "STATE", value: ({ state }) => state, tone: true },
+        {
+          heading: "FOUND",
+          value: ({ message, todo }) => (todo === null ? message : `${message} To do: ${todo}.`),
+          wrap: true,
+        },
       ],
       none: "Nothing was looked at.",
     });

@@ -11,9 +11,11 @@ import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, openSealerHere } from "./data-directory.ts";
-import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
-import { askPlace } from "./remote.ts";
+import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
+import { LIMIT, pagesOf, SINCE } from "./listing.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
+import { askPlace, pageRemote } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
@@ -25,6 +27,7 @@ export const emailsList: Command = {
   summary: "list mail with what became of it, newest first",
   options: [
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
+    SINCE,
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -32,12 +35,18 @@ export const emailsList: Command = {
   examples: ["relay emails list --state unknown"],
   async run(input, world) {
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
-    const { items } = await listAtPlace<EmailView>(input, world, "/emails", { state }, (tx, id, part) =>
-      listEmails(tx, id, part, { state }),
-    );
-    sayList(input, world, items, {
-      headings: ["MADE", "STATE", "TO", "SUBJECT", "ID", "WHY"],
-      row: (mail) => [mail.createdAt, mail.state, mail.to, mail.subject, mail.id, mail.message ?? ""],
+    const here: HereOf<EmailView> = (tx, id, part) => listEmails(tx, id, part, { state });
+    const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
+    const mails = await listAtPlace(input, world, "/emails", { state }, here, time);
+    await sayList(input, world, mails, {
+      columns: [
+        { heading: "MADE", value: (mail) => mail.createdAt, keep: 3 },
+        { heading: "STATE", value: (mail) => mail.state, tone: true, keep: 1 },
+        { heading: "TO", value: (mail) => mail.to, cut: 14, keep: 2, raw: true },
+        { heading: "SUBJECT", value: (mail) => mail.subject, cut: 14, keep: 5, raw: true },
+        { heading: "ID", value: (mail) => mail.id, keep: 4 },
+        { heading: "WHY", value: (mail) => mail.message ?? "", cut: 14, keep: 6 },
+      ],
       none: "No mail matches.",
     });
   },
@@ -47,7 +56,9 @@ export const emailsSendAgain: Command = {
   words: ["emails", "send-again"],
   summary: "send mail again whose end is unknown",
   details: "Mail that failed is sent by a replay of its event: relay events replay.",
-  arguments: [{ name: "mail id", help: "as relay emails list --state unknown shows it", many: true }],
+  arguments: [
+    { name: "mail id", help: "as relay emails list --state unknown shows it, or its ending", many: true },
+  ],
   options: SEND_OPTIONS,
   async run(input, world) {
     const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
@@ -59,14 +70,18 @@ export const emailsSendAgain: Command = {
       writes: true,
       here: (store, environment) =>
         withMailer(store, environment, input, world, (deps, hand) =>
-          sendAll((id) =>
-            sendEmailAgain(deps, hand, id, (tx, personId) =>
+          sendAll(async (text) => {
+            const pages = pagesOf(store, (tx, part) => listEmails(tx, environment.id, part, {}));
+            return await sendEmailAgain(deps, hand, await wholeId(text, "mails", pages), (tx, personId) =>
               requireActingPerson(tx, hand.environmentId, personId),
-            ),
-          ),
+            );
+          }),
         ),
       there: (remote) =>
-        sendAll(async (id) => {
+        sendAll(async (text) => {
+          const id = await wholeId(text, "mails", (most, cursor) =>
+            pageRemote<EmailView>(remote, "/emails", {}, most, cursor),
+          );
           const path = `/emails/${encodeURIComponent(id)}/send-again`;
           return (await askPlace<{ email: EmailView }>(remote, "POST", path)).email;
         }),

@@ -14,6 +14,7 @@ import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote } from "./remote.ts";
 import { DATA_DIR } from "./service-option.ts";
@@ -78,17 +79,16 @@ export const keysList: Command = {
       here: async (store, { id }) => (await store.read((tx) => listApiKeys(tx, id))).items.map(viewKey),
       there: async (remote) => (await listRemote<KeyView>(remote, "/keys", {}, MAX_PAGE_SIZE)).items,
     });
-    sayList(input, world, items, {
-      headings: ["ID", "KIND", "KEY", "NAME", "OWNER", "LAST USED", "ENDS", "STATE"],
-      row: (key) => [
-        key.id,
-        key.kind,
-        key.hint,
-        key.name,
-        key.owner ?? "",
-        key.lastUsedAt ?? "never",
-        key.expiresAt ?? "",
-        stateOf(key, world.clock.now()),
+    await sayList(input, world, items, {
+      columns: [
+        { heading: "ID", value: (key) => key.id, keep: 1 },
+        { heading: "KIND", value: (key) => key.kind, keep: 5 },
+        { heading: "KEY", value: (key) => key.hint, keep: 6 },
+        { heading: "NAME", value: (key) => key.name, cut: 12, keep: 2, raw: true },
+        { heading: "OWNER", value: (key) => key.owner ?? "", cut: 12, keep: 8, raw: true },
+        { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never", keep: 4 },
+        { heading: "ENDS", value: (key) => key.expiresAt ?? "", keep: 7 },
+        { heading: "STATE", value: (key) => stateOf(key, world.clock.now()), tone: true, keep: 3 },
       ],
       none: "No keys yet: relay keys create makes one.",
     });
@@ -103,13 +103,16 @@ function stateOf({ revokedAt, expiresAt }: KeyView, nowMs: number): string {
 export const keysRevoke: Command = {
   words: ["keys", "revoke"],
   summary: "revoke an API key, at once and for good",
-  arguments: [{ name: "key id", help: "as relay keys list shows it" }],
+  arguments: [{ name: "key id", help: "as relay keys list shows it, or its ending" }],
   options: OF_ENVIRONMENT,
   async run(input, world) {
     const nowMs = world.clock.now();
-    const key = await withEnvironment(input, world, (store, environment) =>
-      store.write("dashboard", async (tx) => {
-        const revoked = await revokeApiKey(tx, environment.id, input.first(), nowMs);
+    const key = await withEnvironment(input, world, async (store, environment) => {
+      const id = await wholeId(input.first(), "keys", () =>
+        store.read(async (tx) => ({ items: (await listApiKeys(tx, environment.id)).items, next: null })),
+      );
+      return await store.write("dashboard", async (tx) => {
+        const revoked = await revokeApiKey(tx, environment.id, id, nowMs);
         await writeAudit(tx, {
           environmentId: environment.id,
           nowMs,
@@ -119,8 +122,8 @@ export const keysRevoke: Command = {
           before: { kind: revoked.kind, name: revoked.name, hint: revoked.hint },
         });
         return revoked;
-      }),
-    );
+      });
+    });
     world.tell(`The key ${key.hint} (${key.name}) is revoked.`);
   },
 };

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { findNearestName } from "../ground/text.ts";
 import { type Command, Input, type Option, UsageError } from "./command.ts";
+import { SHOWING } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 export const HELP: Option = { name: "help", help: "show this" };
@@ -42,7 +43,7 @@ export function refuseUnknown(line: readonly string[], commands: readonly Comman
 
 /** What the command was given. Throws UsageError. */
 export function parseCommand(command: Command, rest: readonly string[], env: World["env"]): Input {
-  const options = [...command.options, HELP];
+  const options = [...command.options, HELP, ...SHOWING];
   const { tokens } = parseArgs({
     args: [...rest],
     strict: false,

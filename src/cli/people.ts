@@ -21,10 +21,12 @@ import type { Reader } from "../store/port.ts";
 import type { StoryItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, readLimit } from "./data-directory.ts";
-import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
-import { askPlace, listRemote, type Remote } from "./remote.ts";
-import { sayList } from "./terminal.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
+import { LIMIT, pagesOf, readLimit, SINCE } from "./listing.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
+import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
+import { sayList, saySheet } from "./terminal.ts";
 
 const LATELY = { limit: 10, after: null };
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
@@ -35,6 +37,7 @@ export const peopleList: Command = {
   options: [
     { name: "text", value: "<text>", help: "a part of the address" },
     { name: "status", value: "<status>", help: STATUSES.join(", ") },
+    { ...SINCE, help: "who came not before this time, or so long ago: 24h, 7d" },
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
@@ -45,18 +48,23 @@ export const peopleList: Command = {
       q: input.text("text") ?? undefined,
       status: input.choice("status", STATUSES) ?? undefined,
     };
-    const { items } = await listAtPlace<PersonItem>(input, world, "/persons", filter, async (tx, id, part) =>
-      addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now()),
-    );
-    sayList(input, world, items, {
-      headings: ["SINCE", "STATUS", "HAS ACCESS", "CREDITS", "ADDRESS", "ID"],
-      row: (one) => [
-        one.createdAt,
-        one.status,
-        one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no",
-        String(one.credits),
-        one.email,
-        one.id,
+    const here: HereOf<PersonItem> = async (tx, id, part) =>
+      addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now());
+    const time = { of: (one: PersonItem) => one.createdAt, ordered: true };
+    const people = await listAtPlace(input, world, "/persons", filter, here, time);
+    await sayList(input, world, people, {
+      columns: [
+        { heading: "SINCE", value: (one) => one.createdAt, keep: 5 },
+        { heading: "STATUS", value: (one) => one.status, tone: true, keep: 2 },
+        {
+          heading: "HAS ACCESS",
+          value: (one) => (one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no"),
+          tone: (one) => (one.access.granted ? null : "quiet"),
+          keep: 3,
+        },
+        { heading: "CREDITS", value: (one) => String(one.credits), right: true, keep: 4 },
+        { heading: "ADDRESS", value: (one) => one.email, cut: 20, keep: 1, raw: true },
+        { heading: "ID", value: (one) => one.id, keep: 6 },
       ],
       none: "Nobody matches.",
     });
@@ -66,7 +74,12 @@ export const peopleList: Command = {
 export const peopleShow: Command = {
   words: ["people", "show"],
   summary: "one person: what they have now, why and since when, and their story, newest first",
-  arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
+  arguments: [
+    {
+      name: "address or id",
+      help: "an e-mail address, or an id as relay people list shows it, or its ending",
+    },
+  ],
   options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
@@ -74,17 +87,24 @@ export const peopleShow: Command = {
     const limit = readLimit(input);
     const shown = await atPlace<Shown>(input, world, {
       here: async (store, { id }) => {
-        const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));
+        const pages = pagesOf(store, (tx, part) => listPersons(tx, id, part, {}));
+        const name = await wholeId(input.first(), "people", pages);
+        const held = await store.read((tx) => readHeld(tx, id, name, nowMs));
         const person = held.person.id;
         const events = await readEvents(store, id, { person }, LATELY);
         const at = { environmentId: id, personId: person, nowMs };
         const story = await readStory(store, at, { limit, after: null });
         return { ...held, events: events.items, story: story.items };
       },
-      there: (remote) => readThere(remote, input.first(), limit),
+      there: async (remote) => {
+        const name = await wholeId(input.first(), "people", (most, cursor) =>
+          pageRemote<PersonView>(remote, "/persons", {}, most, cursor),
+        );
+        return await readThere(remote, name, limit);
+      },
     });
     if (input.on("json")) return world.say(writeJson(shown, 2));
-    world.say(writePerson(shown).join("\n"));
+    await saySheet(input, world, writePerson(shown));
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
     );

@@ -14,12 +14,12 @@ import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../store/lock.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
-import { APP, ENVIRONMENT, readLimit, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import { APP, ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import { gather, type Listing, pagesOf, readLimit, type TimeOf } from "./listing.ts";
 import { PROFILE, type Profile, readProfiles, requireProfile } from "./profile.ts";
-import { findServer, listRemote, placeOf, type Query, type Remote, readServerUrl } from "./remote.ts";
+import { findServer, pageRemote, placeOf, type Query, type Remote, readServerUrl } from "./remote.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -113,18 +113,29 @@ export async function atPlace<Result>(
   return await there(await reach(place, input, world, doing));
 }
 
-/** The first of a list, as many as --limit says: in the data directory by `here`, of a server by the list of that path. */
+/** A page of a list of the data directory. */
+export type HereOf<Item> = (tx: Reader, environmentId: number, part: PageRequest) => Promise<Page<Item>>;
+
+/** The first of a list, as many as --limit says: in the data directory by `here`, of a server by the list of that path. `time`: what --since is of. */
 export async function listAtPlace<Item>(
   input: Input,
   world: World,
   path: string,
   query: Query,
-  here: (tx: Reader, environmentId: number, part: PageRequest) => Promise<Page<Item>>,
-): Promise<Page<Item>> {
-  const limit = readLimit(input);
+  here: HereOf<Item>,
+  time?: TimeOf<Item>,
+): Promise<Listing<Item>> {
+  const asked = { limit: readLimit(input), time };
   return await atPlace(input, world, {
-    here: (store, { id }) => readPage(store, { limit, after: null }, (tx, part) => here(tx, id, part)),
-    there: (remote) => listRemote<Item>(remote, path, query, limit),
+    here: (store, { id }) =>
+      gather(
+        input,
+        world,
+        pagesOf(store, (tx, part) => here(tx, id, part)),
+        asked,
+      ),
+    there: (remote) =>
+      gather(input, world, (limit, cursor) => pageRemote<Item>(remote, path, query, limit, cursor), asked),
   });
 }
 

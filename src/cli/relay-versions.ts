@@ -6,8 +6,9 @@ import { listVersions, type RelayVersion, readVersion } from "../relay/relay-his
 import { updateRelay, viewSaved } from "../relay/relay-save.ts";
 import type { RelayView, SavedRelay } from "../relay/relay-view.ts";
 import { type Command, UsageError } from "./command.ts";
-import { JSON_OUTPUT, LIMIT } from "./data-directory.ts";
-import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { LIMIT, SINCE } from "./listing.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
 import { sealingContext } from "./relay-secrets.ts";
 import { pathOf } from "./relay-there.ts";
 import { NAME } from "./relays.ts";
@@ -20,22 +21,29 @@ export const relaysHistory: Command = {
   summary: "the versions of a relay's definition: when, by whom, and what differs from the one before",
   details: "With --json each version has its whole definition, and the one before it.",
   arguments: [NAME],
-  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays history orders"],
   async run(input, world) {
     const name = input.first();
-    const path = `${pathOf(name)}/versions`;
-    const { items } = await listAtPlace<RelayVersion>(input, world, path, {}, (tx, id, part) =>
-      listVersions(tx, id, name, part),
-    );
-    sayList(input, world, items, {
-      headings: ["VERSION", "AT", "BY", "FROM", "CHANGED"],
-      row: ({ version, at, actor, origin, restores, before, changed }) => [
-        String(version),
-        at,
-        actor,
-        restores === undefined ? origin : `version ${restores}`,
-        before === null ? "made" : changed.join(", "),
+    const here: HereOf<RelayVersion> = (tx, id, part) => listVersions(tx, id, name, part);
+    const time = { of: (one: RelayVersion) => one.at, ordered: true };
+    const versions = await listAtPlace(input, world, `${pathOf(name)}/versions`, {}, here, time);
+    await sayList(input, world, versions, {
+      columns: [
+        { heading: "VERSION", value: ({ version }) => String(version), right: true, keep: 1 },
+        { heading: "AT", value: ({ at }) => at, keep: 2 },
+        { heading: "BY", value: ({ actor }) => actor, cut: 14, keep: 4 },
+        {
+          heading: "FROM",
+          value: ({ origin, restores }) => (restores === undefined ? origin : `version ${restores}`),
+          keep: 5,
+        },
+        {
+          heading: "CHANGED",
+          value: ({ before, changed }) => (before === null ? "made" : changed.join(", ")),
+          cut: 16,
+          keep: 3,
+        },
       ],
       none: "There is no version of it in the audit.",
     });

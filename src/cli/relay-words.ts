@@ -7,6 +7,7 @@ import type { FunnelView } from "../overview/funnel.ts";
 import type { HealthView, ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";
 import type { RelayItem, RelayView } from "../relay/relay-view.ts";
+import { type Tone, toneOf } from "./screen.ts";
 
 /** As the list has it. */
 export type ListedRelay = ListedRelayView & Pick<RelayView, "problems">;
@@ -98,6 +99,24 @@ function entry(what: string, words: string | undefined): [string, string][] {
 export function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): string {
   if (state === "paused") return held ? "paused, on hold" : "paused";
   return held ? "on hold" : "active";
+}
+
+/** A relay that stands still is no trouble by itself. */
+export function toneOfState({ state }: Pick<RelayItem, "state">): Tone | null {
+  return toneOf(state);
+}
+
+const HEALTHY: Readonly<Partial<Record<HealthView["state"], Tone>>> = {
+  ok: "good",
+  new: "quiet",
+  paused: "wait",
+  held: "wait",
+  silent: "wait",
+  attention: "wait",
+};
+
+export function toneOfHealth({ health }: { health: Pick<HealthView, "state"> }): Tone {
+  return HEALTHY[health.state] ?? "bad";
 }
 
 export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {

@@ -21,7 +21,8 @@ import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, readLimit, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
+import { LIMIT, readLimit } from "./listing.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-there.ts";
 import {
@@ -30,11 +31,13 @@ import {
   type RelayStory,
   sayCounts,
   stateOf,
+  toneOfHealth,
+  toneOfState,
   writeFunnel,
   writeStory,
 } from "./relay-words.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
-import { sayList } from "./terminal.ts";
+import { sayList, saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 50;
@@ -66,17 +69,23 @@ export const relaysList: Command = {
       here: (store, environment) => listHere(store, contextOf(input, world, environment), limit),
       there: (remote) => listThere(remote, limit),
     });
-    sayList(input, world, items, {
-      headings: ["NAME", "STATE", "HEALTH", "TRIGGER", "LAST EVENT", "LAST 24 H", "NEXT TICK", "PROBLEMS"],
-      row: (one) => [
-        one.name,
-        stateOf(one, held),
-        one.health.word,
-        one.triggerInWords,
-        one.lastEventAt ?? "never",
-        sayCounts(one.last24h),
-        one.nextTick?.at ?? "",
-        one.problems.map(({ code }) => code).join(", "),
+    const listed = { items, of: null, wantsCount: false };
+    await sayList(input, world, listed, {
+      columns: [
+        { heading: "NAME", value: (one) => one.name, cut: 16, keep: 1 },
+        { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState, keep: 4 },
+        { heading: "HEALTH", value: (one) => one.health.word, tone: toneOfHealth, cut: 10, keep: 2 },
+        { heading: "TRIGGER", value: (one) => one.triggerInWords, cut: 12, keep: 7 },
+        { heading: "LAST EVENT", value: (one) => one.lastEventAt ?? "never", keep: 3 },
+        { heading: "LAST 24 H", value: (one) => sayCounts(one.last24h), cut: 10, keep: 5 },
+        { heading: "NEXT TICK", value: (one) => one.nextTick?.at ?? "", keep: 8 },
+        {
+          heading: "PROBLEMS",
+          value: (one) => one.problems.map(({ code }) => code).join(", "),
+          tone: () => "bad",
+          cut: 14,
+          keep: 6,
+        },
       ],
       none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",
     });
@@ -110,7 +119,8 @@ export const relaysShow: Command = {
       here: (store, environment) => readStory(store, contextOf(input, world, environment), input.first()),
       there: (remote) => readStoryThere(remote, input.first()),
     });
-    world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
+    if (input.on("json")) return world.say(writeJson(story, 2));
+    await saySheet(input, world, writeStory(story));
   },
 };
 
@@ -149,7 +159,8 @@ export const relaysFunnel: Command = {
       },
       there: (remote) => readFunnelThere(remote, name),
     });
-    world.say(input.on("json") ? writeJson(funnel, 2) : writeFunnel(funnel).join("\n"));
+    if (input.on("json")) return world.say(writeJson(funnel, 2));
+    await saySheet(input, world, writeFunnel(funnel));
   },
 };
 

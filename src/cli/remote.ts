@@ -152,6 +152,19 @@ export function writeQuery(query: Query): string {
   return said.size === 0 ? "" : `?${said}`;
 }
 
+/** One page of a list below `{E}`. */
+export async function pageRemote<Item>(
+  remote: Remote,
+  path: string,
+  query: Query,
+  limit: number,
+  cursor: string | null,
+): Promise<Page<Item>> {
+  const asked = writeQuery({ ...query, limit: Math.min(MAX_PAGE, limit), cursor });
+  const page = await askPlace<{ items?: Item[]; next?: string | null }>(remote, "GET", `${path}${asked}`);
+  return { items: (page.items ?? []).map(withoutDocs), next: page.next ?? null };
+}
+
 /** The first `most` items of a list below `{E}`, page by page. */
 export async function listRemote<Item>(
   remote: Remote,
@@ -162,10 +175,9 @@ export async function listRemote<Item>(
   const items: Item[] = [];
   let cursor: string | null = null;
   do {
-    const asked: string = writeQuery({ ...query, limit: Math.min(MAX_PAGE, most - items.length), cursor });
-    const page: { items?: Item[]; next?: string | null } = await askPlace(remote, "GET", `${path}${asked}`);
-    items.push(...(page.items ?? []).map(withoutDocs));
-    cursor = page.next ?? null;
+    const page: Page<Item> = await pageRemote(remote, path, query, most - items.length, cursor);
+    items.push(...page.items);
+    cursor = page.next;
   } while (cursor !== null && items.length < most);
   return { items, next: cursor };
 }

@@ -21,10 +21,12 @@ import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import type { Command, Input, Option } from "./command.ts";
-import { JSON_OUTPUT, LIMIT, readTime } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./ending.ts";
 import { findFilteredPerson } from "./events.ts";
+import { LIMIT, pagesOf, readTime, SINCE, UNTIL } from "./listing.ts";
 import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
-import { askPlace } from "./remote.ts";
+import { askPlace, pageRemote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -33,18 +35,18 @@ const FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only this relay's" },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
   { name: "person", value: "<address or id>", help: "only this person's" },
-  { name: "since", value: "<time>", help: "that arrived not before this time" },
-  { name: "until", value: "<time>", help: "that arrived before this time" },
+  { ...SINCE, help: "that arrived not before this time, or so long ago: 24h, 7d" },
+  { ...UNTIL, help: "that arrived before this time, or so long ago" },
 ];
 
 /** As it is asked for: a person by address or id. Throws UsageError. */
-function readFilter(input: Input): BulkFilter {
+function readFilter(input: Input, world: World): BulkFilter {
   const [relay, trigger, person] = [
     input.text("relay"),
     input.choice("trigger", EVENT_TRIGGERS),
     input.text("person"),
   ];
-  const [sinceMs, untilMs] = [readTime(input, "since"), readTime(input, "until")];
+  const [sinceMs, untilMs] = [readTime(input, "since", world), readTime(input, "until", world)];
   return {
     state: input.choice("state", BULK_STATES) ?? "dead",
     ...(relay === null ? {} : { relay }),
@@ -56,7 +58,7 @@ function readFilter(input: Input): BulkFilter {
 }
 
 async function plan(input: Input, world: World): Promise<BulkPlan> {
-  const filter = readFilter(input);
+  const filter = readFilter(input, world);
   return await atPlace(input, world, {
     here: async (store, { id }) => planBulkReplay(store, id, await findFilteredPerson(store, id, filter)),
     there: async (remote) =>
@@ -128,7 +130,7 @@ export const replaysStart: Command = {
   ],
   async run(input, world) {
     const perSecond = input.number("per-second", { from: 1, to: MAX_PER_SECOND }) ?? DEFAULT_PER_SECOND;
-    const filter = readFilter(input);
+    const filter = readFilter(input, world);
     if (input.on("plan") || !input.on("yes")) {
       const planned = await plan(input, world);
       if (input.on("plan")) {
@@ -172,26 +174,36 @@ export const replaysStart: Command = {
   },
 };
 
+function sayLeftOut({ leftOut }: BulkReplayView): string {
+  return Object.entries(leftOut)
+    .map(([code, count]) => `${count} ${code}`)
+    .join(", ");
+}
+
 export const replaysList: Command = {
   words: ["replays", "list"],
   summary: "the bulk replays of the last 90 days, newest first, and how far each is",
-  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const { items } = await listAtPlace<BulkReplayView>(input, world, "/bulk-replays", {}, listBulkReplays);
-    sayList(input, world, items, {
-      headings: ["BEGAN", "STATE", "REPLAYED", "LEFT OUT", "EVENTS", "BY", "ID"],
-      row: (one) => [
-        one.createdAt,
-        one.state,
-        `${one.replayed} of ${one.matched}`,
-        Object.entries(one.leftOut)
-          .map(([code, count]) => `${count} ${code}`)
-          .join(", "),
-        Object.entries(one.filter)
-          .map(([name, value]) => `${name} ${value}`)
-          .join(", "),
-        one.by,
-        one.id,
+    const time = { of: (one: BulkReplayView) => one.createdAt, ordered: true };
+    const replays = await listAtPlace(input, world, "/bulk-replays", {}, listBulkReplays, time);
+    await sayList(input, world, replays, {
+      columns: [
+        { heading: "BEGAN", value: (one) => one.createdAt, keep: 2 },
+        { heading: "STATE", value: (one) => one.state, tone: true, keep: 1 },
+        { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}`, keep: 3 },
+        { heading: "LEFT OUT", value: (one) => sayLeftOut(one), cut: 10, keep: 7 },
+        {
+          heading: "EVENTS",
+          value: (one) =>
+            Object.entries(one.filter)
+              .map(([name, value]) => `${name} ${value}`)
+              .join(", "),
+          cut: 14,
+          keep: 5,
+        },
+        { heading: "BY", value: (one) => one.by, cut: 12, keep: 6 },
+        { heading: "ID", value: (one) => one.id, keep: 4 },
       ],
       none: "There was no bulk replay.",
     });
@@ -201,26 +213,26 @@ export const replaysList: Command = {
 export const replaysStop: Command = {
   words: ["replays", "stop"],
   summary: "stop a bulk replay; what it queued stays queued",
-  arguments: [{ name: "replay id", help: "as relay replays list shows it" }],
+  arguments: [{ name: "replay id", help: "as relay replays list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const id = input.first();
     const replay = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
+        const pages = pagesOf(store, (tx, part) => listBulkReplays(tx, environmentId, part));
+        const id = await wholeId(input.first(), "replays", pages);
         const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
         const before = await store.read((tx) => requireBulkReplay(tx, environmentId, id));
         if (before.state !== "running") return before;
         return await store.write("dashboard", (tx) => stopBulkReplay(tx, id, { environmentId, by, nowMs }));
       },
-      there: async (remote) =>
-        (
-          await askPlace<{ replay: BulkReplayView }>(
-            remote,
-            "POST",
-            `/bulk-replays/${encodeURIComponent(id)}/stop`,
-          )
-        ).replay,
+      there: async (remote) => {
+        const id = await wholeId(input.first(), "replays", (most, cursor) =>
+          pageRemote<BulkReplayView>(remote, "/bulk-replays", {}, most, cursor),
+        );
+        const path = `/bulk-replays/${encodeURIComponent(id)}/stop`;
+        return (await askPlace<{ replay: BulkReplayView }>(remote, "POST", path)).replay;
+      },
     });
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     world.tell(writeReplay(replay));

@@ -23,8 +23,9 @@ import type { Store } from "../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { CommandFailure, type Input } from "./command.ts";
 import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "./data-directory.ts";
+import { writeOutcome } from "./event-words.ts";
+import { eventIdHere } from "./events.ts";
 import { readBaseUrl, readDataDir } from "./service-option.ts";
-import { writeOutcome } from "./terminal.ts";
 import { programWord, type World } from "./world.ts";
 
 /** What is sent: the text of `--data`, or null for an example. */
@@ -41,7 +42,8 @@ export async function explainHere(name: string, given: Given, input: Input, worl
       (one) => one.environmentId === environment.id && one.name === name,
     );
     const record = relay?.definition.trigger.kind === "data_change" && given?.body !== undefined;
-    const [event, person] = [input.text("event"), input.text("person")];
+    const [named, person] = [input.text("event"), input.text("person")];
+    const event = named === null ? null : await eventIdHere(house.store, environment.id, named);
     const asked: Asked = {
       ...(record ? { record: readRecord(given.body ?? "") } : given),
       ...(event === null ? {} : { event }),

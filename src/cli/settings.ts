@@ -12,7 +12,7 @@ import { JSON_OUTPUT, openSealerHere, readRunningLimits, readRunningUrl } from "
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
-import { writeTable } from "./terminal.ts";
+import { writeTable } from "./table.ts";
 import type { World } from "./world.ts";
 
 type Setting = Json | undefined;

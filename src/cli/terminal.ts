@@ -1,126 +1,154 @@
 /**
- * What is shown on a terminal: lists in aligned columns with a heading, or as JSON; and one event, what arrived and what each attempt did.
- * Values come from payloads too, so every one is made plain first.
+ * What every command shows by: a list in columns, a line of one that goes on, one thing in full; each as JSON, as a pipe gets it, or drawn for a
+ * terminal. Values come from payloads too, so every one is made plain first.
  */
-import type { EventView, RunView, ShownResult } from "../event/view.ts";
 import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
-import type { Input } from "./command.ts";
+import { addAgo } from "./ago.ts";
+import type { Input, Option } from "./command.ts";
+import type { Count, Listing } from "./listing.ts";
+import { paint, type Screen, toneOf } from "./screen.ts";
+import { type Column, drawLine, drawTable, wrapTo } from "./table.ts";
 import type { World } from "./world.ts";
 
-interface Columns<Item> {
-  headings: readonly string[];
-  row: (item: Item) => readonly string[];
+/** On every command that shows something. */
+export const SHOWING: readonly Option[] = [
+  { name: "no-pager", help: "write long output without a pager" },
+  { name: "whole", help: "whole times and ids, on a terminal too" },
+];
+
+interface Shown<Item> {
+  columns: readonly Column<Item>[];
   /** What to tell when there is nothing. */
   none: string;
 }
 
-/** Writes the rows under their headings, or says `none` on standard error; with --json, the items as they are. */
-export function sayList<Item>(
+/** Writes the items in columns, or says `none` on standard error; with --json, the items as they are. */
+export async function sayList<Item>(
   input: Input,
   world: World,
-  items: readonly Item[],
-  { headings, row, none }: Columns<Item>,
-): void {
-  if (input.on("json")) world.say(writeJson({ items }, 2));
-  else if (items.length === 0) world.tell(none);
-  else world.say(writeTable(headings, items.map(row)));
+  listed: readonly Item[] | Listing<Item>,
+  { columns, none }: Shown<Item>,
+): Promise<void> {
+  const { items, of } = "items" in listed ? listed : { items: listed, of: null };
+  if (input.on("json")) return world.say(writeJson({ items }, 2));
+  if (items.length === 0) return world.tell(none);
+  const { screen } = world;
+  const drawn = drawTable(columns, items, {
+    screen,
+    nowMs: world.clock.now(),
+    whole: input.on("whole"),
+  });
+  const notes = [
+    ...(of === null ? [] : [sayCut(items.length, of)]),
+    ...(drawn.left.length === 0
+      ? []
+      : [
+          `No room for ${drawn.left.join(", ")}: a wider terminal or --json shows ${drawn.left.length === 1 ? "it" : "them"}.`,
+        ]),
+  ];
+  const width = screen.columns;
+  const below = notes.map((note) => paint(width === null ? note : wrapTo(note, width), "quiet", screen));
+  await show(input, world, [drawn.text, ...(below.length === 0 ? [] : ["", ...below])].join("\n"));
 }
 
-export function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, ...rows].map((row) => row.map(plain));
-  const widths = headings.map((_, column) =>
-    Math.max(...lines.map((line) => [...(line[column] ?? "")].length)),
-  );
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - [...cell].length))
+/** `20 of 6,063: --limit 200 shows more.` */
+function sayCut(shown: number, { total, atLeast }: Count): string {
+  const next = Math.min(Math.max(shown * 10, 200), atLeast ? Number.POSITIVE_INFINITY : total);
+  return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "them all" : "more"}.`;
+}
+
+function say(count: number): string {
+  return count.toLocaleString("en");
+}
+
+/** Writes what was drawn, on a terminal that it is too long for through the pager. */
+async function show(input: Input, world: World, text: string): Promise<void> {
+  if (input.on("no-pager") || !(await world.page(text))) world.draw(text);
+}
+
+/** Whether everything stands as in a pipe. */
+function isPlain({ columns, colour }: Screen): boolean {
+  return columns === null && !colour;
+}
+
+/** One item as a line of its own, its values in the order of the columns. */
+export function sayLine<Item>(
+  input: Input,
+  world: World,
+  columns: readonly Column<Item>[],
+  item: Item,
+): void {
+  const { screen } = world;
+  if (input.on("json")) world.say(writeJson(item));
+  else if (isPlain(screen))
+    world.say(
+      columns
+        .map(({ value }) => plain(value(item)))
         .join("  ")
         .trimEnd(),
-    )
-    .join("\n");
+    );
+  else world.draw(drawLine(columns, item, { screen, nowMs: world.clock.now(), whole: input.on("whole") }));
 }
 
-const MAX_SHOWN_CHARS = 400;
-
-/** Several lines. */
-export function writeEvent(event: EventView): string {
-  const lines = [
-    `${event.id}  ${event.state}${event.reason === null ? "" : `: ${plain(event.reason)}`}`,
-    `  relay     ${plain(event.relay.name)} (${event.trigger})`,
-    `  arrived   ${event.createdAt}${event.cameBy === null ? "" : `, ${WAY_WORDS[event.cameBy]}`}`,
-    ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
-    ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
-    ...(event.waits === null || event.waits.for === "retry"
-      ? []
-      : [`  waits     ${plain(event.waits.message)}`]),
-    `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
-    ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
-    ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),
-    ...event.runs.flatMap(writeRun),
-  ];
-  return lines.join("\n");
+/**
+ * Shows one thing: its title, then what is known of it, a name, two spaces or more, and the words. On a terminal names are quiet, words go on below
+ * themselves, and a time says how long ago it was. `payload`: what is shown whole, below.
+ */
+export async function saySheet(
+  input: Input,
+  world: World,
+  lines: readonly string[],
+  payload: string | null = null,
+): Promise<void> {
+  const { screen } = world;
+  if (isPlain(screen)) return world.say(lines.join("\n"));
+  const nowMs = world.clock.now();
+  const drawn = lines.flatMap((line, at) => {
+    const told = input.on("whole") ? line : addAgo(line, nowMs);
+    return drawFact(told, at === 0, screen);
+  });
+  await show(input, world, [...drawn, ...(payload === null ? [] : ["", payload])].join("\n"));
 }
 
-/** How an event came that its trigger did not bring. */
-export const WAY_WORDS = { import: "imported", test: "a test" } as const;
+const FACT = /^( +)(\S(?:.*?\S)??)( {2,})(.*)$/;
+/** A state at the end of a line, or behind the first word of an action's. */
+const ENDS_IN_STATE = /^(.*: )(\w+)$/;
+const ACTION = /^( {4}\w+ )(\w+)(.*)$/;
 
-function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
-  return why === "person_erased" ? "expunged: its person was erased" : "expunged by hand";
-}
-
-/** One line without its full stop: how it ended, and what each action of the last attempt said. */
-export function writeOutcome(event: EventView): string {
-  const results = (event.runs.at(-1)?.results ?? []).map(writeResult);
+function drawFact(line: string, isTitle: boolean, screen: Screen): string[] {
+  const width = screen.columns ?? Number.POSITIVE_INFINITY;
+  if (isTitle) {
+    const [title = "", state = "", ...rest] = line.split("  ");
+    const word = /^[^:,]*/.exec(state)?.[0] ?? "";
+    const painted = paint(word, toneOf(word.toLowerCase()), screen) + state.slice(word.length);
+    return [[paint(title, "strong", screen), painted, ...rest].filter((part) => part !== "").join("  ")];
+  }
+  const [, indent = "", name = "", gap = "", words = ""] = FACT.exec(line) ?? [];
+  const hang = indent.length + Bun.stringWidth(name) + gap.length;
+  if (words !== "" && hang < width / 2) {
+    const [first = "", ...below] = wrapTo(words, width - hang).split("\n");
+    return [
+      `${indent}${paint(name, "quiet", screen)}${gap}${paintWord(first, screen)}`,
+      ...below.map((part) => " ".repeat(hang) + part),
+    ];
+  }
+  const spaces = /^ */.exec(line)?.[0].length ?? 0;
+  const [first = "", ...below] = wrapTo(line.slice(spaces), width - spaces).split("\n");
   return [
-    `${event.id} is ${event.state}${event.reason === null ? "" : ` (${plain(event.reason)})`}`,
-    ...results,
-  ]
-    .join("; ")
-    .replace(/\.$/, "");
-}
-
-function writeRun(run: RunView): string[] {
-  return [
-    `  attempt ${run.attempt} at ${run.startedAt}: ${run.outcome ?? "running"}`,
-    ...run.results.flatMap((result) => [
-      `    ${writeResult(result)}${writeTime(result)}`,
-      ...writeExchange(result),
-    ]),
-  ];
-}
-
-function writeTime({ tookMs, beganAt }: ShownResult): string {
-  if (tookMs === null) return "";
-  return ` (${tookMs === 0 ? "under 1" : tookMs} ms${beganAt === null ? "" : `, called at ${beganAt}`})`;
-}
-
-/** What left for a called URL and what came back, but for the bodies; all of it is in --json. */
-function writeExchange({ request, answer }: ShownResult): string[] {
-  const headers = (of: Readonly<Record<string, string>>) =>
-    Object.entries(of)
-      .map(([name, value]) => `${name}: ${value}`)
-      .join("; ");
-  return [
-    ...(request === undefined
-      ? []
-      : [`      sent      ${cut(`${request.method} ${request.url}; ${headers(request.headers)}`)}`]),
-    ...(answer?.headers === undefined
-      ? []
-      : [`      answered  ${cut(`${answer.status}; ${headers(answer.headers)}`)}`]),
+    paintState(" ".repeat(spaces) + first, screen),
+    ...below.map((part) => `${" ".repeat(spaces + 2)}${part}`),
   ];
 }
 
-function writeResult({ type, outcome, code, message, answer }: ShownResult): string {
-  const words = [`${type} ${outcome}`];
-  if (code !== undefined) words.push(code);
-  if (message !== undefined) words.push(message);
-  if (answer !== undefined) words.push(`answer ${answer.status}`);
-  return cut(words.join(": "));
+/** The state that words begin with. */
+function paintWord(words: string, screen: Screen): string {
+  const word = /^[\w ]+(?=[:,·]|$)/.exec(words)?.[0] ?? "";
+  return paint(word, toneOf(word.trim().toLowerCase()), screen) + words.slice(word.length);
 }
 
-function cut(text: string): string {
-  const line = plain(text);
-  return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS)}…` : line;
+function paintState(line: string, screen: Screen): string {
+  const [, before = "", word = "", after = ""] = ENDS_IN_STATE.exec(line) ?? ACTION.exec(line) ?? [];
+  const tone = toneOf(word);
+  return tone === null ? line : `${before}${paint(word, tone, screen)}${after}`;
 }

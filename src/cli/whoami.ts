@@ -31,17 +31,26 @@ export const whoami: Command = {
     );
     const [url, key] = [world.env.RELAY_URL, world.env.RELAY_KEY];
     if (named === null && url && key) items.push({ ...(await lookByVariables(url, key)) });
-    sayList(input, world, items, {
-      headings: ["PROFILE", "SERVER", "APP", "ENVIRONMENT", "KEY", "OWNER", "ENDS", "STATE"],
-      row: (one) => [
-        `${one.profile}${one.default ? " (default)" : ""}`,
-        one.server,
-        one.app,
-        one.environment,
-        one.key,
-        one.owner ?? "",
-        one.endsAt ?? "",
-        one.state,
+    await sayList(input, world, items, {
+      columns: [
+        {
+          heading: "PROFILE",
+          value: (one) => `${one.profile}${one.default ? " (default)" : ""}`,
+          cut: 16,
+          keep: 1,
+        },
+        { heading: "SERVER", value: (one) => one.server, cut: 18, keep: 5 },
+        { heading: "APP", value: (one) => one.app, cut: 8, keep: 3 },
+        { heading: "ENVIRONMENT", value: (one) => one.environment, keep: 4 },
+        { heading: "KEY", value: (one) => one.key, keep: 8 },
+        { heading: "OWNER", value: (one) => one.owner ?? "", cut: 12, keep: 7, raw: true },
+        { heading: "ENDS", value: (one) => one.endsAt ?? "", keep: 6 },
+        {
+          heading: "STATE",
+          value: (one) => one.state,
+          tone: (one) => (one.works ? "good" : "bad"),
+          wrap: true,
+        },
       ],
       none: "No profile yet: relay login --url https://relay.example.com makes one.",
     });

@@ -16,6 +16,9 @@ import { standardError, standardOutput } from "../ground/output.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
+import { findPager, isLong, runPager } from "./pager.ts";
+import { keepPaint, readScreen, type Screen } from "./screen.ts";
+import { cutTo } from "./table.ts";
 
 /** A started service, as the commands need it. Disposing it stops it gracefully. */
 export interface RunningService extends AsyncDisposable {
@@ -46,8 +49,16 @@ export interface World {
   machine: { name: string; account: string };
   /** Whether a person sits at it: standard output is a terminal. */
   interactive: boolean;
+  /** What standard output can show. */
+  screen: Screen;
   /** Data: one line (or more) on standard output. */
   say(text: string): void;
+  /** As `say`, of text that was painted for the screen. */
+  draw(text: string): void;
+  /** Shows it through a pager; false: there is none. */
+  page(text: string): Promise<boolean>;
+  /** A line on standard error that the next one takes the place of; null takes it away. Only where `watched`. */
+  redraw(text: string | null): void;
   /** Talk: one line (or more) on standard error. */
   tell(text: string): void;
   /** All of standard input. */
@@ -95,6 +106,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     // Whoever asked for data did not get it; a server that was asked for none goes on without its lines.
     if (code === 0 && !stays && standardOutput.dropped > 0) process.exitCode = 1;
   });
+  const screen = readScreen(process.stdout, process.env);
   return {
     ...parts,
     clock: systemClock,
@@ -102,13 +114,17 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     cwd: process.cwd(),
     machine: readMachine(),
     interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
+    screen,
     say: (text) => standardOutput.write(showControls(text)),
+    draw: (text) => standardOutput.write(keepPaint(text)),
+    page: (text) => pageText(text, screen),
+    redraw: (text) => redraw(text, screen),
     tell: (text) => standardError.write(showControls(text)),
     readInput: () => Bun.stdin.text(),
     readInputBytes: () => Bun.stdin.bytes(),
     confirm,
     confirmAside,
-    watched: process.stderr.isTTY === true,
+    watched: process.stderr.isTTY === true && process.env.TERM !== "dumb",
     inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
     untilStopped: (over) => {
       stays ||= over === undefined;
@@ -116,6 +132,24 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     },
     openBrowser,
   };
+}
+
+async function pageText(text: string, { columns, rows, clever }: Screen): Promise<boolean> {
+  if (columns === null || rows === null || !clever || !isLong(text, columns, rows)) return false;
+  const command = findPager(process.env);
+  return command !== null && (await runPager(command, keepPaint(text), process.env));
+}
+
+const CLEAR_LINE = "\r\u001b[K";
+
+function redraw(text: string | null, screen: Screen): void {
+  const room = (process.stderr.columns || screen.columns || 80) - 1;
+  const line = text === null ? "" : cutTo(showControls(text), room);
+  try {
+    writeSync(process.stderr.fd, CLEAR_LINE + line);
+  } catch {
+    // Nobody looks at it any more.
+  }
 }
 
 function readMachine(): World["machine"] {

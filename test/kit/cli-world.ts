@@ -15,7 +15,7 @@ export interface CommandResult {
 /** Runs one command line in `cwd`. */
 export async function runCommand(
   line: readonly string[],
-  given: { cwd: string; input?: string | Uint8Array } & Partial<Omit<World, "say" | "tell" | "cwd" | "readInput" | "readInputBytes">>,
+  given: { cwd: string; input?: string | Uint8Array } & Partial<Omit<World, "say" | "tell" | "draw" | "cwd" | "readInput" | "readInputBytes">>,
 ): Promise<CommandResult> {
   const { input = "", ...parts } = given;
   const said: string[] = [];
@@ -25,6 +25,9 @@ export async function runCommand(
     env: {},
     machine: { name: "test-laptop", account: "ann" },
     interactive: false,
+    screen: { columns: null, rows: null, colour: false, clever: false },
+    page: () => Promise.resolve(false),
+    redraw: () => undefined,
     confirm: () => Promise.resolve(false),
     untilStopped: () => Promise.resolve(),
     openBrowser: () => Promise.resolve(false),
@@ -39,6 +42,7 @@ export async function runCommand(
     },
     ...parts,
     say: (text) => void said.push(text),
+    draw: (text) => void said.push(text),
     tell: (text) => void told.push(text),
   };
   const code = await runCommandLine(line, world);
