@@ -6,6 +6,7 @@ import type { Hit } from "../docs/search.ts";
 import { writeJson } from "../ground/json.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
+import { show } from "./terminal.ts";
 import { programWord } from "./world.ts";
 
 const SHOWN_HITS = 12;
@@ -22,10 +23,13 @@ export const docs: Command = {
     const asked = input.positionals.join(" ").trim();
     const relay = programWord(world);
     const page = manual.find(asked.replace(/^\/?docs\//, ""));
-    if (page !== null) return world.say(input.on("json") ? writeJson(page, 2) : writePage(page));
+    const json = input.on("json");
+    if (page !== null)
+      return json ? world.say(writeJson(page, 2)) : await show(input, world, writePage(page));
     if (asked === "") {
       const top = manual.pages.filter(({ parent }) => parent === undefined);
-      world.say(input.on("json") ? writeJson({ pages: top.map(listed) }, 2) : writeList(top));
+      if (json) world.say(writeJson({ pages: top.map(listed) }, 2));
+      else await show(input, world, writeList(top));
       return world.tell(
         `\n${relay} docs <page> prints one, ${relay} docs <words> looks for words; a service shows them at /docs.`,
       );
@@ -36,7 +40,8 @@ export const docs: Command = {
         "not_found",
         `No page holds every word of ${JSON.stringify(asked)}: try fewer words; ${relay} docs lists all pages.`,
       );
-    world.say(input.on("json") ? writeJson({ sections: hits.map(found) }, 2) : writeHits(hits));
+    if (json) world.say(writeJson({ sections: hits.map(found) }, 2));
+    else await show(input, world, writeHits(hits));
   },
 };
 

@@ -6,7 +6,7 @@ import { findSender, searchSenders } from "../sender/sender-start.ts";
 import { listSender, type SenderView, viewSender } from "../sender/sender-view.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { sayList } from "./terminal.ts";
+import { sayList, show } from "./terminal.ts";
 import { programWord } from "./world.ts";
 
 export const presets: Command = {
@@ -22,15 +22,19 @@ export const presets: Command = {
     const sender = findSender(word.toLowerCase());
     if (sender !== null) {
       const view = viewSender(sender);
-      world.say(input.on("json") ? writeJson(view, 2) : writeSender(view));
-      if (!input.on("json")) world.tell(`\nBegin with it: ${relay} init --from ${sender.name}`);
+      if (input.on("json")) return world.say(writeJson(view, 2));
+      await show(input, world, writeSender(view));
+      world.tell(`\nBegin with it: ${relay} init --from ${sender.name}`);
       return;
     }
     const found = searchSenders(word);
     if (found.length === 0) throw new CommandFailure("not_found", tellUnknown(word, relay));
-    sayList(input, world, found.map(listSender), {
-      headings: ["name", "sender", "what it tells"],
-      row: ({ name, title, summary }) => [name, title, summary],
+    await sayList(input, world, found.map(listSender), {
+      columns: [
+        { heading: "NAME", value: ({ name }) => name },
+        { heading: "SENDER", value: ({ title }) => title, cut: 12 },
+        { heading: "WHAT IT TELLS", value: ({ summary }) => summary, cut: 20 },
+      ],
       none: "",
     });
     if (!input.on("json"))

@@ -12,7 +12,7 @@ import { JSON_OUTPUT, openSealerHere, readRunningLimits, readRunningUrl } from "
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
-import { writeTable } from "./table.ts";
+import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 type Setting = Json | undefined;
@@ -77,7 +77,14 @@ export const settingsGet: Command = {
       throw new UsageError(`There is no setting ${wanted}: relay settings get shows them all.`);
     }
     if (input.on("json")) world.say(writeJson(found as Json, 2));
-    else world.say(writeTable(["SETTING", "VALUE"], listValues(wanted ?? "", found as Json)));
+    else
+      await sayList(input, world, listValues(wanted ?? "", found as Json), {
+        columns: [
+          { heading: "SETTING", value: ([name = ""]) => name },
+          { heading: "VALUE", value: ([, value = ""]) => value, wrap: true },
+        ],
+        none: "Nothing is set.",
+      });
     if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(limits);
   },
 };

@@ -38,7 +38,7 @@ function shortenIds(text: string): string {
 }
 
 /** As in a pipe: every value whole. */
-export function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map(plain));
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => [...(line[column] ?? "")].length)),

@@ -63,7 +63,7 @@ function say(count: number): string {
 }
 
 /** Writes what was drawn, on a terminal that it is too long for through the pager. */
-async function show(input: Input, world: World, text: string): Promise<void> {
+export async function show(input: Input, world: World, text: string): Promise<void> {
   if (input.on("no-pager") || !(await world.page(text))) world.draw(text);
 }
 
