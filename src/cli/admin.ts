@@ -90,7 +90,8 @@ async function settleOwner(
 
 export const adminCreate: Command = {
   words: ["admin", "create"],
-  summary: "make an owner of the dashboard, with a one-time link to set the password",
+  summary: "make an owner, with a link to set a password",
+  details: "The link works once.",
   options: OWNER_OPTIONS,
   examples: [
     "relay admin create --email you@example.com --base-url https://relay.example.com",
@@ -103,6 +104,7 @@ export const adminReset: Command = {
   words: ["admin", "reset"],
   summary: "reset an owner's password, with a one-time link",
   options: OWNER_OPTIONS,
+  examples: ["relay admin reset --email you@example.com"],
   run: (input, world) =>
     settleOwner(input, world, "owner.reset", async (tx, { email, passwordHash, nowMs }) => {
       const owner = await findOwnerByEmail(tx, email);
@@ -116,8 +118,10 @@ export const adminReset: Command = {
 
 export const adminList: Command = {
   words: ["admin", "list"],
-  summary: "the owners of the dashboard, and when each last used it",
+  summary: "the owners, and when each last used it",
+  details: "Owners of the dashboard.",
   options: [JSON_OUTPUT, DATA_DIR],
+  examples: ["relay admin list"],
   async run(input, world) {
     const nowMs = world.clock.now();
     const owners = await withStore(input, world, (store) => store.read((tx) => showOwners(tx, nowMs)));
@@ -160,7 +164,8 @@ async function actOn<Result>(
 
 export const adminRemove: Command = {
   words: ["admin", "remove"],
-  summary: "remove an owner at once, with their sessions and the keys of their logins",
+  summary: "remove an owner at once",
+  details: "With their sessions and the keys of their logins.",
   arguments: [EMAIL],
   options: [DATA_DIR],
   examples: ["relay admin remove former@example.com"],
@@ -172,7 +177,8 @@ export const adminRemove: Command = {
 
 export const adminSignOut: Command = {
   words: ["admin", "sign-out"],
-  summary: "end every session of an owner at once, wherever they are signed in",
+  summary: "end every session of an owner at once",
+  details: "Wherever they are signed in.",
   arguments: [EMAIL],
   options: [DATA_DIR],
   examples: ["relay admin sign-out you@example.com"],

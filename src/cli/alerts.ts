@@ -18,8 +18,10 @@ import type { World } from "./world.ts";
 
 export const problemsList: Command = {
   words: ["problems", "list"],
-  summary: "what is wrong now, newest first, with what to do about it",
+  summary: "what is wrong now, with what to do about it",
+  details: "Newest first.",
   options: [{ name: "all", help: "those that are over too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay problems list", "relay problems list --all --since 7d"],
   async run(input, world) {
     const standing = !input.on("all");
     const all = { all: String(!standing) };
@@ -46,7 +48,8 @@ export const problemsList: Command = {
 
 export const alertsList: Command = {
   words: ["alerts", "list"],
-  summary: "what the owner was told of and is still open, newest first",
+  summary: "what the owner was told of and is still open",
+  details: "Newest first.",
   options: [{ name: "all", help: "the resolved ones too" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
   async run(input, world) {
@@ -78,9 +81,9 @@ export const alertsList: Command = {
 
 export const alertsResolve: Command = {
   words: ["alerts", "resolve"],
-  summary: "say that alerts are seen to, and clear the problems they told of",
+  summary: "say that alerts are seen to",
   details:
-    "Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
+    "The problems they told of are cleared. Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
   arguments: [{ name: "alert id", help: "as relay alerts list shows it, or its ending", many: true }],
   options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],

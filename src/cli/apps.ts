@@ -16,7 +16,8 @@ import type { World } from "./world.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],
-  summary: "make an app with its development and production environments",
+  summary: "make an app with its two environments",
+  details: "Development and production.",
   arguments: [{ name: "name", help: "the app's name for people" }],
   options: [
     {
@@ -86,6 +87,7 @@ export const appsList: Command = {
   words: ["apps", "list"],
   summary: "list the apps of a data directory",
   options: [JSON_OUTPUT, DATA_DIR],
+  examples: ["relay apps list"],
   async run(input, world) {
     const items = await withStore(input, world, (store) =>
       store.read(async (tx) => {

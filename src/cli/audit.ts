@@ -15,7 +15,8 @@ const TIME = { of: (one: AuditView) => one.at, ordered: true };
 
 export const auditList: Command = {
   words: ["audit", "list"],
-  summary: "who changed what, newest first, with what it was before; runs with --runs",
+  summary: "who changed what, with what it was before",
+  details: "Newest first; runs of relays with --runs.",
   options: [
     { name: "actor", value: "<who>", help: "such as owner:ann@example.com, key:<id>, relay:<name>" },
     { name: "action", value: "<what>", help: "such as relay.changed" },
@@ -42,8 +43,10 @@ export const auditList: Command = {
 /** What belongs to no environment: owners, their sessions, apps, logins, backups. */
 export const adminAudit: Command = {
   words: ["admin", "audit"],
-  summary: "who changed what of the whole server: owners, sessions, apps, backups",
+  summary: "who changed what of the whole server",
+  details: "Owners, sessions, apps, backups.",
   options: [SINCE, LIMIT, JSON_OUTPUT, DATA_DIR],
+  examples: ["relay admin audit --since 7d"],
   async run(input, world) {
     const asked = { limit: readLimit(input), time: TIME };
     const changes = await withStore(input, world, (store) => {

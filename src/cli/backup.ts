@@ -31,10 +31,10 @@ function countEvents(rows: Readonly<Record<string, number>>): string {
 
 export const backup: Command = {
   words: ["backup"],
-  summary: "copy the database into one checked file, while the server runs",
+  summary: "copy the database into one checked file",
   details:
-    "The file holds everything but the master key, which opens the secrets in it: keep master.key (or RELAY_MASTER_KEY) in another place, once. relay serve --backup-every makes backups by itself.",
-  arguments: [{ name: "file", help: "the file to write" }],
+    "While the server runs. The file holds everything but the master key, which opens the secrets in it: keep master.key (or RELAY_MASTER_KEY) in another place, once. relay serve --backup-every makes backups by itself.",
+  arguments: [{ name: "file", help: "the file to write", of: "file" }],
   options: [
     DATA_DIR,
     { name: "with-key", help: "write the master key to <file>.key too; whoever has both reads every secret" },
@@ -70,16 +70,17 @@ export const backup: Command = {
 
 export const restore: Command = {
   words: ["restore"],
-  summary: "put a backup in the place of a stopped server's database",
+  summary: "put a backup in a stopped server's place",
   details:
     "Refused while a server uses the data directory, for a backup of a newer version, for a file that is damaged, and where the master key does not open its secrets. What was there is kept in backups/.",
-  arguments: [{ name: "file", help: "the backup" }],
+  arguments: [{ name: "file", help: "the backup", of: "file" }],
   options: [
     DATA_DIR,
     {
       name: "key",
       value: "<file>",
       help: "the master key that was kept with it, for a data directory that has none",
+      of: "file",
     },
     JSON_OUTPUT,
   ],

@@ -30,8 +30,8 @@ const LOOK_THERE_AT = MAX_PAGE_SIZE;
 const UNKNOWN = "unknown_receiver";
 
 const CALL_FILTERS: readonly Option[] = [
-  { name: "relay", value: "<name>", help: "only calls to this name" },
-  { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", ") },
+  { name: "relay", value: "<name>", help: "only calls to this name", of: "relay" },
+  { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", "), of: CALL_OUTCOMES },
   { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
   SINCE,
 ];
@@ -48,9 +48,9 @@ function readCallFilter(input: Input, world: World): CallFilter {
 
 export const callsList: Command = {
   words: ["calls", "list"],
-  summary: "list receiver calls that became no event, newest first, with the cause",
+  summary: "list calls that became no event, with the cause",
   details:
-    "Refused calls, those that a relay's when ignores, duplicates, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+    "Newest first. Refused calls, those that a relay's when ignores, duplicates, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
   options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
   async run(input, world) {
@@ -71,9 +71,10 @@ export const callsList: Command = {
 
 export const callsShow: Command = {
   words: ["calls", "show"],
-  summary: "one call that became no event: why, and what to do",
+  summary: "one call that became no event, and what to do",
   arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls show 9d3e71aa"],
   async run(input, world) {
     const calls = await atPlace(input, world, {
       here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
@@ -94,8 +95,10 @@ export const callsShow: Command = {
 
 export const callsTail: Command = {
   words: ["calls", "tail"],
-  summary: "a line for each call that becomes no event, until stopped",
+  summary: "a line for each call that becomes no event",
+  details: "It goes on until it is stopped.",
   options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls tail --relay checkout-completed"],
   async run(input, world) {
     const filter = readCallFilter(input, world);
     await atPlace(input, world, {

@@ -22,7 +22,7 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { KINDS, type Kind, sayItem } from "./catalog-words.ts";
-import { type Command, type Input, UsageError } from "./command.ts";
+import { type Command, type Input, refuseChoice, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
@@ -31,7 +31,7 @@ import type { World } from "./world.ts";
 
 type Warnings = Static<typeof warningView>[];
 
-const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", ") };
+const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", "), of: KINDS };
 const title = Type.Optional(Type.String());
 const soldThrough = Type.Optional(Type.Unknown());
 
@@ -140,7 +140,8 @@ async function gather(kinds: readonly Kind[], list: (kind: Kind) => Promise<Page
 
 export const catalogList: Command = {
   words: ["catalog", "list"],
-  summary: "list what relays write to and grant: access, products, plans, collections",
+  summary: "list access, products, plans, collections",
+  details: "What relays write to and grant.",
   arguments: [{ ...KIND_ARGUMENT, optional: true }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay catalog list", "relay catalog list product --json"],
@@ -170,9 +171,9 @@ export const catalogList: Command = {
 
 export const catalogSet: Command = {
   words: ["catalog", "set"],
-  summary: "make or replace an access slug, a product, a plan or a collection",
+  summary: "make or replace something of the catalog",
   details:
-    "The JSON is what service/catalog.json holds under the name; without it, it is read from standard input. What is absent is as if it was never set.",
+    "An access slug, a product, a plan or a collection. The JSON is what service/catalog.json holds under the name; without it, it is read from standard input. What is absent is as if it was never set.",
   arguments: [
     KIND_ARGUMENT,
     { name: "name", help: "the slug or name" },
@@ -199,13 +200,15 @@ export const catalogSet: Command = {
 
 export const catalogDelete: Command = {
   words: ["catalog", "delete"],
-  summary: "delete an access slug, a product, a plan or a collection",
+  summary: "delete something of the catalog",
+  details: "An access slug, a product, a plan or a collection.",
   arguments: [KIND_ARGUMENT, { name: "name", help: "as relay catalog list shows it" }],
   options: [
     { name: "force", help: "also a slug that people hold, or a collection with its records" },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
+  examples: ["relay catalog delete product lamp"],
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const force = input.on("force");
@@ -285,7 +288,7 @@ function sayDone(input: Input, world: World, sentence: string, warnings: Warning
 function readKind(input: Input): Kind {
   const found = KINDS.find((kind) => kind === input.first());
   if (found !== undefined) return found;
-  throw new UsageError(`The kind is ${JSON.stringify(input.first())}: write one of ${KINDS.join(", ")}.`);
+  throw new UsageError(refuseChoice("The kind", input.first(), KINDS));
 }
 
 function readObject(text: string): JsonObject {

@@ -15,10 +15,11 @@ export const changes: Command = {
     "Of this program, unless a server is named: another version may run there, and its own changes are shown.",
   options: [
     { name: "since", value: "<version>", help: "only releases after this one" },
-    { name: "profile", value: "<name>", help: "what changed at the server of this profile" },
+    { name: "profile", value: "<name>", help: "what changed at the server of this profile", of: "profile" },
     { name: "url", value: "<url>", help: "what changed at the server of this address" },
     JSON_OUTPUT,
   ],
+  examples: ["relay changes", "relay changes --since 0.5.0"],
   async run(input, world) {
     const since = input.text("since") ?? undefined;
     const releases = (await readThere(input, world, since)) ?? listChanges(since);

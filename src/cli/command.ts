@@ -1,6 +1,13 @@
 /** What a command is: its words, its arguments and options, and what it does. One file a command, one line in registry.ts. */
 import type { RefusalCode } from "../ground/refusal-code.ts";
+import { findNearestName } from "../ground/text.ts";
 import type { World } from "./world.ts";
+
+/** What has names of its own, or is a file. */
+export type NameKind = "relay" | "profile" | "app" | "file" | "folder";
+
+/** What may stand for a value: one of these words, or a name of something. */
+type Known = readonly string[] | NameKind;
 
 export interface Option {
   /** Without the dashes: `data-dir`. */
@@ -15,6 +22,7 @@ export interface Option {
   otherwise?: string;
   /** One phrase for help. */
   help: string;
+  of?: Known;
 }
 
 interface Argument {
@@ -23,12 +31,13 @@ interface Argument {
   optional?: boolean;
   /** Takes all that follow. */
   many?: boolean;
+  of?: Known;
 }
 
 export interface Command {
   /** Its words: `["keys", "create"]`. */
   words: readonly string[];
-  /** One line for the list of commands. */
+  /** One line for the list of commands: with its words it fits 80 columns. */
   summary: string;
   /** More, for its own help. */
   details?: string;
@@ -105,13 +114,28 @@ export class Input {
     if (text === null) return null;
     const found = choices.find((choice) => choice === text);
     if (found !== undefined) return found;
-    throw new UsageError(`--${name} is ${JSON.stringify(text)}: write one of ${choices.join(", ")}.`);
+    throw new UsageError(refuseChoice(`--${name}`, text, choices));
+  }
+
+  /** The names that were given to options, of what has names. */
+  named(): { kind: NameKind; name: string }[] {
+    return this.#options.flatMap(({ name, of }) => {
+      const text = this.text(name);
+      return typeof of === "string" && text !== null ? [{ kind: of, name: text }] : [];
+    });
   }
 
   /** The first argument. The parser has made sure that a required one is there. */
   first(): string {
     return this.positionals[0] ?? "";
   }
+}
+
+/** The sentence for a word that is none of a few, with the one that was probably meant. */
+export function refuseChoice(what: string, given: string, choices: readonly string[]): string {
+  const near = findNearestName(given, choices);
+  const list = choices.join(", ");
+  return `${what} is ${JSON.stringify(given)}: ${near === null ? `write one of ${list}.` : `did you mean ${near}? It is one of ${list}.`}`;
 }
 
 /** The command line itself is wrong: exit code 2. */

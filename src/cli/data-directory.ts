@@ -25,6 +25,7 @@ export const APP: Option = {
   env: "RELAY_APP",
   otherwise: "the only app",
   help: "the app that is meant",
+  of: "app",
 };
 export const ENVIRONMENT: Option = {
   name: "environment",
@@ -32,6 +33,7 @@ export const ENVIRONMENT: Option = {
   env: "RELAY_ENVIRONMENT",
   otherwise: "the only one, else development",
   help: "development, production or local",
+  of: ["development", "production", "local"],
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
 /** Which environment, of which data directory. */

@@ -14,7 +14,8 @@ import { programWord, type RunningService, type World } from "./world.ts";
 
 export const dev: Command = {
   words: ["dev"],
-  summary: "local development: receives, runs, watches service/, prints a line for each run",
+  summary: "local development: receives, runs, watches files",
+  details: "It prints a line for each run.",
   options: [
     { name: "open", help: "open the dashboard in the browser" },
     { name: "example", help: "write the example into the service folder first, unless it has relays" },

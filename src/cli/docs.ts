@@ -13,7 +13,7 @@ const SHOWN_HITS = 12;
 
 export const docs: Command = {
   words: ["docs"],
-  summary: "the documentation: all pages, one page, or what holds these words",
+  summary: "the documentation, or what holds these words",
   details: "A page's name prints the page; other words print the sections that hold every one of them.",
   arguments: [{ name: "words", help: "a page's name, or words to look for", optional: true, many: true }],
   options: [JSON_OUTPUT],

@@ -14,7 +14,7 @@ import { sayList } from "./terminal.ts";
 
 export const doctor: Command = {
   words: ["doctor"],
-  summary: "look a data directory over: what is wrong, and what to do",
+  summary: "look a data directory over, and what to do",
   details:
     "Works beside a running server and without one, and changes nothing. Exit code 1 when something fails; warnings alone are 0.",
   options: [
@@ -24,6 +24,7 @@ export const doctor: Command = {
     BASE_URL,
     BACKUP_EVERY,
   ],
+  examples: ["relay doctor", "relay doctor --quick --json"],
   async run(input, world) {
     const dataDir = readDataDir(input, world);
     const items = await examine({

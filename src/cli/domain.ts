@@ -21,8 +21,10 @@ type DomainView = ReturnType<typeof viewSenderDomain>;
 
 export const domainShow: Command = {
   words: ["domain", "show"],
-  summary: "the domain that mail is sent from, and the DNS record that verifies it",
+  summary: "the domain that mail is sent from",
+  details: "With the DNS record that verifies it.",
   options: OPTIONS,
+  examples: ["relay domain show"],
   async run(input, world) {
     const domain = await atPlace(input, world, {
       here: async (store, { id }) => {
@@ -40,9 +42,11 @@ export const domainShow: Command = {
 
 export const domainSet: Command = {
   words: ["domain", "set"],
-  summary: "set the domain that mail is sent from; another one starts unverified",
+  summary: "set the domain that mail is sent from",
+  details: "Another one starts unverified.",
   arguments: [{ name: "domain", help: "such as example.com" }],
   options: OPTIONS,
+  examples: ["relay domain set example.com"],
   async run(input, world) {
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
     const domain = await atPlace(input, world, {
@@ -67,6 +71,7 @@ export const domainVerify: Command = {
   words: ["domain", "verify"],
   summary: "look the sender domain's DNS record up now",
   options: OPTIONS,
+  examples: ["relay domain verify"],
   async run(input, world) {
     const by = actorWords(COMMAND_LINE);
     const { senderDomain, message } = await atPlace(input, world, {

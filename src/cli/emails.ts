@@ -26,7 +26,7 @@ export const emailsList: Command = {
   words: ["emails", "list"],
   summary: "list mail with what became of it, newest first",
   options: [
-    { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
+    { name: "state", value: "<state>", help: EMAIL_STATES.join(", "), of: EMAIL_STATES },
     SINCE,
     LIMIT,
     JSON_OUTPUT,
@@ -60,6 +60,7 @@ export const emailsSendAgain: Command = {
     { name: "mail id", help: "as relay emails list --state unknown shows it, or its ending", many: true },
   ],
   options: SEND_OPTIONS,
+  examples: ["relay emails send-again 1f09b2e4"],
   async run(input, world) {
     const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
       let code = 0;
@@ -91,11 +92,12 @@ export const emailsSendAgain: Command = {
 
 export const emailsTest: Command = {
   words: ["emails", "test"],
-  summary: "mail an owner a test of the environment's mail settings",
+  summary: "mail an owner a test of the mail settings",
   options: [
     { name: "to", value: "<address>", otherwise: "the first owner's", help: "an owner's e-mail address" },
     ...SEND_OPTIONS,
   ],
+  examples: ["relay emails test --to you@example.com"],
   async run(input, world) {
     const to = input.text("to") ?? undefined;
     const mail = await atPlace(input, world, {

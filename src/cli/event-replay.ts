@@ -14,7 +14,7 @@ import type { World } from "./world.ts";
 
 export const eventsReplay: Command = {
   words: ["events", "replay"],
-  summary: "run an event again; what it did before is not done twice",
+  summary: "run an event again; done work is not done twice",
   details:
     "--plan says first what each action will do. An action that was edited after it had done its work is skipped unless --run names it.",
   arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],

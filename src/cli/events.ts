@@ -34,9 +34,9 @@ import { sayList, saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
-  { name: "relay", value: "<name>", help: "only this relay's" },
-  { name: "state", value: "<state>", help: EVENT_STATES.join(", ") },
-  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
+  { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
+  { name: "state", value: "<state>", help: EVENT_STATES.join(", "), of: EVENT_STATES },
+  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
   {
     name: "person",
     value: "<address, id or token>",
@@ -149,6 +149,7 @@ export const eventsShow: Command = {
   summary: "one event: its payload, and what each attempt did",
   arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events show 00001a2f"],
   async run(input, world) {
     const event = await atPlace(input, world, {
       here: async (store, environment) => {
@@ -177,11 +178,12 @@ function withoutDocs(event: EventView): EventView {
 
 export const eventsExpunge: Command = {
   words: ["events", "expunge"],
-  summary: "take an event's payload out for good, audited; it never runs again",
+  summary: "take an event's payload out for good",
   arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
   options: ANYWHERE,
   details:
-    "What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
+    "It is audited, and the event never runs again. What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
+  examples: ["relay events expunge 00001a2f"],
   async run(input, world) {
     const id = await atPlace(input, world, {
       writes: true,
@@ -207,8 +209,10 @@ const PAGE = { limit: 200, after: null };
 
 export const eventsTail: Command = {
   words: ["events", "tail"],
-  summary: "a line for each event as it arrives and ends, until stopped",
+  summary: "a line for each event as it arrives and ends",
+  details: "It goes on until it is stopped.",
   options: [...EVENT_FILTERS, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events tail --state dead"],
   async run(input, world) {
     const filter = readEventFilter(input, world);
     await atPlace(input, world, {

@@ -28,12 +28,12 @@ const MAX_TRIES = 10;
 
 export const importMissed: Command = {
   words: ["import-missed"],
-  summary: "enter events that the provider lists and never delivered, each once",
+  summary: "enter events that the provider never delivered",
   details:
-    'One event a line: its body as the provider lists it (jq -c \'.data[]\' makes lines of a list), or the delivery as it was sent, as {"headers":{…},"body":"…"}. A delivery is verified with the relay\'s secret; its signature may be old, up to 30 days. What does not verify is unsigned, and a relay that acts on people takes none of that. What was received or imported before is known by its event_id and not done again, so the same file may be imported twice, and again after it was interrupted. The plan is shown first. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the others entered); 2 wrongly written.',
+    'Events that the provider lists and never delivered enter each once. One event a line: its body as the provider lists it (jq -c \'.data[]\' makes lines of a list), or the delivery as it was sent, as {"headers":{…},"body":"…"}. A delivery is verified with the relay\'s secret; its signature may be old, up to 30 days. What does not verify is unsigned, and a relay that acts on people takes none of that. What was received or imported before is known by its event_id and not done again, so the same file may be imported twice, and again after it was interrupted. The plan is shown first. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the others entered); 2 wrongly written.',
   arguments: [
-    { name: "name", help: "the relay's name" },
-    { name: "file", help: "the export; standard input when absent", optional: true },
+    { name: "name", help: "the relay's name", of: "relay" },
+    { name: "file", help: "the export; standard input when absent", optional: true, of: "file" },
   ],
   options: [
     { name: "dry-run", help: "show the plan and store nothing" },

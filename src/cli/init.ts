@@ -82,9 +82,9 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
 
 export const init: Command = {
   words: ["init"],
-  summary: "write service/ with one working example relay, and editor settings",
+  summary: "write service/ with one working example",
   details:
-    "Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
+    "It writes one working example relay, and editor settings. Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
   options: [
     { name: "from", value: "<sender>", help: "begin with this sender's recipe, such as stripe or github" },
     { name: "name", value: "<name>", otherwise: "the sender's", help: "with --from: the relay's name" },
@@ -145,8 +145,16 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
 
 export const schema: Command = {
   words: ["schema"],
-  summary: "the JSON Schema of a relay definition, or of catalog.json, for editors",
-  arguments: [{ name: "what", help: "relay, which it is when absent, or catalog", optional: true }],
+  summary: "the JSON Schema of a definition, for editors",
+  details: "Of a relay definition, or of catalog.json.",
+  arguments: [
+    {
+      name: "what",
+      help: "relay, which it is when absent, or catalog",
+      optional: true,
+      of: ["relay", "catalog"],
+    },
+  ],
   options: [],
   examples: ["relay schema", "relay schema catalog"],
   async run(input, world) {

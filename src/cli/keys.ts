@@ -22,7 +22,8 @@ import { sayList } from "./terminal.ts";
 
 export const keysCreate: Command = {
   words: ["keys", "create"],
-  summary: "make an API key; it is written to standard output once",
+  summary: "make an API key, shown once",
+  details: "It is written to standard output once.",
   options: [
     APP,
     ENVIRONMENT,
@@ -32,6 +33,7 @@ export const keysCreate: Command = {
       value: "<secret|app>",
       otherwise: "secret",
       help: "secret keys are for servers, app keys for browsers",
+      of: ["secret", "app"],
     },
     { name: "origin", value: "<https://host>", list: true, help: "web origins an app key works from" },
     JSON_OUTPUT,
@@ -74,6 +76,7 @@ export const keysList: Command = {
   words: ["keys", "list"],
   summary: "list an environment's API keys",
   options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay keys list"],
   async run(input, world) {
     const items = await atPlace(input, world, {
       here: async (store, { id }) => (await store.read((tx) => listApiKeys(tx, id))).items.map(viewKey),
@@ -105,6 +108,7 @@ export const keysRevoke: Command = {
   summary: "revoke an API key, at once and for good",
   arguments: [{ name: "key id", help: "as relay keys list shows it, or its ending" }],
   options: OF_ENVIRONMENT,
+  examples: ["relay keys revoke 7c44d0b1"],
   async run(input, world) {
     const nowMs = world.clock.now();
     const key = await withEnvironment(input, world, async (store, environment) => {

@@ -45,9 +45,9 @@ interface Fetched {
 
 export const login: Command = {
   words: ["login"],
-  summary: "sign in to a server through its dashboard, and keep the key in a profile",
+  summary: "sign in to a server, and keep the key",
   details:
-    "It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands in the dashboard's Settings, under Keys, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
+    "Through its dashboard; the key is kept in a profile. It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands in the dashboard's Settings, under Keys, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
   options: [
     { ...SERVER_URL, otherwise: "that of the profile", help: "the server's address" },
     {
@@ -173,7 +173,7 @@ async function revoke(profile: Profile): Promise<void> {
 
 export const logout: Command = {
   words: ["logout"],
-  summary: "revoke a profile's key at its server, and take the profile away",
+  summary: "revoke a profile's key, and take it away",
   details:
     "Where the server does not answer the profile goes all the same, and the key lives on until it ends or is revoked in the dashboard's Settings, under Keys; the exit code is then 1.",
   options: [

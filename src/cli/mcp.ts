@@ -15,9 +15,9 @@ const NOT_JSON = -32_700;
 
 export const mcp: Command = {
   words: ["mcp"],
-  summary: "the connector for editors and assistants (MCP), on standard input and output",
+  summary: "the connector for assistants (MCP)",
   details:
-    "It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, send a test event, replay, pause and resume; --read-only leaves out those that change anything.",
+    "For editors and assistants, on standard input and output. It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, send a test event, replay, pause and resume; --read-only leaves out those that change anything.",
   options: [
     { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
     ...ANYWHERE,

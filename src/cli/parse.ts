@@ -2,10 +2,14 @@
 import { parseArgs } from "node:util";
 import { findNearestName } from "../ground/text.ts";
 import { type Command, Input, type Option, UsageError } from "./command.ts";
-import { SHOWING } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 export const HELP: Option = { name: "help", help: "show this" };
+/** How what is shown is shown; every command takes them. */
+export const SHOWING: readonly Option[] = [
+  { name: "no-pager", help: "write long output without a pager" },
+  { name: "whole", help: "whole times and ids, on a terminal too" },
+];
 
 /** The command whose words the line begins with, and what follows them; null where it begins with none. */
 export function findCommand(

@@ -36,7 +36,7 @@ export const peopleList: Command = {
   summary: "list people, newest first",
   options: [
     { name: "text", value: "<text>", help: "a part of the address" },
-    { name: "status", value: "<status>", help: STATUSES.join(", ") },
+    { name: "status", value: "<status>", help: STATUSES.join(", "), of: STATUSES },
     { ...SINCE, help: "who came not before this time, or so long ago: 24h, 7d" },
     LIMIT,
     JSON_OUTPUT,
@@ -73,7 +73,8 @@ export const peopleList: Command = {
 
 export const peopleShow: Command = {
   words: ["people", "show"],
-  summary: "one person: what they have now, why and since when, and their story, newest first",
+  summary: "one person: what they have now, and their story",
+  details: "What they have now, why and since when, and their story, newest first.",
   arguments: [
     {
       name: "address or id",

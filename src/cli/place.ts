@@ -71,6 +71,17 @@ function isHere(input: Input, world: World): boolean {
   return input.text("data-dir") !== null || existsSync(join(readDataDir(input, world), "relay.db"));
 }
 
+/** The profile that is meant, and by what; null: another place is. */
+export function meantProfile(input: Input, world: World): { profile: Profile; from: string } | null {
+  const place = choosePlace(input, world);
+  if (place.kind !== "profile") return null;
+  const { profile, by } = place;
+  return {
+    profile,
+    from: by === "default" ? `profile ${profile.name}` : `profile ${profile.name}, by ${by}`,
+  };
+}
+
 /** Where commands that name nothing look, for a person. */
 export function sayPlace(input: Input, world: World): string {
   const place = choosePlace(input, world);
@@ -170,8 +181,8 @@ async function reach(
 ): Promise<Remote> {
   const remote =
     place.kind === "profile"
-      ? remoteOf(place.profile)
-      : await findServer(place.url, await readKey(input, world), place.by);
+      ? { ...remoteOf(place.profile), patienceMs: world.patienceMs }
+      : await findServer(place.url, await readKey(input, world), place.by, world.patienceMs);
   requireMeant(remote, input);
   const isLive = remote.environment === "production";
   if (writes && isLive && place.by === "default")

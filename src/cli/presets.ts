@@ -11,7 +11,7 @@ import { programWord } from "./world.ts";
 
 export const presets: Command = {
   words: ["presets"],
-  summary: "the senders whose recipe is known, or one of them whole",
+  summary: "the senders whose recipe is known, or one of them",
   details: "A name shows the sender; any other word searches the list.",
   arguments: [{ name: "name", help: "a sender's name, or a word to search for", optional: true }],
   options: [JSON_OUTPUT],

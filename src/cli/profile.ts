@@ -16,6 +16,7 @@ export const PROFILE: Option = {
   env: "RELAY_PROFILE",
   otherwise: "none; the default one where no data directory is here",
   help: "a server that relay login signed in to",
+  of: "profile",
 };
 
 export interface Profile {

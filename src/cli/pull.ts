@@ -20,9 +20,9 @@ const UNDECIDED = 3;
 
 export const pull: Command = {
   words: ["pull"],
-  summary: "bring what was edited in a server's dashboard back to the definition files and the catalog",
+  summary: "bring dashboard edits back to the files",
   details:
-    "The plan is shown first. A file is written where the server's side alone moved since both were the same, as this folder remembers (.synced.json) or the server's last sync says; what changed in the file alone stays. What changed on both sides is shown with what it was, and left alone unless you say --theirs (the server's goes into the files) or --ours (the files stay, and the next sync replaces the server's). Files are written whole or not at all, in their own indentation, and never over what changed since the plan was made. Nothing is deleted without --prune, and secrets are never pulled. Exit codes: 0 done or nothing to do (with --dry-run: nothing would be left to decide); 1 refused or failed; 2 wrongly written; 3 something changed on both sides and was left alone.",
+    "What was edited in a server's dashboard comes back to the definition files and the catalog. The plan is shown first. A file is written where the server's side alone moved since both were the same, as this folder remembers (.synced.json) or the server's last sync says; what changed in the file alone stays. What changed on both sides is shown with what it was, and left alone unless you say --theirs (the server's goes into the files) or --ours (the files stay, and the next sync replaces the server's). Files are written whole or not at all, in their own indentation, and never over what changed since the plan was made. Nothing is deleted without --prune, and secrets are never pulled. Exit codes: 0 done or nothing to do (with --dry-run: nothing would be left to decide); 1 refused or failed; 2 wrongly written; 3 something changed on both sides and was left alone.",
   arguments: [
     {
       name: "names",

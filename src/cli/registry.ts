@@ -1,4 +1,4 @@
-/** Every command, one line each, in the order that help shows them. */
+/** Every command, one line each, in the groups and the order that help shows them. */
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
@@ -8,6 +8,7 @@ import { callsList, callsShow, callsTail } from "./calls.ts";
 import { catalogDelete, catalogList, catalogSet } from "./catalog.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
+import { completion } from "./completion.ts";
 import { dev } from "./dev.ts";
 import { docs } from "./docs.ts";
 import { doctor } from "./doctor.ts";
@@ -15,6 +16,7 @@ import { domainSet, domainShow, domainVerify } from "./domain.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsReplay } from "./event-replay.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events.ts";
+import type { Group } from "./help.ts";
 import { importMissed } from "./import-missed.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
@@ -31,80 +33,96 @@ import { replaysList, replaysStart, replaysStop } from "./replays.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
+import { showConfig } from "./show-config.ts";
 import { status } from "./status.ts";
 import { sync } from "./sync.ts";
 import { validate } from "./validate.ts";
 import { whoami } from "./whoami.ts";
 
-export const COMMANDS: readonly Command[] = [
-  init,
-  presets,
-  dev,
-  serve,
-  validate,
-  schema,
-  send,
-  importMissed,
-  sync,
-  promote,
-  pull,
-  status,
-  relaysList,
-  relaysShow,
-  relaysFunnel,
-  relaysHistory,
-  relaysRestore,
-  relaysPause,
-  relaysResume,
-  relaysRotateSecret,
-  relaysSetSecret,
-  relaysEndOverlap,
-  eventsList,
-  eventsShow,
-  eventsReplay,
-  eventsExpunge,
-  eventsTail,
-  replaysStart,
-  replaysList,
-  replaysStop,
-  callsList,
-  callsShow,
-  callsTail,
-  problemsList,
-  alertsList,
-  alertsResolve,
-  peopleList,
-  peopleShow,
-  auditList,
-  catalogList,
-  catalogSet,
-  catalogDelete,
-  settingsGet,
-  settingsSet,
-  domainShow,
-  domainSet,
-  domainVerify,
-  emailsList,
-  emailsSendAgain,
-  emailsTest,
-  appsCreate,
-  appsList,
-  keysCreate,
-  keysList,
-  keysRevoke,
-  adminCreate,
-  adminReset,
-  adminList,
-  adminAudit,
-  adminSignOut,
-  adminRemove,
-  backup,
-  restore,
-  doctor,
-  login,
-  whoami,
-  logout,
-  mcp,
-  docs,
-  changes,
+/** The commands as help lists them, by what one is about to do. */
+export const GROUPS: readonly Group[] = [
+  {
+    title: "Get started",
+    commands: [init, presets, dev, send, validate, schema, docs, changes, completion],
+  },
+  {
+    title: "Every day",
+    commands: [
+      relaysList,
+      relaysShow,
+      relaysFunnel,
+      relaysPause,
+      relaysResume,
+      eventsList,
+      eventsShow,
+      eventsReplay,
+      eventsExpunge,
+      eventsTail,
+      replaysStart,
+      replaysList,
+      replaysStop,
+      callsList,
+      callsShow,
+      callsTail,
+      problemsList,
+      alertsList,
+      alertsResolve,
+      peopleList,
+      peopleShow,
+      emailsList,
+      emailsSendAgain,
+      auditList,
+    ],
+  },
+  {
+    title: "Set up",
+    commands: [
+      login,
+      whoami,
+      logout,
+      status,
+      sync,
+      promote,
+      pull,
+      relaysHistory,
+      relaysRestore,
+      relaysRotateSecret,
+      relaysSetSecret,
+      relaysEndOverlap,
+      catalogList,
+      catalogSet,
+      catalogDelete,
+      settingsGet,
+      settingsSet,
+      domainShow,
+      domainSet,
+      domainVerify,
+      emailsTest,
+      keysCreate,
+      keysList,
+      keysRevoke,
+      mcp,
+    ],
+  },
+  {
+    title: "Operate",
+    commands: [
+      serve,
+      doctor,
+      backup,
+      restore,
+      importMissed,
+      appsCreate,
+      appsList,
+      adminCreate,
+      adminReset,
+      adminList,
+      adminAudit,
+      adminSignOut,
+      adminRemove,
+      showConfig,
+    ],
+  },
 ];
+
+export const COMMANDS: readonly Command[] = GROUPS.flatMap(({ commands }) => commands);

@@ -29,9 +29,9 @@ const OVERLAP = {
 
 export const relaysRotateSecret: Command = {
   words: ["relays", "rotate-secret"],
-  summary: "mint a new secret for a relay; it is written to standard output once",
+  summary: "mint a new secret for a relay, shown once",
   details:
-    "The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
+    "It is written to standard output once. The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
   arguments: [NAME],
   options: [
     OVERLAP,
@@ -63,7 +63,8 @@ export const relaysRotateSecret: Command = {
 
 export const relaysSetSecret: Command = {
   words: ["relays", "set-secret"],
-  summary: "store the secret or public key that the sender shows, from standard input",
+  summary: "store the secret that the sender shows",
+  details: "The secret or public key is read from standard input.",
   arguments: [NAME],
   options: [OVERLAP, ...OF_RELAY],
   examples: ["relay relays set-secret orders < secret.txt"],
@@ -78,7 +79,8 @@ export const relaysSetSecret: Command = {
 
 export const relaysEndOverlap: Command = {
   words: ["relays", "end-overlap"],
-  summary: "end a rotation's overlap now: the secret before the present one verifies no more",
+  summary: "end a rotation's overlap now",
+  details: "The secret before the present one verifies no more.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays end-overlap orders"],

@@ -18,8 +18,9 @@ import { sayList } from "./terminal.ts";
 
 export const relaysHistory: Command = {
   words: ["relays", "history"],
-  summary: "the versions of a relay's definition: when, by whom, and what differs from the one before",
-  details: "With --json each version has its whole definition, and the one before it.",
+  summary: "the versions of its definition, and what changed",
+  details:
+    "When, by whom, and what differs from the version before. With --json each version has its whole definition, and the one before it.",
   arguments: [NAME],
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays history orders"],
@@ -52,7 +53,7 @@ export const relaysHistory: Command = {
 
 export const relaysRestore: Command = {
   words: ["relays", "restore"],
-  summary: "save an earlier version of a relay's definition again, as a new version",
+  summary: "save an earlier version again, as a new one",
   details: "It is checked like any other save: what it names must exist here.",
   arguments: [NAME],
   options: [

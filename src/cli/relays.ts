@@ -43,7 +43,11 @@ import type { World } from "./world.ts";
 const DEFAULT_LIMIT = 50;
 /** Calls that became no event, of one relay that is shown. */
 const LAST_CALLS = { limit: MAX_SHOWN_CALLS, after: null };
-export const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
+export const NAME = {
+  name: "name",
+  help: "the relay's name, as relay relays list shows it",
+  of: "relay",
+} as const;
 export const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
 
 export function contextOf(input: Input, world: World, environment: Environment) {
@@ -60,7 +64,8 @@ function needsHere(environment: Environment, clock: Clock): NeedContext {
 
 export const relaysList: Command = {
   words: ["relays", "list"],
-  summary: "list relays: state, last event, the last 24 hours, next tick, problems",
+  summary: "list relays: how each is, and its last 24 hours",
+  details: "State, health, last event, the last 24 hours, next tick, problems.",
   options: [{ ...LIMIT, otherwise: String(DEFAULT_LIMIT) }, ...OF_RELAY],
   examples: ["relay relays list", "relay relays list --environment production --json"],
   async run(input, world) {
@@ -110,7 +115,8 @@ async function listHere(store: Store, context: ReturnType<typeof contextOf>, lim
 
 export const relaysShow: Command = {
   words: ["relays", "show"],
-  summary: "one relay: how it stands, what it waits for, its last calls, and what keeps it from acting",
+  summary: "one relay: how it is, and what it waits for",
+  details: "How it stands, what it waits for, its last calls, and what keeps it from acting.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays show checkout-completed"],
@@ -145,7 +151,8 @@ async function readStory(store: Store, context: ReturnType<typeof contextOf>, na
 
 export const relaysFunnel: Command = {
   words: ["relays", "funnel"],
-  summary: "why nothing happened: how far a relay's calls of 24 hours came, and what stopped the others",
+  summary: "why nothing happened: where its calls stopped",
+  details: "How far a relay's calls of 24 hours came, and what stopped the others.",
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays funnel checkout-completed"],
@@ -166,9 +173,11 @@ export const relaysFunnel: Command = {
 
 export const relaysPause: Command = {
   words: ["relays", "pause"],
-  summary: "pause a relay: what arrives is recorded and waits, ticks are not recorded",
+  summary: "pause a relay: what arrives waits",
+  details: "What arrives is recorded and waits; ticks are not recorded.",
   arguments: [NAME],
   options: OF_RELAY,
+  examples: ["relay relays pause checkout-completed"],
   run: (input, world) => setState(input, world, "paused"),
 };
 
@@ -177,6 +186,7 @@ export const relaysResume: Command = {
   summary: "resume a relay: what waited runs in order",
   arguments: [NAME],
   options: OF_RELAY,
+  examples: ["relay relays resume checkout-completed"],
   run: (input, world) => setState(input, world, "resumed"),
 };
 

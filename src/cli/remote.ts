@@ -23,6 +23,8 @@ export interface Remote {
   key: string;
   /** The profile that names it; null: it was named by its address, or runs here. */
   profile: string | null;
+  /** How long it is waited for; undefined: as long as usual. */
+  patienceMs?: number | undefined;
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -43,14 +45,19 @@ export function readServerUrl(text: string, where = "--url"): string {
 }
 
 /** The server at this address, and the environment of the key. */
-export async function findServer(text: string, key: string, where: string): Promise<Remote> {
+export async function findServer(
+  text: string,
+  key: string,
+  where: string,
+  patienceMs?: number,
+): Promise<Remote> {
   const url = readServerUrl(text, where);
   if (key === "")
     throw new CommandFailure(
       "unauthenticated",
       `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
     );
-  const bare = { url, key, profile: null };
+  const bare = { url, key, profile: null, patienceMs };
   const known = await askRemote<{ app?: unknown; environment?: unknown }>(bare, "GET", "/api/key");
   const [app, environment] = [known.app, known.environment];
   if (typeof app !== "string" || typeof environment !== "string") throw noServer(url, 200);
@@ -63,7 +70,7 @@ export function placeOf(app: string, environment: string): string {
 
 /** Calls it. Fails with `service_not_running` where nothing answers. A redirect is an answer: the key goes nowhere else. */
 export async function callRemote(
-  { url, key }: { url: string; key: string | null },
+  { url, key, patienceMs = TIMEOUT_MS }: { url: string; key: string | null; patienceMs?: number | undefined },
   method: string,
   path: string,
   sent: string | Uint8Array | null = null,
@@ -73,7 +80,7 @@ export async function callRemote(
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       "content-type": "application/json",
     };
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const signal = AbortSignal.timeout(patienceMs);
     const body = sent === null ? {} : { body: sent as BodyInit };
     const answer = await fetch(`${url}${path}`, { method, headers, redirect: "manual", signal, ...body });
     return { status: answer.status, text: await answer.text() };
@@ -87,7 +94,7 @@ export async function callRemote(
 
 /** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */
 export async function askRemote<Answer>(
-  remote: Pick<Remote, "url" | "profile"> & { key: string | null },
+  remote: Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null },
   method: string,
   path: string,
   sent?: unknown,
@@ -134,7 +141,7 @@ export function postRemote<Answer>(remote: Remote, path: string, sent: unknown):
 
 /** A call of a route that is no environment's, with the key or without one. */
 export function askServer<Answer>(
-  remote: Pick<Remote, "url" | "profile"> & { key: string | null },
+  remote: Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null },
   method: "GET" | "POST" | "DELETE",
   path: string,
   sent?: unknown,

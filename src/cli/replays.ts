@@ -31,9 +31,9 @@ import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const FILTERS: readonly Option[] = [
-  { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or ") },
-  { name: "relay", value: "<name>", help: "only this relay's" },
-  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
+  { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or "), of: BULK_STATES },
+  { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
+  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
   { name: "person", value: "<address or id>", help: "only this person's" },
   { ...SINCE, help: "that arrived not before this time, or so long ago: 24h, 7d" },
   { ...UNTIL, help: "that arrived before this time, or so long ago" },
@@ -108,9 +108,9 @@ function writeReplay({ id, state, matched, replayed, leftOut }: BulkReplayView):
 
 export const replaysStart: Command = {
   words: ["replays", "start"],
-  summary: "replay every dead (or failed) event that a filter chooses",
+  summary: "replay every dead event that a filter chooses",
   details:
-    "--plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
+    "Or every failed one, with --state failed. --plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
   options: [
     ...FILTERS,
     {
@@ -182,8 +182,10 @@ function sayLeftOut({ leftOut }: BulkReplayView): string {
 
 export const replaysList: Command = {
   words: ["replays", "list"],
-  summary: "the bulk replays of the last 90 days, newest first, and how far each is",
+  summary: "the bulk replays, and how far each is",
+  details: "Those of the last 90 days, newest first.",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay replays list"],
   async run(input, world) {
     const time = { of: (one: BulkReplayView) => one.createdAt, ordered: true };
     const replays = await listAtPlace(input, world, "/bulk-replays", {}, listBulkReplays, time);
@@ -215,6 +217,7 @@ export const replaysStop: Command = {
   summary: "stop a bulk replay; what it queued stays queued",
   arguments: [{ name: "replay id", help: "as relay replays list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay replays stop 5b1f00c2"],
   async run(input, world) {
     const replay = await atPlace(input, world, {
       writes: true,

@@ -13,6 +13,9 @@ export interface Screen {
   clever: boolean;
 }
 
+/** Everything stands as it is. */
+export const PIPE: Screen = { columns: null, rows: null, colour: false, clever: false };
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 const USUAL_COLUMNS = 80;

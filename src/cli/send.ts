@@ -41,10 +41,10 @@ const NEXT: Readonly<Record<string, string>> = {
 
 export const send: Command = {
   words: ["send"],
-  summary: "post a signed example event to a relay's receiver URL, or explain what it would do",
+  summary: "post a signed example event, or explain it",
   details:
-    "The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input. In local development a schedule gets one tick, marked as a test, and a record-change relay a record that it watches. With --explain each step is shown and nothing is written, mailed or called.",
-  arguments: [{ name: "name", help: "the relay's name" }],
+    "To a relay's receiver URL; with --explain it says what would happen. The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input. In local development a schedule gets one tick, marked as a test, and a record-change relay a record that it watches. With --explain each step is shown and nothing is written, mailed or called.",
+  arguments: [{ name: "name", help: "the relay's name", of: "relay" }],
   options: [
     { name: "explain", help: "show each step with no effect, instead of sending" },
     { name: "event", value: "<id>", help: "with --explain: a stored event instead of a body" },
@@ -52,6 +52,7 @@ export const send: Command = {
       name: "data",
       value: "<file|->",
       help: "the body (or the record) to send, from a file or standard input",
+      of: "file",
     },
     {
       name: "person",

@@ -14,9 +14,9 @@ import { programWord, type RunningService, type World } from "./world.ts";
 
 export const serve: Command = {
   words: ["serve"],
-  summary: "the server: apps with development and production environments",
+  summary: "the server, with development and production",
   details:
-    "Behind a proxy, name the public origin with --base-url and the proxy's address with --trusted-proxy. Limits are raised by RELAY_LIMIT_… variables, and RELAY_MASTER_KEY replaces the file master.key.",
+    "Each app has both environments. Behind a proxy, name the public origin with --base-url and the proxy's address with --trusted-proxy. Limits are raised by RELAY_LIMIT_… variables, and RELAY_MASTER_KEY replaces the file master.key.",
   options: [...SERVER_OPTIONS, ...RUN_OPTIONS],
   examples: [
     "relay serve --data-dir /var/lib/relay --base-url https://relay.example.com --trusted-proxy 127.0.0.1",

@@ -19,6 +19,7 @@ export const DATA_DIR: Option = {
   env: "RELAY_DATA_DIR",
   otherwise: ".relay",
   help: "where the database and the master key are",
+  of: "folder",
 };
 export const SERVICE_DIR: Option = {
   name: "service-dir",
@@ -26,6 +27,7 @@ export const SERVICE_DIR: Option = {
   env: "RELAY_SERVICE_DIR",
   otherwise: "service",
   help: "where relays/*.json and catalog.json are",
+  of: "folder",
 };
 export const BASE_URL: Option = {
   name: "base-url",
@@ -49,6 +51,7 @@ export const BACKUP_EVERY: Option = {
   env: "RELAY_BACKUP_EVERY",
   otherwise: "off",
   help: "how often a backup is made by itself, into backups/ of the data directory",
+  of: Object.keys(BACKUP_PERIODS),
 };
 const HOST: Option = {
   name: "host",
@@ -92,6 +95,7 @@ export const RUN_OPTIONS: readonly Option[] = [
     env: "RELAY_LOG_FORMAT",
     otherwise: "text",
     help: "how the log on standard error is written",
+    of: ["text", "json"],
   },
   {
     name: "docs-url",

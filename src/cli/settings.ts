@@ -54,9 +54,9 @@ function show(tx: Reader, input: Input, world: World, id: number, name: string) 
 
 export const settingsGet: Command = {
   words: ["settings", "get"],
-  summary: "an environment's settings, and the caps in force; no secret is ever shown",
+  summary: "an environment's settings, and its caps",
   details:
-    "The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
+    "No secret is ever shown. The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
   arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
   options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: ["relay settings get", "relay settings get mail --json"],
@@ -102,7 +102,7 @@ function tellLimits(input: Input, world: World): string {
 
 export const settingsSet: Command = {
   words: ["settings", "set"],
-  summary: "change one setting: the hold, the processor's secret, mail, alerts, who signs in",
+  summary: "change one setting",
   details: [
     "Takes one of these names, and alerts.<code> (relay settings get shows them) with on or off:",
     ...HELP,

@@ -21,7 +21,7 @@ const DRIFT = 3;
 
 export const status: Command = {
   words: ["status"],
-  summary: "what differs between the files, development and production",
+  summary: "what differs: files, development, production",
   details:
     "One line a thing that differs, with the fields, who changed it last and when; one line in all where nothing does. It works with what it reaches: the files of the service directory, the environment that --profile, --url or the default profile names, and the other environment of the same app where a profile is signed in to it (or --and names one). What a file leaves out is no difference. Exit codes: 0 all the same; 1 refused or failed; 2 wrongly written; 3 something differs.",
   options: [
@@ -34,6 +34,7 @@ export const status: Command = {
       value: "<profile>",
       otherwise: "the profile of the app's other environment",
       help: "the profile of a second environment",
+      of: "profile",
     },
     SERVICE_DIR,
   ],

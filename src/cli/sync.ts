@@ -23,9 +23,8 @@ import type { World } from "./world.ts";
 
 export const sync: Command = {
   words: ["sync"],
-  summary:
-    "carry the definition files and the catalog to a server's development environment, or with --live to production",
-  details: `The plan is shown first, and exactly that is carried out, in one transaction: where a file or the environment moved meanwhile, nothing is. Definitions alone are carried, never data or secrets, and nothing is deleted without --prune. What was edited in the dashboard since the last sync is replaced when you say so in the terminal, or with --yes; elsewhere the command refuses and changes nothing. Secrets that the server makes are written to .secrets.json of the service directory. With --live the files are carried into production: an owner approves exactly the plan in the browser, once, within 10 minutes, while the command waits; a change of the files or of production meanwhile voids it, and the secrets made stand under production in the same file. ${LIVE_EXIT_CODES}`,
+  summary: "carry the files to a server's development",
+  details: `The definition files and the catalog are carried to a server's development environment, or with --live to production. The plan is shown first, and exactly that is carried out, in one transaction: where a file or the environment moved meanwhile, nothing is. Definitions alone are carried, never data or secrets, and nothing is deleted without --prune. What was edited in the dashboard since the last sync is replaced when you say so in the terminal, or with --yes; elsewhere the command refuses and changes nothing. Secrets that the server makes are written to .secrets.json of the service directory. With --live the files are carried into production: an owner approves exactly the plan in the browser, once, within 10 minutes, while the command waits; a change of the files or of production meanwhile voids it, and the secrets made stand under production in the same file. ${LIVE_EXIT_CODES}`,
   options: [
     { name: "live", help: "carry them into production instead, when an owner approved it in the browser" },
     DRY_RUN,

@@ -5,17 +5,12 @@
 import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import { addAgo } from "./ago.ts";
-import type { Input, Option } from "./command.ts";
+import type { Input } from "./command.ts";
 import type { Count, Listing } from "./listing.ts";
+import { tellUnknownName } from "./name.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
 import { type Column, drawLine, drawTable, wrapTo } from "./table.ts";
 import type { World } from "./world.ts";
-
-/** On every command that shows something. */
-export const SHOWING: readonly Option[] = [
-  { name: "no-pager", help: "write long output without a pager" },
-  { name: "whole", help: "whole times and ids, on a terminal too" },
-];
 
 interface Shown<Item> {
   columns: readonly Column<Item>[];
@@ -32,7 +27,10 @@ export async function sayList<Item>(
 ): Promise<void> {
   const { items, of } = "items" in listed ? listed : { items: listed, of: null };
   if (input.on("json")) return world.say(writeJson({ items }, 2));
-  if (items.length === 0) return world.tell(none);
+  if (items.length === 0) {
+    world.tell(none);
+    return await tellUnknownName(input, world);
+  }
   const { screen } = world;
   const drawn = drawTable(columns, items, {
     screen,

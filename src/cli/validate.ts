@@ -12,15 +12,16 @@ import { BASE_URL, DEFAULT_PORT, readBaseUrl, readServiceDir, SERVICE_DIR } from
 
 export const validate: Command = {
   words: ["validate"],
-  summary: "every problem and warning of the definition files and the catalog",
+  summary: "every problem and warning of the files",
   details:
-    "The files are judged as one whole, without a data directory: each definition against the catalog and the other definitions beside it. A problem is refused by a save; a warning is taken as it is and probably not meant.",
+    "Of the definition files and the catalog. The files are judged as one whole, without a data directory: each definition against the catalog and the other definitions beside it. A problem is refused by a save; a warning is taken as it is and probably not meant.",
   arguments: [
     {
       name: "files",
       help: "files to check; all of the service directory's when absent",
       many: true,
       optional: true,
+      of: "file",
     },
   ],
   options: [

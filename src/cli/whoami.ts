@@ -11,10 +11,11 @@ import { sayList } from "./terminal.ts";
 
 export const whoami: Command = {
   words: ["whoami"],
-  summary: "the profiles of this user: server, app, environment, owner, and whether the key still works",
+  summary: "your profiles, and whether each key still works",
   details:
-    "Each server is asked. Exit codes: 0 every key works, 1 one has ended, was revoked, or its server did not answer.",
+    "Server, app, environment, owner. Each server is asked. Exit codes: 0 every key works, 1 one has ended, was revoked, or its server did not answer.",
   options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay whoami"],
   async run(input, world) {
     const held = readProfiles(world);
     const named = input.given("profile") ? input.text("profile") : null;

@@ -71,6 +71,8 @@ export interface World {
   confirmAside(question: string): Promise<boolean | null>;
   /** Whether what is told is seen as it is told: standard error is a terminal. */
   watched: boolean;
+  /** How long a server is waited for, where it is less than usual. */
+  patienceMs?: number;
   /** Standard input, line by line. */
   inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. `over`: nothing is waited for any more. */
