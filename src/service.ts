@@ -18,6 +18,7 @@ import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { Health } from "./health/health.ts";
+import { HealthWatch } from "./health/watch.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
@@ -148,7 +149,8 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const health = new Health({ store, clock, relays, log, limits: config.limits });
+  const health = new Health({ store, clock, log, limits: config.limits });
+  const healthWatch = new HealthWatch({ store, clock, relays, log, health });
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -201,7 +203,7 @@ async function startOnce(
     metrics,
     runner,
   });
-  started.defer(() => health.stop());
+  started.defer(() => healthWatch.stop());
   started.defer(() => receiver.stop());
   const { dataDir } = config;
   const onBackup = (made: boolean): void => metrics.noteBackup(made);
@@ -244,7 +246,7 @@ async function startOnce(
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
   const app = createHttp(http);
-  await health.start();
+  await healthWatch.start();
   await runner.rescue();
   // Elysia would share the port with whoever listens there; a taken one must be refused.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });

@@ -1,38 +1,51 @@
 /**
  * How each relay is doing, seen across its calls and runs: calls refused or ignored one after another, events that find nobody, attempts that
- * fail, good events over the app's cap, a receiver that was never called or went silent. Each is a run that anything better ends, counted in
- * memory; when one is a problem is rule.ts's. Receiver and runner tell it; it judges no call and no event.
+ * fail, good events over the app's cap. Each is a run that anything better ends, counted in memory, so that an accepted call asks no database;
+ * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, and what shows by waiting alone
+ * is watch.ts's. Receiver and runner tell it; it judges no call and no event.
  */
-import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit.ts";
+import type { Clock } from "../ground/clock.ts";
+import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
-import { findLastEventAt } from "../relay/relay-view.ts";
-import { type Store, StoreUnavailable } from "../store/port.ts";
+import { WriteBehind } from "../ground/write-behind.ts";
+import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { Store } from "../store/port.ts";
+import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import {
+  CAPPED_OVER_MS,
+  countAnew,
+  drop,
   type HealthCode,
+  HealthProblems,
   HOPELESS,
-  isProblem,
-  isRunCode,
   type Kept,
-  REFUSED,
+  type Known,
+  keepOf,
   type RunCode,
-  tellRun,
-  tellUncalled,
-} from "./rule.ts";
-import { findMadeAt, SilenceWatch } from "./silence.ts";
-import { type Known, keepOf, Standing } from "./standing.ts";
+  writeChange,
+} from "./problem.ts";
 
-const LOOK_EVERY_MS = 5 * MINUTE_MS;
-/** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */
-const GRACE_MS = HOUR_MS;
-/** A wall clock that moved by so much more or less than the time that passed since the last look was set. */
-const CLOCK_SET_MS = 10 * MINUTE_MS;
+const WRITE_AFTER_MS = 1_000;
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
 const MAX_PAUSE_MS = DAY_MS;
-/** So long without another refusal, and a cap's time is over. */
-const CAPPED_OVER_MS = HOUR_MS;
-const UNCALLED_MS = DAY_MS;
+
+/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
+const HEALTH = defineTable({
+  name: "relay",
+  key: ["id"],
+  columns: {
+    id: text(),
+    /** When the first of the calls that were refused one after another came; null: the last one verified. */
+    refusedSince: orNull(integer()),
+    refusedCount: integer(),
+    refusedAt: orNull(integer()),
+    /** When a call last verified, as far as it is written. */
+    acceptedAt: orNull(integer()),
+    /** The other runs. */
+    fruitless: orNull(json<Kept>()),
+  },
+});
+
 /** How an attempt of an event ended. `code`: a failure's, or why no action ran. */
 export interface RunEnd {
   /** null: it was deleted meanwhile. */
@@ -49,88 +62,88 @@ interface HealthDeps {
   store: Store;
   clock: Clock;
   log: Log;
-  relays: LiveRelays;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute">;
 }
 
 export class Health {
   readonly #deps: HealthDeps;
-  readonly #standing: Standing;
-  readonly #silence: SilenceWatch;
-  readonly #clockWatch: ClockWatch;
-  readonly #loop: Loop;
+  readonly #behind: WriteBehind;
+  readonly #known = new Map<string, Known>();
+  readonly #unsaved = new Set<string>();
+  readonly problems: HealthProblems;
   /** Monotonic: a time in which nothing ran proves nothing. */
   #startedMs = 0;
-  /** Monotonic: since when the clock is trusted and calls could arrive. */
-  #trustedSinceMs = 0;
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
-    this.#standing = new Standing(deps);
-    this.#silence = new SilenceWatch(deps, this.#standing);
-    this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
-    this.#loop = new Loop({
-      clock: deps.clock,
-      everyMs: LOOK_EVERY_MS,
-      turn: () => this.#look(),
-      onError: (error) => {
-        if (!(error instanceof StoreUnavailable))
-          deps.log.error("the watch for silent relays failed", { error });
-      },
-    });
+    const write = () => this.#write();
+    this.#behind = new WriteBehind({ ...deps, afterMs: WRITE_AFTER_MS, what: "a trouble of a relay", write });
+    this.problems = new HealthProblems({ ...deps, onChange: () => void this.#behind.flush() });
   }
 
-  /** Reads how the relays were doing and begins to look; calls and runs are noted without it too. */
-  async start(): Promise<void> {
-    this.#startedMs = this.#deps.clock.monotonicMs();
-    await this.#standing.start(countAnew);
-    this.#clockWatch.look();
-    this.#trustedSinceMs = this.#deps.clock.monotonicMs();
-    void this.#loop.start(LOOK_EVERY_MS);
+  /** Reads what an earlier process saw, but for what was told and is over. Calls and runs are noted without it too, and count instead. */
+  async start(isOver: (relayId: string, code: RunCode, sinceMs: number) => boolean): Promise<void> {
+    const { store, clock } = this.#deps;
+    const [nowMs, monotonicMs] = [clock.now(), clock.monotonicMs()];
+    this.#startedMs = monotonicMs;
+    const on = (wallMs: number): number => monotonicMs - Math.max(0, nowMs - wallMs);
+    for (const row of await store.read((tx) => HEALTH.all(tx, ""))) {
+      if (this.#known.has(row.id)) continue;
+      const known = knownOf(row);
+      this.#known.set(row.id, known);
+      for (const code of Object.keys(known.kept.runs) as RunCode[]) {
+        const run = known.kept.runs[code];
+        if (run === undefined) continue;
+        known.seen[code] = { sinceMs: on(run.since), atMs: on(run.at), why: null };
+        if (!isOver(row.id, code, run.since)) continue;
+        countAnew(known, code);
+        this.#note(row.id);
+      }
+    }
+    await this.problems.load();
   }
 
-  /** After the last call: writes what is still only noted. */
+  /** After the last call: resolves when what was noticed is written. */
   async stop(): Promise<void> {
-    await this.#loop.stop();
-    await this.#standing.stop();
+    this.#noteAccepted();
+    await this.#behind.stop();
   }
 
   /** A call verified, whatever becomes of it. */
   accept(relay: LiveRelay, nowMs: number): void {
-    const known = this.#standing.of(relay.id);
+    const known = this.#knownOf(relay.id);
     known.acceptedAt = nowMs;
     if (known.kept.runs.relay_refusing !== undefined) {
       Object.assign(known, { found: null, refusedAt: null });
       drop(known, "relay_refusing");
-      this.#standing.note(relay.id, true);
+      this.#note(relay.id, true);
     }
-    this.#standing.clear(relay, "relay_refusing");
-    this.#standing.clear(relay, "relay_uncalled");
+    this.#clear(relay, "relay_refusing");
+    this.#clear(relay, "relay_uncalled");
   }
 
   /** When a call of the relay last verified; null: none did that is known of. */
   acceptedAt(relay: LiveRelay): number | null {
-    return this.#standing.of(relay.id).acceptedAt;
+    return this.#knownOf(relay.id).acceptedAt;
   }
 
   /** An event of the relay was stored. */
   receive(relay: LiveRelay): void {
-    this.#standing.clear(relay, "relay_silent");
+    this.#clear(relay, "relay_silent");
   }
 
   /** A call verified in no environment; `cause` says why not in this relay's. */
   refuse(relay: LiveRelay, cause: string): void {
-    this.#standing.clear(relay, "relay_uncalled");
-    const known = this.#standing.of(relay.id);
-    known.refusedAt = this.#deps.clock.now();
+    this.#clear(relay, "relay_uncalled");
+    this.#knownOf(relay.id).refusedAt = this.#deps.clock.now();
     this.#endAfter(relay, "relay_refusing", MAX_PAUSE_MS);
     this.#add(relay, "relay_refusing", cause);
-    this.#standing.note(relay.id, true);
+    this.#note(relay.id, true);
   }
 
   /** Why a call was refused was found by looking into it; what says more is kept. */
   find(relay: LiveRelay, cause: string, solved: boolean): void {
-    const known = this.#standing.of(relay.id);
+    const known = this.#knownOf(relay.id);
     if (known.kept.runs.relay_refusing === undefined || (known.found?.solved === true && !solved)) return;
     known.found = { cause, solved };
   }
@@ -141,16 +154,13 @@ export class Health {
     const kept = this.#of(relay);
     if (!kept.matched) {
       kept.matched = true;
-      this.#standing.note(relay.id);
+      this.#note(relay.id);
     }
     kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
     this.#end(relay, "relay_ignoring");
   }
 
-  /**
-   * `when` ignored a verified call; `why` follows "the last one because". Answers whether that is usual: a call passed before, so `when` sorts
-   * as it is meant to.
-   */
+  /** `when` ignored a verified call; `why` follows "the last one because". Answers whether a call passed before, so that this is usual. */
   ignore(relay: LiveRelay, why: string): boolean {
     this.#add(relay, "relay_ignoring", why);
     return this.#of(relay).matched;
@@ -172,128 +182,168 @@ export class Health {
     const kept = this.#of(relay);
     if (!kept.found) {
       kept.found = true;
-      this.#standing.note(relay.id);
+      this.#note(relay.id);
     }
     this.#end(relay, "relay_nobody");
     if (outcome === "ok") this.#end(relay, "relay_failing");
     else {
       this.#add(relay, "relay_failing", why, dead);
-      if (code !== null && HOPELESS.has(code)) this.#raise(relay, "relay_failing", true);
+      if (code !== null && HOPELESS.has(code))
+        this.problems.raiseRun(relay, "relay_failing", this.#knownOf(relay.id), true);
     }
   }
 
   /** What is kept of a relay of this version. */
   #of(relay: LiveRelay): Kept {
-    const known = this.#standing.of(relay.id);
+    const known = this.#knownOf(relay.id);
     if (known.kept.version !== relay.version) known.kept = keepOf(relay.version, known.kept);
     return known.kept;
   }
 
   #add(relay: LiveRelay, code: RunCode, why: string | null, told = false): void {
     const { runs } = this.#of(relay);
-    const { seen } = this.#standing.of(relay.id);
+    const { seen } = this.#knownOf(relay.id);
     const [at, atMs] = [this.#deps.clock.now(), this.#deps.clock.monotonicMs()];
     const run = runs[code];
     const more = told || run?.told === true ? { told: true } : {};
     runs[code] = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1, ...more };
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
-    this.#standing.note(relay.id);
+    this.#note(relay.id);
     this.#judge(relay, code);
   }
 
   #judge(relay: LiveRelay, code: RunCode): void {
-    const kept = this.#of(relay);
-    const seen = this.#standing.of(relay.id).seen[code];
-    const run = kept.runs[code];
-    if (run === undefined || seen === undefined || this.#standing.stands(relay, code)) return;
-    const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, this.#startedMs);
-    const lastedMs = Math.max(seen.atMs - seen.sinceMs, REFUSED.has(code) ? 0 : ranMs);
-    if (isProblem(code, kept, lastedMs)) this.#raise(relay, code, run.told === true);
-  }
-
-  #raise(relay: LiveRelay, code: RunCode, alerted: boolean): void {
-    const run = this.#of(relay).runs[code];
-    if (run === undefined) return;
-    const { found, seen } = this.#standing.of(relay.id);
-    const words = { why: seen[code]?.why ?? null, found, limit: this.#deps.limits.verifiedEventsPerMinute };
-    this.#standing.raise(relay, code, tellRun(relay.name, code, run, words), alerted);
+    this.#of(relay);
+    this.problems.judge(relay, code, this.#knownOf(relay.id), this.#startedMs);
   }
 
   #end(relay: LiveRelay, code: RunCode): void {
-    const known = this.#standing.of(relay.id);
+    const known = this.#knownOf(relay.id);
     if (known.kept.runs[code] !== undefined) {
       drop(known, code);
-      this.#standing.note(relay.id);
+      this.#note(relay.id);
     }
-    this.#standing.clear(relay, code);
+    this.#clear(relay, code);
   }
 
   /** A run whose last one lies so far back is another's. */
   #endAfter(relay: LiveRelay, code: RunCode, ms: number): void {
-    const known = this.#standing.of(relay.id);
+    const known = this.#knownOf(relay.id);
     const seen = known.seen[code];
     if (seen !== undefined && this.#deps.clock.monotonicMs() - seen.atMs > ms) drop(known, code);
   }
 
-  /** Now and then: what somebody resolved by hand, what has lasted long enough by itself, and who is silent. */
-  async #look(): Promise<undefined> {
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
-    const snapshot = await this.#deps.relays.current();
-    const isTrusted = nowMs - this.#trustedSinceMs >= GRACE_MS;
-    for (const { relay, code } of await this.#standing.tend(snapshot)) this.#forget(relay, code);
-    await this.#lookAtRuns(snapshot, isTrusted);
-    if (isTrusted) await this.#silence.look(snapshot);
+  /** Whether no call of it ever came that is known of, and nobody was told so. */
+  isUncalled(relay: LiveRelay): boolean {
+    const { kept, acceptedAt, refusedAt } = this.#knownOf(relay.id);
+    return acceptedAt === null && refusedAt === null && !kept.uncalledTold;
   }
 
-  /** Somebody resolved a problem by hand: it comes back only with what happens from now on. */
-  #forget(relay: LiveRelay, code: HealthCode): void {
-    if (code === "relay_silent") this.#silence.forget(relay);
-    if (!isRunCode(code)) return;
-    countAnew(this.#standing.of(relay.id), code);
-    this.#standing.note(relay.id, code === "relay_refusing");
-  }
-
-  async #lookAtRuns(snapshot: Snapshot, isTrusted: boolean): Promise<void> {
-    const nowMs = this.#deps.clock.monotonicMs();
-    for (const relay of snapshot.relays) {
-      const { kept, seen } = this.#standing.of(relay.id);
-      for (const code of Object.keys(kept.runs) as RunCode[])
-        if (code !== "relay_refusing") this.#judge(relay, code);
-      const capped = seen.relay_capped;
-      if (capped === undefined || nowMs - capped.atMs >= CAPPED_OVER_MS) this.#end(relay, "relay_capped");
-      if (isTrusted) await this.#lookForCalls(relay);
-    }
-    await this.#standing.flush();
-  }
-
-  async #lookForCalls(relay: LiveRelay): Promise<void> {
-    const { store, clock } = this.#deps;
-    const { receiver, local } = relay;
-    const { kept, acceptedAt, refusedAt } = this.#standing.of(relay.id);
-    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || kept.uncalledTold) return;
-    const [madeAt, lastAt] = await store.read(async (tx) => [
-      await findMadeAt(tx, relay.id),
-      await findLastEventAt(tx, relay.environmentId, relay.name),
-    ]);
-    if (madeAt === null || (lastAt ?? 0) >= madeAt || clock.now() - madeAt < UNCALLED_MS) return;
+  /** Nobody calls the relay, which is told once. */
+  noteUncalled(relay: LiveRelay, message: string): void {
     this.#of(relay).uncalledTold = true;
-    this.#standing.note(relay.id);
-    this.#standing.raise(relay, "relay_uncalled", tellUncalled(relay.name, madeAt, receiver.url));
+    this.#note(relay.id);
+    this.problems.raise(relay, "relay_uncalled", message);
+  }
+
+  /** Now and then: what has lasted long enough by itself is a problem, and a cap's time is over. */
+  review(relay: LiveRelay): void {
+    const { kept, seen } = this.#knownOf(relay.id);
+    for (const code of Object.keys(kept.runs) as RunCode[])
+      if (code !== "relay_refusing") this.#judge(relay, code);
+    const capped = seen.relay_capped;
+    if (capped === undefined || this.#deps.clock.monotonicMs() - capped.atMs >= CAPPED_OVER_MS)
+      this.#end(relay, "relay_capped");
+  }
+
+  /** Now and then: what is only noted is written, and relays that are gone are forgotten. Answers the problems that somebody resolved by hand. */
+  async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
+    for (const id of this.#known.keys()) if (snapshot.findRelay(id) === null) this.#known.delete(id);
+    this.#noteAccepted();
+    await this.flush();
+    return await this.problems.tend(snapshot);
+  }
+
+  /** Somebody resolved the problem by hand: it comes back only with what happens from now on. */
+  forget(relay: LiveRelay, code: RunCode): void {
+    countAnew(this.#knownOf(relay.id), code);
+    this.#note(relay.id, code === "relay_refusing");
+  }
+
+  /** Writes what was noted. */
+  flush(): Promise<void> {
+    return this.#behind.flush();
+  }
+
+  #knownOf(relayId: string): Known {
+    let known = this.#known.get(relayId);
+    if (known === undefined) {
+      known = knownOf(null);
+      this.#known.set(relayId, known);
+    }
+    return known;
+  }
+
+  /** What is known of the relay changed, and is written with the next look; `soon`: in a moment. */
+  #note(relayId: string, soon = false): void {
+    this.#unsaved.add(relayId);
+    if (soon) this.#behind.arm();
+  }
+
+  /** An accepted call asks no more than whether any problem stands. */
+  #clear(relay: LiveRelay, code: HealthCode): void {
+    if (this.problems.standing.size > 0) this.problems.clear(relay, code);
+  }
+
+  /** Accepted calls are written with the rest, or at the next look. */
+  #noteAccepted(): void {
+    for (const [id, { acceptedAt, storedAcceptedAt }] of this.#known)
+      if (acceptedAt !== storedAcceptedAt) this.#unsaved.add(id);
+  }
+
+  async #write(): Promise<void> {
+    const changes = [...this.problems.changes];
+    const rows = [...this.#unsaved].flatMap((id) => {
+      const known = this.#known.get(id);
+      return known === undefined ? [] : [rowOf(id, known)];
+    });
+    if (changes.length === 0 && rows.length === 0) return;
+    this.#unsaved.clear();
+    try {
+      await this.#deps.store.write("app", async (tx) => {
+        for (const change of changes) await writeChange(tx, change);
+        for (const row of rows) await HEALTH.update(tx, row);
+      });
+    } catch (error) {
+      for (const { id } of rows) this.#unsaved.add(id);
+      throw error;
+    }
+    this.problems.changes.splice(0, changes.length);
+    for (const { id, acceptedAt } of rows) {
+      const known = this.#known.get(id);
+      if (known !== undefined) known.storedAcceptedAt = acceptedAt;
+    }
   }
 }
 
-/** A person said that the problem is seen to. */
-function countAnew(known: Known, code: RunCode): void {
-  const { kept } = known;
-  if (code === "relay_ignoring") {
-    kept.matched = true;
-    kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
-  }
-  drop(known, code);
+/** `row` null: of a relay of which nothing is known. */
+function knownOf(row: RowOf<typeof HEALTH> | null): Known {
+  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
+  const kept = fruitless ?? keepOf(0);
+  if (refusedSince != null)
+    kept.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
+  return { kept, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
 }
 
-function drop({ kept, seen }: Known, code: RunCode): void {
-  delete kept.runs[code];
-  delete seen[code];
+function rowOf(id: string, { kept, refusedAt, acceptedAt }: Known): RowOf<typeof HEALTH> {
+  const { relay_refusing: refusing, ...runs } = kept.runs;
+  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
+  return {
+    id,
+    refusedSince,
+    refusedCount,
+    refusedAt,
+    acceptedAt,
+    fruitless: kept.version === 0 ? null : { ...kept, runs },
+  };
 }

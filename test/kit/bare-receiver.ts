@@ -1,5 +1,6 @@
 /** A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. */
 import { Health } from "../../src/health/health.ts";
+import { HealthWatch } from "../../src/health/watch.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 
 type Deps = ConstructorParameters<typeof Receiver>[0];
@@ -7,12 +8,14 @@ type Deps = ConstructorParameters<typeof Receiver>[0];
 export interface BareReceiver {
   receiver: Receiver;
   health: Health;
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Not begun: what an earlier one knew is read, and looked at now and then, after `health.start()`. */
+/** Not begun: what an earlier one knew is read, and looked at now and then, after `start`. */
 export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
   const health = new Health(deps);
+  const watch = new HealthWatch({ ...deps, health });
   const receiver = new Receiver({
     ...deps,
     health,
@@ -22,8 +25,8 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     runner: { handOver: () => undefined },
   });
   const stop = async (): Promise<void> => {
-    await health.stop();
+    await watch.stop();
     await receiver.stop();
   };
-  return { receiver, health, stop };
+  return { receiver, health, start: () => watch.start(), stop };
 }

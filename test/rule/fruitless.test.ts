@@ -38,7 +38,7 @@ async function start(): Promise<void> {
     limits,
     sealer,
   });
-  await receiving.health.start();
+  await receiving.start();
 }
 
 async function restart(downMs = 0): Promise<void> {

@@ -1,7 +1,8 @@
 /** What is known of relays' health while the database is asked what stands: nothing that is noticed meanwhile is lost. */
 import { expect, test } from "bun:test";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
-import { Standing } from "../../src/health/standing.ts";
+import { Health } from "../../src/health/health.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
@@ -27,25 +28,26 @@ test("a problem that is raised while what stands is read stays, is nobody's to r
           }
         : Reflect.get(target, name).bind(target),
   });
-  const standing = new Standing({ store: slow, clock, log });
-  await standing.start(() => undefined);
+  const health = new Health({ store: slow, clock, log, limits: DEFAULT_LIMITS });
+  const { problems } = health;
+  await health.start(() => false);
   const snapshot = await relays.current();
   const [silent, capped] = ["silent", "capped"].map((name) => snapshot.relays.find((one) => one.name === name));
   if (silent === undefined || capped === undefined) throw new Error("There are no relays.");
-  standing.raise(silent, "relay_silent", "It is silent.");
-  await standing.flush();
+  problems.raise(silent, "relay_silent", "It is silent.");
+  await health.flush();
   const gate = Promise.withResolvers<void>();
   pass = gate.promise;
-  const tended = standing.tend(snapshot);
+  const tended = health.tend(snapshot);
   await Bun.sleep(20);
-  standing.raise(capped, "relay_capped", "It is capped.");
-  standing.clear(silent, "relay_silent");
+  problems.raise(capped, "relay_capped", "It is capped.");
+  problems.clear(silent, "relay_silent");
   gate.resolve();
   expect(await tended).toEqual([]);
-  expect([standing.stands(capped, "relay_capped"), standing.stands(silent, "relay_silent")]).toEqual([true, false]);
-  await standing.flush();
+  expect([problems.stands(capped, "relay_capped"), problems.stands(silent, "relay_silent")]).toEqual([true, false]);
+  await health.flush();
   expect(await standsInStore()).toEqual([{ code: "relay_capped", target: "relay:capped" }]);
-  standing.clear(capped, "relay_capped");
-  await standing.flush();
+  problems.clear(capped, "relay_capped");
+  await health.flush();
   expect(await standsInStore()).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { learnRhythm } from "../../src/health/silence.ts";
+import { learnRhythm } from "../../src/health/watch.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
@@ -43,7 +43,7 @@ async function startReceiver(): Promise<void> {
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
   });
-  await receiving.health.start();
+  await receiving.start();
 }
 
 async function makeRelay(name = "orders", environment: "development" | "local" = "development"): Promise<void> {
