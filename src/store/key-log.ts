@@ -5,6 +5,7 @@
  * of its keys has gone. What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import {
+  decodeNumbers,
   deleteRun,
   deleteSlot,
   type Freeze,
@@ -18,7 +19,6 @@ import {
   readFilter,
   writeFreezeStep,
 } from "./key-run.ts";
-import { decodeNumbers, encodeNumbers, KeyTable, keyOf } from "./key-table.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
@@ -33,6 +33,8 @@ const STEP_BYTES = 128 * 1024;
 const STEP_FILTERS = 4;
 /** A row with fewer bytes of keys takes those of the next transaction too, so that a quiet service's log is no row a key. */
 const MIN_ROW_BYTES = 512;
+
+const FIRST_PLACES = 4_096;
 
 /** What the open transaction did that counts once it is durable. */
 interface Wrote {
@@ -158,7 +160,7 @@ export class KeyLog implements KeyMemory {
   /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
   async write(): Promise<void> {
     if (this.#open.length === 0) return;
-    this.#wrote.row = await this.#writeRow(encodeNumbers(this.#pairs()));
+    this.#wrote.row = await this.#writeRow(new Uint8Array(this.#pairs().buffer));
     if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
     if (this.#foldedId > 0) await this.#deleteFolded();
   }
@@ -253,4 +255,86 @@ export class KeyLog implements KeyMemory {
     const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
     if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
   }
+}
+
+/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
+function keyOf(hash: Uint8Array): number {
+  let key = 0;
+  for (let at = 0; at < 6; at++) key = key * 256 + (hash[at] ?? 0);
+  return key * 16 + ((hash[6] ?? 0) >>> 4);
+}
+
+/** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
+class KeyTable {
+  #keys = new Float64Array(FIRST_PLACES);
+  /** 0: the place is free. */
+  #values = new Float64Array(FIRST_PLACES);
+  #size = 0;
+  #greatest = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get greatestValue(): number {
+    return this.#greatest;
+  }
+
+  /** Keys and their numbers, which are above 0, by turns. */
+  add(pairs: Float64Array): void {
+    this.#size += pairs.length / 2;
+    while (this.#size * 2 > this.#keys.length) this.#grow();
+    this.#greatest = Math.max(this.#greatest, put(pairs, this.#keys, this.#values));
+  }
+
+  /** The numbers that the key was kept for. */
+  find(key: number): number[] {
+    const found: number[] = [];
+    const mask = this.#keys.length - 1;
+    for (let at = key & mask; this.#values[at] !== 0; at = (at + 1) & mask) {
+      if (this.#keys[at] === key) found.push(this.#values[at] ?? 0);
+    }
+    return found;
+  }
+
+  /** Its keys of at least `from` and below `to`, and their numbers, by turns. */
+  between(from: number, to: number): number[] {
+    return pick(this.#keys, this.#values, from, to);
+  }
+
+  #grow(): void {
+    const [keys, values] = [this.#keys, this.#values];
+    this.#keys = new Float64Array(keys.length * 2);
+    this.#values = new Float64Array(keys.length * 2);
+    put(pick(keys, values, 0, Number.POSITIVE_INFINITY), this.#keys, this.#values);
+  }
+}
+
+/**
+ * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in.
+ * Answers the greatest value. One loop over plain arrays, so that it is compiled soon after a start.
+ */
+function put(pairs: ArrayLike<number>, keys: Float64Array, values: Float64Array): number {
+  const mask = keys.length - 1;
+  let greatest = 0;
+  for (let from = 0; from < pairs.length; from += 2) {
+    const key = pairs[from] ?? 0;
+    const value = pairs[from + 1] ?? 0;
+    let at = key & mask;
+    while (values[at] !== 0) at = (at + 1) & mask;
+    keys[at] = key;
+    values[at] = value;
+    if (value > greatest) greatest = value;
+  }
+  return greatest;
+}
+
+function pick(keys: Float64Array, values: Float64Array, from: number, to: number): number[] {
+  const pairs: number[] = [];
+  for (let at = 0; at < keys.length; at++) {
+    const value = values[at] ?? 0;
+    const key = keys[at] ?? 0;
+    if (value !== 0 && key >= from && key < to) pairs.push(key, value);
+  }
+  return pairs;
 }

@@ -2,7 +2,6 @@
  * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
  * says which keys are surely not among them.
  */
-import { decodeNumbers, encodeNumbers } from "./key-table.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */
@@ -250,4 +249,14 @@ class KeyFilter {
 function bitOf(key: number, turn: number): number {
   const step = ((Math.floor(key / 2 ** 32) & 0xff) << 1) | 1;
   return ((key >>> 23) + turn * step) & 511;
+}
+
+/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
+export function encodeNumbers(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+export function decodeNumbers(bytes: Uint8Array): Float64Array {
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Float64Array(buffer, byteOffset, byteLength / 8);
 }

@@ -12,7 +12,7 @@ import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/ins
 import { listEvents } from "../../src/event/list.ts";
 import { findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
-import { encodeNumbers } from "../../src/store/key-table.ts";
+import { encodeNumbers } from "../../src/store/key-run.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { readPage } from "../../src/store/walk.ts";
