@@ -80,7 +80,7 @@ async function runTests(
       "test",
       "--no-orphans",
       "--parallel=2",
-      "--timeout=30000",
+      "--timeout=60000",
       "--reporter=junit",
       `--reporter-outfile=${report}`,
       ...(leaveOut ? [`--path-ignore-patterns=${BROWSER_TESTS}/**`, "--pass-with-no-tests"] : []),

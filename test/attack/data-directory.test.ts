@@ -10,11 +10,10 @@ import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
-
-const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 let folder: string;
 let dataDir: string;
@@ -225,7 +224,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
   const serve = (name: string) =>
     startCli(["serve", "--port", "0", "--data-dir", dataDir], {
       cwd: folder,
-      command: ["sh", "-c", PID_KEPT, join(folder, name), process.execPath, MAIN],
+      command: ["sh", "-c", PID_KEPT, join(folder, name), requireExecutable("relay")],
     });
   const pidOf = (name: string) => Number(readFileSync(join(folder, name), "utf8"));
 
@@ -237,7 +236,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     expect(await second.line("is in use by")).toContain(`relay serve, process ${pidOf("first")}, since`);
     expect(await second.exited).toBe(1);
     await first.line("runner.lock was removed while the server runs, and was made again");
-  }, 30_000);
+  });
 
   test("a first one that was frozen wakes up without its lease and runs nothing more", async () => {
     await using first = serve("first");
@@ -248,7 +247,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     await second.line("service started");
     process.kill(pidOf("first"), "SIGCONT");
     expect(await first.line("this server runs nothing any more")).toContain(`process ${pidOf("second")}`);
-  }, 30_000);
+  });
 
   test("one that is killed delays the next start by nothing", async () => {
     await using first = serve("first");
@@ -260,7 +259,7 @@ describe("runner.lock is removed beside a server in a process of its own", () =>
     await second.line("service started");
     using database = new Database(join(dataDir, "relay.db"), { readonly: true });
     expect(database.query("SELECT epoch, asked FROM runner_lease").get()).toEqual({ epoch: 2, asked: 0 });
-  }, 30_000);
+  });
 });
 
 describe("the lease of a server that was killed is taken", () => {

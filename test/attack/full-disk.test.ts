@@ -9,11 +9,11 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { startService } from "../../src/service.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { NO_ROOM, ROOM_TO_TAKE, setRoom } from "../kit/process-room.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
-const PROJECT = join(import.meta.dir, "../..");
 const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000 };
 
 let folder: string;
@@ -44,7 +44,7 @@ async function fill(): Promise<void> {
 
 /** The command line's server in a process of its own. */
 function serve(wrap: readonly string[] = []) {
-  const child = Bun.spawn([...wrap, process.execPath, join(PROJECT, "src/main.ts"), "serve", "--port", "0", "--data-dir", dataDir], {
+  const child = Bun.spawn([...wrap, requireExecutable("relay"), "serve", "--port", "0", "--data-dir", dataDir], {
     cwd: folder,
     stdout: "pipe",
     stderr: "pipe",
@@ -87,7 +87,7 @@ describe("a start on a full disk", () => {
     expect((await server.ended()).code).toBe(0);
     using database = new Database(join(dataDir, "relay.db"));
     expect(database.query("SELECT count(*) AS count FROM event").get()).toEqual({ count: 2 });
-  }, 30_000);
+  });
 
   test("that is told to stop while it waits ends at once, with code 0", async () => {
     await fill();
@@ -97,7 +97,7 @@ describe("a start on a full disk", () => {
     await until("it waits", () => server.told().includes("the start waits for the disk"));
     server.child.kill("SIGTERM");
     expect((await server.ended()).code).toBe(0);
-  }, 30_000);
+  });
 });
 
 describe("while it runs", () => {
@@ -135,7 +135,7 @@ describe("while it runs", () => {
     server.child.kill("SIGTERM");
     expect((await server.ended()).code).toBe(0);
     expect(server.told()).not.toContain("went wrong");
-  }, 30_000);
+  });
 
   test("readiness writes and syncs: it changes a page of the log", async () => {
     await using running = await startRunningService({ config: { dataDir } });
@@ -288,6 +288,6 @@ describe("the master key of a database that was used", () => {
       await until("it runs with its own key", () => again.told().includes("service started"));
       again.child.kill("SIGTERM");
       expect((await again.ended()).code).toBe(0);
-    }, 30_000);
+    });
   }
 });

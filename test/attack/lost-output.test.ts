@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LineOutput } from "../../src/ground/output.ts";
 import { findFreePort } from "../kit/cli-process.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 
 type Done = (error?: Error | null) => void;
 
@@ -84,8 +85,7 @@ describe("relay serve", () => {
   const here = process.platform === "linux" ? rows : [];
   test.each(here)("%s goes on, and counts what it could not write", async (_name, redirect, lost) => {
     const port = await findFreePort();
-    const main = join(import.meta.dir, "..", "..", "src", "main.ts");
-    const line = `echo $$; exec 3>&1; { sh -c 'echo $$ >&3; exec "$0" "$@" 3>&-' '${process.execPath}' '${main}' serve --port ${port} --data-dir '${folder}' ${redirect}; }`;
+    const line = `echo $$; exec 3>&1; { sh -c 'echo $$ >&3; exec "$0" "$@" 3>&-' '${requireExecutable("relay")}' serve --port ${port} --data-dir '${folder}' ${redirect}; }`;
     const child = Bun.spawn(["sh", "-c", line], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
     const reader = child.stdout.getReader();
     let said = "";

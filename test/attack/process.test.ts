@@ -4,9 +4,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { makePipe } from "../kit/pipe.ts";
-
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 
 let cwd: string;
 
@@ -59,7 +58,7 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
 
 test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, says) => {
   make();
-  const all = [process.execPath, MAIN, ...line, "--port", "0", ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"])];
+  const all = [requireExecutable("relay"), ...line, "--port", "0", ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"])];
   const run = Bun.spawnSync(all, { cwd, timeout: 20_000 });
   const told = run.stderr.toString().trim().split("\n");
   // The sentence, and below it the code with the place that explains it.

@@ -11,10 +11,10 @@ import { createSigninLink } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { readWhole } from "../kit/change-stream.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 const ORIGIN = "https://relay.example.test";
 
 /** A secret that nothing else looks like. */
@@ -304,7 +304,7 @@ test("no command beside the service writes one, and no process shows one in its 
     ["backup", copy, "--json"],
     ["keys", "list", "--environment", "nowhere"],
   ]) {
-    const run = Bun.spawnSync([process.execPath, MAIN, ...line], { cwd: dataDir, env });
+    const run = Bun.spawnSync([requireExecutable("relay"), ...line], { cwd: dataDir, env });
     expect(findPlanted(line.join(" "), `${run.stdout}${run.stderr}`)).toEqual([]);
   }
   expect(readFileSync(copy).length).toBeGreaterThan(0);

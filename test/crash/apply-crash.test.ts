@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 
 const EMAIL = "ann@example.com";
 const PASSWORD = "correct horse battery";
-const STEPPED = [process.execPath, join(import.meta.dir, "stepped-main.ts")];
+const STEPPED = [requireExecutable("stepped")];
 const relay = (name: string, actions: object[]) => ({
   name,
   trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_id: "who" } },

@@ -40,7 +40,7 @@ beforeEach(async () => {
   cookie = "";
   const signedIn = await owner("POST", "/api/session", OWNER);
   cookie = signedIn.cookies.map((one) => one.split(";")[0]).join("; ");
-}, 30_000);
+});
 afterEach(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });

@@ -7,11 +7,12 @@ import { backupInChild } from "../../src/backup/schedule.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { APP, startRunningService } from "../kit/running-service.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relay-backup-flow-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-const RELAY = [process.execPath, join(import.meta.dir, "..", "..", "src", "main.ts")];
+const RELAY = [requireExecutable("relay")];
 const TOKEN = "a token of the sender, Long enough 4 all";
 
 const run = (...line: string[]) => runCommand(line, { cwd: folder, clock: systemClock });
@@ -116,7 +117,7 @@ describe("in a process of its own", () => {
     expect(isWhole(file)).toBe(true);
     expect(await running.rows("SELECT id FROM app")).toHaveLength(1);
     await expect(start(file).done).rejects.toThrow(/exists already/);
-  }, 30_000);
+  });
 
   test("one that is stopped leaves no file of that name", async () => {
     await using running = await startRunningService({ config: { dataDir: join(folder, "fourth") } });
@@ -126,5 +127,5 @@ describe("in a process of its own", () => {
     process.stop();
     await expect(process.done).rejects.toThrow(/SIGTERM|143/);
     expect(existsSync(file)).toBe(false);
-  }, 30_000);
+  });
 });

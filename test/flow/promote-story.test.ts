@@ -38,7 +38,7 @@ beforeAll(async () => {
     .getSetCookie()
     .map((one) => one.split(";")[0])
     .join("; ");
-}, 30_000);
+});
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true });

@@ -68,7 +68,7 @@ describe("relay send", () => {
     const { said: shown } = await relay("events", "show", id);
     expect(shown).toContain('"test":true');
     expect(shown).toContain("sent by hand");
-  }, 30_000);
+  });
 
   test("on a record change writes a marked record that the relay watches", async () => {
     const { code, said } = await relay("send", "noted");
@@ -79,7 +79,7 @@ describe("relay send", () => {
     expect(toNobody.said).toContain("person is missing: every record of letters is for somebody");
     expect(toNobody.said).toContain("relay send: --person");
     expect(toNobody.code).toBe(1);
-  }, 30_000);
+  });
 
   test("--explain shows each step and does nothing", async () => {
     const example = await relay("send", "paid", "--explain");

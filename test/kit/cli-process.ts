@@ -1,7 +1,6 @@
-/** The real command line as a process of its own, run from the sources; its lines are awaited, never a time. */
+/** The real command line as a process of its own, compiled as it is released; its lines are awaited, never a time. */
 import { join } from "node:path";
-
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+import { requireExecutable } from "./executable-build.ts";
 
 export interface CliProcess extends AsyncDisposable {
   /** Resolves with the first line (of either stream, seen or to come) that holds the text; rejects when the process ends before. */
@@ -17,7 +16,7 @@ export interface CliProcess extends AsyncDisposable {
 /** Starts `relay <line>`, or with `command` another program in its place. */
 export function startCli(line: readonly string[], options: { cwd: string; env?: Record<string, string>; command?: readonly string[] }): CliProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("RELAY_"));
-  const child = Bun.spawn([...(options.command ?? [process.execPath, MAIN]), ...line], {
+  const child = Bun.spawn([...(options.command ?? [requireExecutable("relay")]), ...line], {
     cwd: options.cwd,
     // Nobody's own profiles are looked at.
     env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: join(options.cwd, ".config"), ...options.env },

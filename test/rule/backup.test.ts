@@ -11,13 +11,13 @@ import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 const clock = systemClock;
 
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 let made = 0;
 /** A data directory of its own, filled and closed. */
 async function newDirectory(events = 20): Promise<string> {
@@ -73,7 +73,7 @@ describe("a backup", () => {
     })();
     const backups: number[] = [];
     for (let turn = 0; turn < 5; turn++) {
-      const child = Bun.spawn([process.execPath, MAIN, "backup", join(folder, `live-${made}-${turn}.db`), "--data-dir", dataDir, "--json"], {
+      const child = Bun.spawn([requireExecutable("relay"), "backup", join(folder, `live-${made}-${turn}.db`), "--data-dir", dataDir, "--json"], {
         stdout: "pipe",
         stderr: "inherit",
       });

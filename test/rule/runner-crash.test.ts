@@ -448,7 +448,7 @@ describe("the wall clock jumps", () => {
     await running.drain();
     expect(await running.rows("SELECT state, count(*) AS count FROM event GROUP BY state")).toEqual([{ state: "done", count }]);
     expect(await countRecords()).toBe(count);
-  }, 30_000);
+  });
 
   test("back while the service is off: a retry waits no longer than its own delay from the start", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
