@@ -10,6 +10,7 @@ import { createLog, type Log } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { placeSchema } from "./schema-copy.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
 
 export interface FreshStore {
@@ -44,6 +45,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
   const directory = mkdtempSync(join(tmpdir(), "relay-rule-"));
   const clock = new VirtualClock(startMs);
   const file = join(directory, "relay.db");
+  await placeSchema(file);
   const store = await openSqlite(file, { clock });
   await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments, nowMs: startMs }));
   const logged: string[] = [];

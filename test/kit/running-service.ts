@@ -13,6 +13,7 @@ import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
+import { placeSchema } from "./schema-copy.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
@@ -61,6 +62,7 @@ export interface BareService extends AsyncDisposable {
 
 export async function startBareService(options: Omit<RunningOptions, "environments"> = {}): Promise<BareService> {
   const dataDir = options.config?.dataDir ?? (await mkdtemp(join(tmpdir(), "relay-test-")));
+  if (options.config?.dataDir === undefined) await placeSchema(join(dataDir, "relay.db"));
   const clock = new VirtualClock(START_MS);
   const lines: string[] = [];
   const logged: string[] = [];
