@@ -2,10 +2,11 @@
 import { Type } from "typebox";
 import { makePage, readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, pageOf, pageQuery } from "../ground/schema.ts";
-import { findSender, searchSenders } from "../sender/sender-start.ts";
+import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
+import { requireRelay } from "../relay/relay.ts";
+import { findSender, recogniseSender, searchSenders } from "../sender/sender-start.ts";
 import { listSender, senderLine, senderView, viewSender } from "../sender/sender-view.ts";
-import { openRoute } from "./route.ts";
+import { environmentRoute, openRoute } from "./route.ts";
 
 export const senderRoutes = [
   openRoute({
@@ -34,6 +35,19 @@ export const senderRoutes = [
       if (sender === null)
         throw new Refusal("not_found", "There is no sender of this name: GET /api/senders lists them.");
       return { sender: viewSender(sender) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/sender",
+    summary:
+      "Shows the sender whose recipe a relay has, as its recipe, map and types tell; null where none is known.",
+    answer: Type.Object({ sender: orNull(senderView) }),
+    async read(tx, { environmentId, params }) {
+      const { definition } = await requireRelay(tx, environmentId, params.name);
+      const { trigger } = definition;
+      const sender = trigger.kind === "receiver" ? recogniseSender(trigger) : null;
+      return { sender: sender === null ? null : viewSender(sender) };
     },
   }),
 ];

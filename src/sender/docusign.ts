@@ -48,7 +48,7 @@ export const docusign: Sender = {
     { type: "recipient-completed", meaning: "One recipient has signed." },
   ],
   pitfalls: [
-    "event_id is the envelope, which is told of once a type: make a relay a type. A repeat’s body differs, as `retryCount` is in it.",
+    "The event_id is the envelope, which is told of once a type: make a relay a type. A repeat’s body differs, as `retryCount` is in it.",
     "With several keys there is a header a key, -1, -2 and so on: this recipe reads the first.",
     "The older XML format is not read; and with the documents in the body an event is soon beyond 256 KB: leave Include Documents off.",
   ],

@@ -45,7 +45,7 @@ export const elevenlabs: Sender = {
   ],
   pitfalls: [
     "A recording is beyond 256 KB in no time and is refused with 413: leave post-call audio off for this receiver.",
-    "event_id is the conversation, which is told of once a type: make a relay a type.",
+    "The event_id is the conversation, which is told of once a type: make a relay a type.",
   ],
   docs: "https://elevenlabs.io/docs/eleven-agents/workflows/post-call-webhooks",
 };

@@ -19,7 +19,7 @@ export const sanity: Sender = {
   personEmail: null,
   secret: { from: "relay", where: "The webhook’s field Secret takes the one made here." },
   register:
-    "sanity.io/manage, the project’s API, Webhooks, Create webhook: URL, dataset, Trigger on, and method POST.",
+    "At sanity.io/manage, the project’s API, Webhooks, Create webhook: URL, dataset, Trigger on, and method POST.",
   example: {
     json: {
       _createdAt: "2026-01-15T11:00:00Z",

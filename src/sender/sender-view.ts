@@ -13,7 +13,7 @@ const line = {
 };
 
 export const senderLine = Type.Object(line);
-type SenderLine = Static<typeof senderLine>;
+export type SenderLine = Static<typeof senderLine>;
 
 export const senderView = Type.Object({
   ...line,

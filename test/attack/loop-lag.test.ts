@@ -237,6 +237,7 @@ const WORST: Record<string, Worst> = {
   "PUT {E}/relays/:name/signing-secret": refused(400, "PUT", `${E}/relays/busy1/signing-secret`, {}),
   "GET /api/relay-templates": get("/api/relay-templates?limit=200"),
   "GET /api/senders": get(`/api/senders?limit=200&q=${"e".repeat(100)}`),
+  "GET {E}/relays/:name/sender": get(`${E}/relays/busy1/sender`),
   "GET /api/senders/:name": get("/api/senders/stripe"),
   "GET {E}/events": list(
     "/events",

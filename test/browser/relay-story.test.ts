@@ -199,6 +199,25 @@ test("the store templates are offered to start from, with what is left to do", a
   await page.goto(at("relays/order-paid"));
 });
 
+test("a known sender is found by a word, looked at, and begun with; its secret's place stands where the secret is pasted", async () => {
+  await page.goto(at("relays/new?step=template"));
+  await page.getByLabel("Find a sender or a template").fill("merge requests");
+  await page.getByRole("button", { name: "Paid checkout" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "GitLab" }).click();
+  const preview = page.getByRole("region", { name: "Preview of GitLab" });
+  await preview.getByText("It does not sign the event").waitFor();
+  await preview.getByLabel("Example event").getByText('"merge_request"').first().waitFor();
+  await preview.getByRole("button", { name: "Use this sender" }).click();
+  await editorOf(page).getByText('"X-Gitlab-Token"').waitFor();
+  await page.getByText("GitLab: The webhook’s field Secret token takes").waitFor();
+  await page.getByRole("button", { name: "Create relay" }).click();
+  await page.getByRole("link", { name: "I have stored it: go to the relay" }).click();
+  await page.getByRole("link", { name: "Secrets" }).click();
+  await page.getByRole("heading", { name: "At GitLab" }).waitFor();
+  await running.api("DELETE", "/relays/gitlab", undefined, "local");
+  await page.goto(at("relays/order-paid"));
+});
+
 test("deleting asks for the name, and the relay is gone", async () => {
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   const remove = page.getByRole("button", { name: "Delete relay" });

@@ -21,6 +21,7 @@ import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { RelayMade } from "./relay-made.ts";
+import { SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
 
 const NONE: readonly Problem[] = [];
@@ -35,6 +36,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const [saved, setSaved] = useState<SavedRelay | null>(null);
   const from = query.get("from") ?? "";
   const template = templates.find(({ name }) => name === from);
+  const sender = query.get("sender") ?? "";
   const text = draft?.text ?? "";
 
   const write = (next: string): void => {
@@ -74,7 +76,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
   if (draft === null || query.get("step") === "template")
     return html`${head}
       ${draft !== null && html`<${Notice} kind="info">You have written on a relay <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write" })}>Go on with it</button><//>`}
-      <${TemplateChoice} templates=${templates} chosen=${template} onChoose=${(name: string) => setQuery({ from: name })} onTake=${take} />`;
+      <${TemplateChoice} templates=${templates} chosen=${template} sender=${sender} onChoose=${(name: string) => setQuery({ from: name, sender: "" })} onChooseSender=${(name: string) => setQuery({ sender: name, from: "" })} onTake=${take} />`;
   const root = readTree(text);
   return html`${head}
     <div class="stack narrow-page">
@@ -100,7 +102,8 @@ export function NewRelayPage({ place, query }: PageProps): View {
         !/"scheme"\s*:\s*"processor"/.test(text) &&
         html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>
           <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
-            onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`
+            onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea>
+          ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="form-actions">

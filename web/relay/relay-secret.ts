@@ -14,6 +14,7 @@ import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { useSend } from "../part/use-send.ts";
 import { secretsOf } from "./relay-made.ts";
+import { KnownSender } from "./sender-hint.ts";
 
 const KIND_WORDS = {
   minted: "Made by this service",
@@ -59,6 +60,7 @@ export function RelaySecrets({
               ${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
         }</div>`
     }
+    ${relay.trigger === "receiver" && html`<${KnownSender} place=${place} relay=${relay.name} />`}
     ${
       signingSecret !== undefined &&
       html`<div class="fact"><h3>Signing</h3>

@@ -1,11 +1,15 @@
-/** The first step of a new relay: what others begin with, each looked at before it is taken. */
+/** The first step of a new relay: templates and known senders, found by a word, each looked at before it is taken. */
+import { useState } from "preact/hooks";
+import type { SenderLine } from "../../src/sender/sender-view.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { SearchBox } from "../part/search-box.ts";
 import { Sentence } from "../part/sentence.ts";
 import { EXAMPLES } from "./relay-example.ts";
 import { sayAction } from "./relay-words.ts";
+import { SenderPreview, useSenders } from "./sender-choice.ts";
 
 interface Template {
   name: string;
@@ -35,25 +39,46 @@ export function useTemplates(): readonly Template[] {
 export function TemplateChoice({
   templates,
   chosen,
+  sender,
   onChoose,
+  onChooseSender,
   onTake,
 }: {
   templates: readonly Template[];
   chosen: Template | undefined;
+  /** The name of the one that is looked at; "": a template is. */
+  sender: string;
   onChoose: (name: string) => void;
+  onChooseSender: (name: string) => void;
   onTake: (text: string) => void;
 }): View {
-  const shown = chosen ?? templates[0];
+  const senders = useSenders();
+  const [wanted, setWanted] = useState("");
+  const isWanted = ({ title, summary }: Pick<SenderLine, "title" | "summary">): boolean =>
+    `${title} ${summary}`.toLowerCase().includes(wanted.trim().toLowerCase());
+  const shown = sender === "" ? (chosen ?? templates[0]) : undefined;
+  const offered = templates.filter(isWanted);
+  const known = senders.filter(isWanted);
   return html`<div class="templates">
-    <div class="template-list" role="group" aria-label="Start from">
-      ${templates.map(
-        ({ name, title, summary }) =>
-          html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
+    <div class="template-find">
+      <${SearchBox} value="" label="Find a sender or a template" onValue=${setWanted} />
+      <div class="template-list" role="group" aria-label="Start from">
+        ${offered.map(
+          ({ name, title, summary }) =>
+            html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
             <b>${title}</b><span>${summary}</span></button>`,
-      )}
-      <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition; the editor offers what may stand in it.</span></button>
+        )}
+        <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition; the editor offers what may stand in it.</span></button>
+        ${known.length > 0 && html`<h2 class="template-kind">Senders</h2>`}
+        ${known.map(
+          ({ name, title, summary }) =>
+            html`<button key=${`sender ${name}`} type="button" class="template" aria-pressed=${sender === name} onClick=${() => onChooseSender(name)}>
+            <b>${title}</b><span>${summary}</span></button>`,
+        )}
+        ${known.length === 0 && senders.length > 0 && html`<p class="quiet">No sender is called so: begin with nothing and write its recipe, or with the one most like it.</p>`}
+      </div>
     </div>
-    ${shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
+    ${sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
   </div>`;
 }
 

@@ -1,0 +1,186 @@
+/** What a sender is to begin with: a definition without problems, told again from its recipe, an example to send, and vectors of its documentation. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeSampleEvent } from "../../src/explain/sample.ts";
+import { writeJson } from "../../src/ground/json.ts";
+import { checkDefinition } from "../../src/relay/definition.ts";
+import { SENDERS } from "../../src/sender/registry.ts";
+import { findSender, recogniseSender, startCatalog, startDefinition } from "../../src/sender/sender-start.ts";
+import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
+import { parseFileText } from "../../src/sync/json-file.ts";
+import type { ReceiverTrigger } from "../../src/trigger/receiver.ts";
+import { bindScheme } from "../../src/verify/registry.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeCall, outcome } from "../kit/sender-call.ts";
+import { draftOf, PROVIDERS, PROVIDERS_NOW_MS } from "../kit/sender-example.ts";
+
+function senderOf(name: string) {
+  const sender = findSender(name);
+  if (sender === null) throw new Error(`no sender ${name}`);
+  return sender;
+}
+
+const triggerOf = (name: string) => {
+  const sender = senderOf(name);
+  return { kind: "receiver", verify: sender.verify, map: { ...sender.map }, when: { ...sender.when } } as ReceiverTrigger;
+};
+
+describe("every sender", () => {
+  test("has a name of its own, in the alphabet's order", () => {
+    const names = SENDERS.map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)].sort());
+    expect(names.length).toBeGreaterThanOrEqual(40);
+  });
+
+  test.each(SENDERS.map((sender) => [sender.name, sender] as const))("%s", (name, sender) => {
+    expect(checkDefinition(startDefinition(sender))).toMatchObject({ definition: { name }, warnings: [] });
+    expect(checkCatalogFile(parseFileText({ text: writeJson(startCatalog(sender)) }))).toMatchObject({ ok: true });
+    // A relay that was begun with it is known again, whatever it does.
+    expect(recogniseSender(triggerOf(name))?.name).toBe(name);
+    // Each sentence is one, and each type that is waited for is told of.
+    const sentences = [sender.summary, sender.secret.where, sender.register, ...sender.pitfalls, ...sender.eventTypes.map(({ meaning }) => meaning)];
+    expect(sentences.filter((sentence) => !/^\p{Lu}.*[.):]$/su.test(sentence) && !/^`/.test(sentence))).toEqual([]);
+    const types = sender.eventTypes.map(({ type }) => type);
+    for (const type of [sender.when.event_type ?? []].flat()) expect(types).toContain(type);
+    expect(sender.docs).toMatch(/^https:\/\//);
+  });
+});
+
+describe("a sample event", () => {
+  test("is the sender's example with an id of its own, so that it can be sent twice", () => {
+    const [one, other] = [1, 2].map(() => JSON.parse(Buffer.from(makeSampleEvent(triggerOf("paddle"), null).body).toString()));
+    expect({ json: { ...one, event_id: "" } }).toEqual({ json: { ...paddleExample(), event_id: "" } });
+    expect(one.event_id).not.toBe(other.event_id);
+  });
+
+  test("is about whom is asked for, and a number stays one", () => {
+    const stripe = triggerOf("stripe");
+    const about = { ...stripe, map: { ...stripe.map, person_email: "data.object.customer_details.email" } };
+    expect(Buffer.from(makeSampleEvent(about, "grace@example.com").body).toString()).toContain('"email":"grace@example.com"');
+    const update = JSON.parse(Buffer.from(makeSampleEvent(triggerOf("telegram"), null).body).toString());
+    expect(Number.isInteger(update.update_id)).toBe(true);
+  });
+
+  test("is made from the definition where that reads what the example has not", () => {
+    const stripe = triggerOf("stripe");
+    const other = { ...stripe, map: { ...stripe.map, coupon: "data.object.discounts.0.coupon" } };
+    expect(JSON.parse(Buffer.from(makeSampleEvent(other, null).body).toString()).data.object.discounts).toBeDefined();
+  });
+});
+
+describe("the recorded requests of real providers verify by the sender's recipe", () => {
+  const names: Record<string, string> = { standardwebhooks: "standard-webhooks" };
+  test.each(PROVIDERS.filter(({ provider }) => findSender(names[provider] ?? provider) !== null).map((one) => [one.provider, one] as const))(
+    "%s",
+    (provider, { secret, url, cases }) => {
+      const verifier = bindScheme(triggerOf(names[provider] ?? provider).verify)?.prepare(secret);
+      for (const one of cases) {
+        const call = makeCall({ ...draftOf(one), receiverUrl: url, nowMs: PROVIDERS_NOW_MS });
+        const isGood = one.expect.some(({ status }) => status === 200);
+        if (isGood) expect(verifier === undefined ? "" : outcome(verifier.verify(call))).toBe("verified");
+      }
+    },
+  );
+});
+
+/** Quoted as data from each vendor's page on its signatures. */
+const VECTORS = [
+  {
+    sender: "github",
+    source: "docs.github.com, Validating webhook deliveries",
+    secret: "It's a Secret to Everybody",
+    body: "Hello, World!",
+    headers: { "X-Hub-Signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17" },
+    atSeconds: 0,
+    url: "",
+  },
+  {
+    sender: "standard-webhooks",
+    source: "docs.svix.com, How to verify manually",
+    secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    body: '{"test": 2432232314}',
+    headers: {
+      "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      "webhook-timestamp": "1614265330",
+      "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    },
+    atSeconds: 1_614_265_330,
+    url: "",
+  },
+  {
+    sender: "twilio",
+    source: "twilio.com, Security: validating signatures",
+    secret: "12345",
+    body: "CallSid=CA1234567890ABCDE&Caller=%2B14158675309&Digits=1234&From=%2B14158675309&To=%2B18005551212",
+    headers: { "content-type": "application/x-www-form-urlencoded", "X-Twilio-Signature": "RSOYDt4T1cUTdK1PDd93/VVr8B8=" },
+    atSeconds: 0,
+    url: "https://mycompany.com/myapp.php?foo=1&bar=2",
+  },
+];
+
+test.each(VECTORS.map((one) => [`${one.sender}: ${one.source}`, one] as const))("a vector of the documentation: %s", (_name, one) => {
+  const verifier = bindScheme(triggerOf(one.sender).verify)?.prepare(one.secret);
+  const call = { headers: one.headers, body: one.body, receiverUrl: one.url, nowMs: one.atSeconds * 1000 };
+  const verdict = (change: object) => (verifier === undefined ? "" : outcome(verifier.verify(makeCall({ ...call, ...change }))));
+  expect([verdict({}), verdict({ body: `${one.body}1` })]).toEqual(["verified", "bad_signature"]);
+});
+
+describe("relay presets and relay init --from", () => {
+  const within = async (work: (cwd: string) => Promise<void>): Promise<void> => {
+    const cwd = mkdtempSync(join(tmpdir(), "relay-sender-"));
+    try {
+      await work(cwd);
+    } finally {
+      rmSync(cwd, { recursive: true });
+    }
+  };
+
+  test("list what a word finds, show one whole, and name the nearest one", async () => {
+    const cwd = tmpdir();
+    const all = JSON.parse((await runCommand(["presets", "--json"], { cwd })).said);
+    expect(all.items).toHaveLength(SENDERS.length);
+    const found = await runCommand(["presets", "merge requests"], { cwd });
+    expect(found.said).toContain("GitLab");
+    expect(found.said).not.toContain("Stripe");
+    const { said, told } = await runCommand(["presets", "Stripe"], { cwd });
+    for (const part of ["Workbench", '"signedPayload": "{timestamp}.{body}"', "checkout.session.completed", "docs.stripe.com"])
+      expect(said).toContain(part);
+    expect(told).toContain("relay init --from stripe");
+    expect(JSON.parse((await runCommand(["presets", "stripe", "--json"], { cwd })).said)).toMatchObject({ name: "stripe", signsEvent: true });
+    const unknown = await runCommand(["presets", "strpie"], { cwd });
+    expect([unknown.code, unknown.told.split("\n")[0]]).toEqual([1, 'There is no preset of a sender called "strpie": did you mean stripe?']);
+  });
+
+  test("write a relay and its collection into what is there, once, and say where things are", () =>
+    within(async (cwd) => {
+      const first = await runCommand(["init", "--from", "github"], { cwd });
+      expect(first.said.split("\n").slice(0, 2)).toEqual(["service/relays/github.json", "service/catalog.json"]);
+      expect(first.told).toContain("Settings, Webhooks, Add webhook");
+      const written = JSON.parse(readFileSync(join(cwd, "service/relays/github.json"), "utf8"));
+      expect(written).toEqual(startDefinition(senderOf("github")));
+      expect((await runCommand(["init", "--from", "github"], { cwd })).told).toContain("give the new relay another name with --name");
+      expect((await runCommand(["init", "--from", "mailgun", "--name", "bounces"], { cwd })).code).toBe(0);
+      const { collections } = JSON.parse(readFileSync(join(cwd, "service/catalog.json"), "utf8"));
+      expect(Object.keys(collections)).toEqual(["github_events", "mailgun_events"]);
+      expect(await runCommand(["validate"], { cwd })).toMatchObject({ code: 0, told: "3 files checked, no problems, no warnings." });
+    }));
+
+  test("write nothing where the catalog cannot be read, the sender is not known, or the name is none", () =>
+    within(async (cwd) => {
+      expect((await runCommand(["init", "--from", "githb"], { cwd })).told).toContain("did you mean github?");
+      expect((await runCommand(["init", "--from", "github", "--name", "Git Hub"], { cwd })).code).toBe(2);
+      expect((await runCommand(["init", "--name", "orders"], { cwd })).told).toContain("--name is for --from");
+      await runCommand(["init"], { cwd });
+      writeFileSync(join(cwd, "service/catalog.json"), "{ broken");
+      const refused = await runCommand(["init", "--from", "github"], { cwd });
+      expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("nothing was written")]);
+      expect(() => readFileSync(join(cwd, "service/relays/github.json"))).toThrow();
+    }));
+});
+
+function paddleExample(): object {
+  const { example } = senderOf("paddle");
+  return "json" in example ? example.json : example.form;
+}

@@ -1,0 +1,57 @@
+/** A known sender as the first step of a new relay: its recipe, an example event, where its secret and its webhooks are, and what to mind. */
+import type { SenderLine, SenderView } from "../../src/sender/sender-view.ts";
+import type { Page } from "../ground/answer.ts";
+import { writeExact } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { NotYet } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+
+/** In the order of the alphabet. */
+export function useSenders(): readonly SenderLine[] {
+  return useLoad<Page<SenderLine>>("/api/senders?limit=200").data?.items ?? [];
+}
+
+export function senderPath(name: string): string {
+  return `/api/senders/${encodeURIComponent(name)}`;
+}
+
+export function SenderPreview({ name, onTake }: { name: string; onTake: (text: string) => void }): View {
+  const { data, error, reload } = useLoad<{ sender: SenderView }>(senderPath(name));
+  if (data === undefined)
+    return html`<section class="card template-preview"><${NotYet} error=${error} onRetry=${reload} /></section>`;
+  const { sender } = data;
+  const { title, summary, signsEvent, definition, example, eventTypes, pitfalls, docs } = sender;
+  const text = writeExact(definition, 2);
+  return html`<section class="card template-preview" aria-label="Preview of ${title}">
+    <div class="block-head"><h2>${title}</h2>
+      <button type="button" class="primary" onClick=${() => onTake(text)}>Use this sender</button></div>
+    <p>${summary} ${signsEvent ? "It signs each event." : "It does not sign the event: the relay may write records and call URLs, and more needs an opt-in."}</p>
+    <${SenderPlaces} sender=${sender} />
+    <h3>The relay to begin with</h3>
+    <pre class="diff version-text" tabindex="0" aria-label="Definition">${text}</pre>
+    <h3>An example event</h3>
+    <pre class="diff version-text" tabindex="0" aria-label="Example event">${pretty(example.body)}</pre>
+    <h3>Types worth waiting for</h3>
+    <dl class="facts sender-types">${eventTypes.map(
+      ({ type, meaning }) =>
+        html`<div key=${type}><dt><code>${type}</code></dt><dd><${Sentence} text=${meaning} /></dd></div>`,
+    )}</dl>
+    <h3>Mind</h3>
+    <ul class="sender-pitfalls">${pitfalls.map((pitfall) => html`<li key=${pitfall}><${Sentence} text=${pitfall} /></li>`)}</ul>
+    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own page about this</a></p>
+  </section>`;
+}
+
+/** Where the receiver URL goes and where the secret is, in the sender's own console. */
+export function SenderPlaces({ sender: { register, secret } }: { sender: SenderView }): View {
+  return html`<dl class="facts sender-places">
+    <div><dt>Receiver URL</dt><dd><${Sentence} text=${register} /></dd></div>
+    <div><dt>Secret</dt><dd><${Sentence} text=${secret.where} /></dd></div></dl>`;
+}
+
+/** JSON indented, a form a field a line. */
+function pretty(body: string): string {
+  if (/^[[{]/.test(body)) return writeExact(JSON.parse(body), 2);
+  return [...new URLSearchParams(body)].map(([name, value]) => `${name}=${value}`).join("\n");
+}

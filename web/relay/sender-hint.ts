@@ -1,0 +1,24 @@
+/** Where the sender's own console has the secret, beside the field it is pasted in: of the sender that was chosen, or that the recipe is of. */
+import type { SenderView } from "../../src/sender/sender-view.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Sentence } from "../part/sentence.ts";
+import { SenderPlaces, senderPath } from "./sender-choice.ts";
+
+/** Of the sender a new relay begins with. */
+export function SecretHint({ name }: { name: string }): View {
+  const sender = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender;
+  if (sender === undefined) return null;
+  return html`<small>${sender.secret.from === "relay" ? html`Leave it empty: one is made and shown once. ` : ""}${sender.title}: <${Sentence} text=${sender.secret.where} /></small>`;
+}
+
+/** Of the sender whose recipe a relay has; nothing where it is not known. */
+export function KnownSender({ place, relay }: { place: Place; relay: string }): View {
+  const sender = useLoad<{ sender: SenderView | null }>(apiPath(place, "relays", relay, "sender")).data
+    ?.sender;
+  if (sender === undefined || sender === null) return null;
+  const { title, docs } = sender;
+  return html`<div class="fact"><h3>At ${title}</h3><${SenderPlaces} sender=${sender} />
+    <p class="quiet"><a href=${docs} target="_blank" rel="noreferrer noopener">${title}’s own page about this</a></p></div>`;
+}
