@@ -22,7 +22,8 @@ export const heroku: Sender = {
   personEmail: null,
   secret: {
     from: "either",
-    where: "The command heroku webhooks:add takes the one made here with --secret, or makes one and shows it once.",
+    where:
+      "The command heroku webhooks:add takes the one made here with --secret, or makes one and shows it once.",
   },
   register:
     "The app’s More, View webhooks, Create Webhook; or heroku webhooks:add -i api:release -l sync -u <receiver URL>.",

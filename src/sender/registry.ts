@@ -1,6 +1,8 @@
 /** Every sender, one line each, in the order of the alphabet. The command line, the dashboard and the documentation read this. */
+import { adyen } from "./adyen.ts";
 import { attio } from "./attio.ts";
 import { bitbucket } from "./bitbucket.ts";
+import { box } from "./box.ts";
 import { buildkite } from "./buildkite.ts";
 import { calCom } from "./cal-com.ts";
 import { calendly } from "./calendly.ts";
@@ -20,6 +22,7 @@ import { gitlab } from "./gitlab.ts";
 import { gocardless } from "./gocardless.ts";
 import { gumroad } from "./gumroad.ts";
 import { heroku } from "./heroku.ts";
+import { hubspot } from "./hubspot.ts";
 import { huggingFace } from "./hugging-face.ts";
 import { intercom } from "./intercom.ts";
 import { jira } from "./jira.ts";
@@ -51,16 +54,20 @@ import { stripe } from "./stripe.ts";
 import { supabase } from "./supabase.ts";
 import { tally } from "./tally.ts";
 import { telegram } from "./telegram.ts";
+import { telnyx } from "./telnyx.ts";
 import { twilio } from "./twilio.ts";
 import { typeform } from "./typeform.ts";
 import { vercel } from "./vercel.ts";
 import { webflow } from "./webflow.ts";
 import { woocommerce } from "./woocommerce.ts";
 import { workos } from "./workos.ts";
+import { zendesk } from "./zendesk.ts";
 
 export const SENDERS: readonly Sender[] = [
+  adyen,
   attio,
   bitbucket,
+  box,
   buildkite,
   calCom,
   calendly,
@@ -80,6 +87,7 @@ export const SENDERS: readonly Sender[] = [
   gocardless,
   gumroad,
   heroku,
+  hubspot,
   huggingFace,
   intercom,
   jira,
@@ -110,10 +118,12 @@ export const SENDERS: readonly Sender[] = [
   supabase,
   tally,
   telegram,
+  telnyx,
   twilio,
   typeform,
   vercel,
   webflow,
   woocommerce,
   workos,
+  zendesk,
 ];

@@ -78,6 +78,10 @@ function token(header: string): Signer {
 const SENDGRID = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const OTHER = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const spki = (pair: typeof SENDGRID) => pair.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+const ED25519 = generateKeyPairSync("ed25519");
+const rawKey = (pair: typeof ED25519) => pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("base64");
+const ANOTHER = generateKeyPairSync("ed25519");
+const iso = (ms: number, end: string) => new Date(ms).toISOString().replace(/\.\d+Z$/, end);
 const POLAR = "polar_whs_Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 
 /** The reference library of Standard Webhooks, under the names that a sender gives the headers. */
@@ -96,8 +100,28 @@ function hooksLibrary(family: "webhook" | "svix"): Signer {
 }
 
 export const SIGNERS: Readonly<Record<string, Signer>> = {
+  adyen: {
+    secret: "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056",
+    otherSecret: "54782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056",
+    unsigned: true,
+    sign({ body, secret }) {
+      const event = JSON.parse(body);
+      const item = event.notificationItems[0].NotificationRequestItem;
+      const { pspReference, originalReference = "", merchantAccountCode, merchantReference, amount, eventCode, success } = item;
+      const signed = [pspReference, originalReference, merchantAccountCode, merchantReference, amount.value, amount.currency, eventCode, success];
+      item.additionalData.hmacSignature = createHmac("sha256", Buffer.from(secret, "hex")).update(signed.join(":")).digest("base64");
+      return { headers: {}, body: JSON.stringify(event) };
+    },
+  },
   attio: bodyHmac("Attio-Signature", "sha256", "hex"),
   bitbucket: bodyHmac("X-Hub-Signature", "sha256", "hex", "sha256="),
+  box: {
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const at = iso(nowMs - 8 * 3_600_000, "-08:00");
+      return { headers: { "BOX-DELIVERY-TIMESTAMP": at, "BOX-SIGNATURE-PRIMARY": hmac("sha256", secret, body + at, "base64") } };
+    },
+  },
   buildkite: timedParts("X-Buildkite-Signature", ["timestamp", "signature"]),
   "cal-com": bodyHmac("X-Cal-Signature-256", "sha256", "hex"),
   calendly: timedParts("Calendly-Webhook-Signature", ["t", "v1"]),
@@ -122,6 +146,15 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
   gocardless: bodyHmac("Webhook-Signature", "sha256", "hex"),
   gumroad: { unsigned: true, sign: ({ secret }) => ({ headers: {}, search: `?token=${secret}` }) },
   heroku: bodyHmac("Heroku-Webhook-Hmac-SHA256", "sha256", "base64"),
+  hubspot: {
+    timed: true,
+    sign: ({ body, secret, nowMs, url }) => ({
+      headers: {
+        "X-HubSpot-Request-Timestamp": String(nowMs),
+        "X-HubSpot-Signature-v3": hmac("sha256", secret, `POST${url}${body}${nowMs}`, "base64"),
+      },
+    }),
+  },
   "hugging-face": token("X-Webhook-Secret"),
   intercom: bodyHmac("X-Hub-Signature", "sha1", "hex", "sha1="),
   jira: bodyHmac("X-Hub-Signature", "sha256", "hex", "sha256="),
@@ -191,6 +224,16 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
   supabase: token("x-webhook-token"),
   tally: bodyHmac("Tally-Signature", "sha256", "base64"),
   telegram: token("X-Telegram-Bot-Api-Secret-Token"),
+  telnyx: {
+    secret: rawKey(ED25519),
+    otherSecret: rawKey(ANOTHER),
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const pair = secret === rawKey(ED25519) ? ED25519 : ANOTHER;
+      const signature = signByKey(null, Buffer.from(`${seconds(nowMs)}|${body}`), pair.privateKey).toString("base64");
+      return { headers: { "telnyx-timestamp": seconds(nowMs), "telnyx-signature-ed25519": signature } };
+    },
+  },
   twilio: {
     sign({ body, secret, url }) {
       const fields = [...new URLSearchParams(body)].sort(([one], [other]) => (one < other ? -1 : 1));
@@ -207,6 +250,15 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
   },
   woocommerce: bodyHmac("X-WC-Webhook-Signature", "sha256", "base64"),
   workos: timedParts("WorkOS-Signature", ["t", "v1"], { separator: ", ", exact: true }),
+  zendesk: {
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const at = iso(nowMs, "Z");
+      return {
+        headers: { "X-Zendesk-Webhook-Signature-Timestamp": at, "X-Zendesk-Webhook-Signature": hmac("sha256", secret, at + body, "base64") },
+      };
+    },
+  },
 };
 
 export function secretOf(signer: Signer): string {
