@@ -53,10 +53,13 @@ for (const name of only) {
     throw new Error(`--only ${name} is not known: one or more of ${Object.keys(MEASURES).join()}`);
 }
 const figures: Figure[] = [];
-for (const [name, measure] of Object.entries(MEASURES)) {
-  if (!only.includes(name)) continue;
-  console.error(`measuring ${name}`);
-  figures.push(...(await measure()));
+const begun = performance.now();
+for (const [at, name] of Object.keys(MEASURES)
+  .filter((one) => only.includes(one))
+  .entries()) {
+  const spent = at === 0 ? "" : `, ${Math.round((performance.now() - begun) / 1000)} s so far`;
+  console.error(`measuring ${name} (${at + 1} of ${only.length}${spent})`);
+  figures.push(...((await MEASURES[name]?.()) ?? []));
 }
 printFigures(figures);
 console.log(`

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { toIso } from "../ground/clock.ts";
 import { findMasterKey, placeKeyFile } from "../secret/master-key.ts";
-import { copyDatabase } from "../store/database-copy.ts";
+import { type CopyStep, copyDatabase } from "../store/database-copy.ts";
 
 /** Why a backup or a restore was not made: one sentence for the person who asked for it. */
 export class BackupRefused extends Error {}
@@ -22,6 +22,7 @@ export interface BackupRequest {
   withKey: boolean;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
+  onStep?: (step: CopyStep) => void;
 }
 
 interface BackupMade {
@@ -35,12 +36,12 @@ interface BackupMade {
 
 /** Makes it. Throws BackupRefused or DatabaseRefused; then no file of that name was made or changed. */
 export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
-  const { dataDir, file, replace, withKey } = request;
+  const { dataDir, file, replace, withKey, onStep } = request;
   requirePlace(dataDir, file);
   const key = withKey ? await requireKey(request) : null;
   const keyFile = `${file}.key`;
   if (key !== null && !replace && existsSync(keyFile)) throw refuseKeyFile(keyFile);
-  const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace });
+  const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace, onStep });
   if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw refuseKeyFile(keyFile);
   return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
 }

@@ -10,7 +10,7 @@ import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.
 import { trySealed } from "../relay/environment-secret.ts";
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
-import { copyDatabase, holdDatabase } from "../store/database-copy.ts";
+import { type CopyStep, copyDatabase, holdDatabase } from "../store/database-copy.ts";
 import {
   checkDatabase,
   type DatabaseRefusal,
@@ -33,6 +33,7 @@ export interface RestoreRequest {
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
   clock: Clock;
+  onStep?: (step: CopyStep) => void;
 }
 
 interface Restored {
@@ -64,10 +65,10 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
 }
 
 async function restoreLocked(request: RestoreRequest): Promise<Restored> {
-  const { file, dataDir } = request;
+  const { file, dataDir, onStep } = request;
   const staged = partOf(databaseFile(dataDir));
   try {
-    const { schema, rows } = await copyDatabase(file, staged, { replace: false });
+    const { schema, rows } = await copyDatabase(file, staged, { replace: false, onStep });
     const key = await requireFittingKey({ ...request, database: staged });
     const waitingEvents = await countWaiting(staged);
     const old = await replaceDatabase(request, () => {

@@ -6,15 +6,22 @@
 import { BackupRefused, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { writeJson } from "../ground/json.ts";
+import type { CopyStep } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
+import { CopyProgress } from "./progress.ts";
 import { DATA_DIR, readDataDir, underCwd } from "./service-option.ts";
+import type { World } from "./world.ts";
 
-/** Runs `work`; what it refuses in a sentence becomes the command's. */
-async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Runs `work`, telling how far it is; what it refuses in a sentence becomes the command's. */
+async function explained<Result>(
+  world: World,
+  work: (onStep: (step: CopyStep) => void) => Promise<Result>,
+): Promise<Result> {
+  await using progress = new CopyProgress(world);
   try {
-    return await work();
+    return await work(progress.onStep);
   } catch (error) {
     if (error instanceof BackupRefused || error instanceof DatabaseRefused) {
       throw new CommandFailure("backup_refused", error.message);
@@ -46,12 +53,13 @@ export const backup: Command = {
     "relay backup relay.db --with-key --data-dir /var/lib/relay",
   ],
   async run(input, world) {
-    const made = await explained(() =>
+    const made = await explained(world, (onStep) =>
       makeBackup({
         dataDir: readDataDir(input, world),
         file: underCwd(input.first(), world),
         replace: input.on("force"),
         withKey: input.on("with-key"),
+        onStep,
         masterKey: world.env.RELAY_MASTER_KEY || null,
       }),
     );
@@ -91,13 +99,14 @@ export const restore: Command = {
   async run(input, world) {
     const dataDir = readDataDir(input, world);
     const keyFile = input.text("key");
-    const done = await explained(() =>
+    const done = await explained(world, (onStep) =>
       restoreBackup({
         file: underCwd(input.first(), world),
         dataDir,
         keyFile: keyFile === null ? null : underCwd(keyFile, world),
         masterKey: world.env.RELAY_MASTER_KEY || null,
         clock: world.clock,
+        onStep,
       }),
     );
     if (input.on("json")) {

@@ -74,7 +74,7 @@ export const callsShow: Command = {
   summary: "one call that became no event, and what to do",
   arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
-  examples: ["relay calls show 9d3e71aa"],
+  examples: ["relay calls show u1"],
   async run(input, world) {
     const calls = await atPlace(input, world, {
       here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),

@@ -15,6 +15,7 @@ import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
+import { sayFar } from "./progress.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
 import { explainDirectory } from "./start-refusal.ts";
 import type { World } from "./world.ts";
@@ -79,7 +80,9 @@ async function openAlone(folder: string, file: string, world: World): Promise<St
   };
   try {
     const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
-      if (of !== null) world.tell(`${rows} rows moved so far.`);
+      if (!world.watched) {
+        if (of !== null) world.tell(`${rows} rows moved so far.`);
+      } else world.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
     };
     return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
   } finally {

@@ -43,6 +43,8 @@ export const doctor: Command = {
           heading: "FOUND",
           value: ({ message, todo }) => (todo === null ? message : `${message} To do: ${todo}.`),
           wrap: true,
+          // A check names times as they were found.
+          raw: true,
         },
       ],
       none: "Nothing was looked at.",

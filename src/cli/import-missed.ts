@@ -21,7 +21,7 @@ import type { World } from "./world.ts";
 const MAX_FILE_MB = 256;
 /** Of one request, which is one batch. */
 const BATCH_BYTES = 900 * 1024;
-const TELL_EVERY_MS = 2_000;
+const TELL_EVERY_MS = 500;
 /** Beside the second that each try waits. */
 const TRY_AGAIN_MS = 200;
 const MAX_TRIES = 10;
@@ -192,7 +192,9 @@ async function passOver(
       tally.lines = batch.firstLine + batch.lines - 1;
       if (!world.watched || world.clock.monotonicMs() - toldMs < TELL_EVERY_MS) continue;
       toldMs = world.clock.monotonicMs();
-      world.tell(`${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new.`);
+      world.redraw(
+        `${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new`,
+      );
     }
     return tally;
   } catch (error) {

@@ -109,6 +109,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     if (code === 0 && !stays && standardOutput.dropped > 0) process.exitCode = 1;
   });
   const screen = readScreen(process.stdout, process.env);
+  const line = new RedrawnLine();
   return {
     ...parts,
     clock: systemClock,
@@ -117,11 +118,11 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     machine: readMachine(),
     interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
     screen,
-    say: (text) => standardOutput.write(showControls(text)),
-    draw: (text) => standardOutput.write(keepPaint(text)),
+    say: (text) => standardOutput.write(line.before(showControls(text))),
+    draw: (text) => standardOutput.write(line.before(keepPaint(text))),
     page: (text) => pageText(text, screen),
-    redraw: (text) => redraw(text, screen),
-    tell: (text) => standardError.write(showControls(text)),
+    redraw: (text) => line.draw(text),
+    tell: (text) => standardError.write(line.before(showControls(text))),
     readInput: () => Bun.stdin.text(),
     readInputBytes: () => Bun.stdin.bytes(),
     confirm,
@@ -144,13 +145,24 @@ async function pageText(text: string, { columns, rows, clever }: Screen): Promis
 
 const CLEAR_LINE = "\r\u001b[K";
 
-function redraw(text: string | null, screen: Screen): void {
-  const room = (process.stderr.columns || screen.columns || 80) - 1;
-  const line = text === null ? "" : cutTo(showControls(text), room);
-  try {
-    writeSync(process.stderr.fd, CLEAR_LINE + line);
-  } catch {
-    // Nobody looks at it any more.
+/** A line of standard error that the next one takes the place of; it is gone before anything else is written. */
+class RedrawnLine {
+  #drawn = false;
+
+  draw(text: string | null): void {
+    if (text === null && !this.#drawn) return;
+    this.#drawn = text !== null;
+    const room = (process.stderr.columns || 80) - 1;
+    try {
+      writeSync(process.stderr.fd, CLEAR_LINE + (text === null ? "" : cutTo(showControls(text), room)));
+    } catch {
+      // Nobody looks at it any more.
+    }
+  }
+
+  before(text: string): string {
+    this.draw(null);
+    return text;
   }
 }
 

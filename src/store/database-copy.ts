@@ -3,7 +3,7 @@
  * and was read through; until then it is a hidden `.part` beside it. It never waits for a writer and never makes one wait.
  */
 import { Database } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Clock, toIso } from "../ground/clock.ts";
 import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
@@ -22,12 +22,20 @@ const HOLD_TIMEOUT_MS = 2_000;
 const OWNER_ONLY = 0o600;
 const SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name";
 
+/** What a copy is at: `file` grows to about so many bytes while it is copied. */
+export interface CopyStep {
+  doing: "copying" | "checking";
+  file: string;
+  ofBytes: number;
+}
+
+interface CopyOptions {
+  replace: boolean;
+  onStep?: ((step: CopyStep) => void) | undefined;
+}
+
 /** Copies the database `from` to the new file `to`. Throws DatabaseRefused in one sentence; then nothing is at `to` that was not before. */
-export async function copyDatabase(
-  from: string,
-  to: string,
-  options: { replace: boolean },
-): Promise<CheckedDatabase> {
+export async function copyDatabase(from: string, to: string, options: CopyOptions): Promise<CheckedDatabase> {
   if (!existsSync(from))
     throw new DatabaseRefused("missing", `There is no database ${from}: check its path.`);
   return await makeCopy(from, to, options, () => {
@@ -42,7 +50,7 @@ export async function copyDatabase(
 async function makeCopy(
   from: string,
   to: string,
-  options: { replace: boolean },
+  options: CopyOptions,
   source: Database | (() => Database),
 ): Promise<CheckedDatabase> {
   if (!options.replace && existsSync(to)) throw refuseExisting(to);
@@ -50,9 +58,12 @@ async function makeCopy(
   try {
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
     closeSync(openSync(part, "wx", OWNER_ONLY));
+    const step = { file: part, ofBytes: statSync(from).size };
+    options.onStep?.({ doing: "copying", ...step });
     const schema = copyInto(part, source);
     chmodSync(part, OWNER_ONLY);
     syncFile(part);
+    options.onStep?.({ doing: "checking", ...step });
     const checked = await checkDatabase(part);
     await compareSchemas(from, schema, part);
     if (!placeFile(part, to, options)) throw refuseExisting(to);

@@ -1,0 +1,41 @@
+/** The real command line in a pseudo-terminal of a given size, run from the sources until it ends. */
+import { join } from "node:path";
+
+const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+
+export interface Shown {
+  code: number;
+  /** All that the terminal was sent. */
+  raw: string;
+  /** Its lines without colours. */
+  lines: string[];
+}
+
+/** Runs `relay <line>` in a terminal of so many columns and rows. */
+export async function runInTerminal(
+  line: readonly string[],
+  { cwd, columns, rows = 50, env = {} }: { cwd: string; columns: number; rows?: number; env?: Record<string, string> },
+): Promise<Shown> {
+  const decoder = new TextDecoder();
+  let raw = "";
+  const ended = Promise.withResolvers<void>();
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(RELAY_|NO_COLOR|FORCE_COLOR|CLICOLOR|PAGER|LESS|COLUMNS)/.test(name));
+  await using terminal = new Bun.Terminal({
+    cols: columns,
+    rows,
+    data(_, chunk) {
+      raw += decoder.decode(chunk, { stream: true });
+      if (raw.includes(END)) ended.resolve();
+    },
+  });
+  const all = { ...Object.fromEntries(inherited), TERM: "xterm-256color", XDG_CONFIG_HOME: join(cwd, ".config"), ...env };
+  const child = Bun.spawn([process.execPath, MAIN, ...line], { cwd, env: all, terminal });
+  const code = await child.exited;
+  // What it wrote comes before what is written after it.
+  Bun.spawn(["printf", END], { terminal });
+  await ended.promise;
+  const shown = raw.slice(0, raw.indexOf(END));
+  return { code, raw: shown, lines: Bun.stripANSI(shown).replaceAll("\r", "").trimEnd().split("\n") };
+}
+
+const END = "<that is all>";

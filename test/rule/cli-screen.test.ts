@@ -1,0 +1,221 @@
+/** What a terminal is shown: colours, widths, how long ago, endings of ids, names that were meant; and that a pipe gets everything whole. */
+import { describe, expect, test } from "bun:test";
+import { addAgo, readMoment, sayTimes } from "../../src/cli/ago.ts";
+import { refuseChoice } from "../../src/cli/command.ts";
+import { wholeEventId, wholeId } from "../../src/cli/ending.ts";
+import { findPager, isLong } from "../../src/cli/pager.ts";
+import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
+import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";
+import { type Column, drawTable } from "../../src/cli/table.ts";
+import { EVENT_STATES } from "../../src/event/event.ts";
+import { newId, numberedId } from "../../src/ground/id.ts";
+import { makeCursor, readCursor } from "../../src/ground/page.ts";
+
+const NOW_MS = Date.UTC(2030, 0, 2);
+const TTY = { isTTY: true, columns: 100, rows: 30 };
+
+const COLOURS: readonly [rule: string, stream: object, env: Record<string, string>, colour: boolean][] = [
+  ["a terminal has colours", TTY, {}, true],
+  ["a pipe has none", {}, {}, false],
+  ["NO_COLOR takes them away", TTY, { NO_COLOR: "1" }, false],
+  ["an empty NO_COLOR says nothing", TTY, { NO_COLOR: "" }, true],
+  ["NO_COLOR wins over FORCE_COLOR", TTY, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
+  ["FORCE_COLOR gives a pipe colours", {}, { FORCE_COLOR: "1" }, true],
+  ["FORCE_COLOR=0 takes them away", TTY, { FORCE_COLOR: "0" }, false],
+  ["CLICOLOR_FORCE gives a pipe colours", {}, { CLICOLOR_FORCE: "1" }, true],
+  ["CLICOLOR=0 takes them away", TTY, { CLICOLOR: "0" }, false],
+  ["a dumb terminal has none", TTY, { TERM: "dumb" }, false],
+];
+
+describe("colours", () => {
+  test.each(COLOURS)("%s", (_rule, stream, env, colour) => {
+    expect(readScreen(stream, env).colour).toBe(colour);
+  });
+
+  test("red is trouble and nothing else", () => {
+    const red = EVENT_STATES.filter((state) => /31/.test(paint(state, toneOf(state), readScreen(TTY, {}))));
+    expect(red).toEqual(["failed", "dead"]);
+    expect(["paused", "queued", "revoked", "ignored", "duplicate"].map(toneOf)).toEqual(["wait", "wait", "quiet", "quiet", "quiet"]);
+  });
+
+  test("no other escape than those of the colours reaches a terminal", () => {
+    const [red, title, bidi] = ["\u001b[31mred\u001b[0m", "\u001b]0;title\u0007", "\u202egnp"];
+    expect(keepPaint(`${red}${title}\u001b[2J${bidi}`)).toBe(`${red}\\u001b]0;title\\u0007\\u001b[2J\\u202egnp`);
+  });
+});
+
+interface Row {
+  id: string;
+  at: string;
+  state: string;
+  name: string;
+  about: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { heading: "AT", value: ({ at }) => at, keep: 3 },
+  { heading: "STATE", value: ({ state }) => state, tone: true, keep: 1 },
+  { heading: "NAME", value: ({ name }) => name, cut: 10, keep: 4 },
+  { heading: "ID", value: ({ id }) => id, keep: 2 },
+  { heading: "ABOUT", value: ({ about }) => about, cut: 14, keep: 5, raw: true },
+];
+const ROWS: readonly Row[] = [
+  { id: numberedId("evt", NOW_MS, 0x1a2f), at: "2030-01-01T23:58:00.000Z", state: "done", name: "checkout-completed", about: "你好世界".repeat(40) },
+  {
+    id: numberedId("evt", NOW_MS, 2),
+    at: "2029-11-01T00:00:00.000Z",
+    state: "dead",
+    name: "résumé",
+    about: "\u001b[31m\u202eevil\nline at 2030-01-01T23:58:00.000Z",
+  },
+];
+const screenOf = (columns: number): Screen => ({ columns, rows: 40, colour: true, clever: true });
+
+describe("tables", () => {
+  test.each([40, 80, 120, 200])("no line is wider than a terminal of %d columns, wide characters counted as they are", (columns) => {
+    const { text, left } = drawTable(COLUMNS, ROWS, { screen: screenOf(columns), nowMs: NOW_MS, whole: false });
+    for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
+    const plain = Bun.stripANSI(text);
+    expect(plain).toContain("2 min ago");
+    expect(plain).toContain("00001a2f");
+    for (const sign of ["\u001b", "\u202e"]) expect(plain).not.toContain(sign);
+    expect(left).toEqual(columns === 40 ? ["ABOUT"] : []);
+    if (columns > 40) expect(plain.includes("…")).toBe(true);
+  });
+
+  test("a terminal shows states in their colours, and --whole times and ids whole", () => {
+    const { text } = drawTable(COLUMNS, ROWS, { screen: screenOf(200), nowMs: NOW_MS, whole: true });
+    expect(text).toContain("\u001b[32mdone\u001b[0m");
+    expect(text).toContain("\u001b[1;31mdead\u001b[0m");
+    expect(text).toContain(ROWS[0]?.id ?? "?");
+    expect(text).toContain("2030-01-01T23:58:00.000Z");
+  });
+
+  test("a pipe gets every value whole, aligned under its heading, without colours", () => {
+    const [one] = ROWS;
+    const { text } = drawTable(COLUMNS.slice(0, 4), ROWS.slice(0, 1), { screen: PIPE, nowMs: NOW_MS, whole: false });
+    const head = `AT${" ".repeat(24)}STATE  NAME${" ".repeat(16)}ID`;
+    expect(text).toBe(`${head}\n${one?.at}  done   checkout-completed  ${one?.id}`);
+  });
+
+  test("a sentence is read whole, beside the others or below them", () => {
+    const sentence = "The relay checkout-completed has refused every call since yesterday: paste the sender's new secret.";
+    const columns: Column<Row>[] = [
+      { heading: "STATE", value: ({ state }) => state },
+      { heading: "WHAT", value: () => sentence, wrap: true },
+    ];
+    for (const width of [30, 40, 80]) {
+      const { text } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(width), nowMs: NOW_MS, whole: false });
+      for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
+      expect(Bun.stripANSI(text).replaceAll(/\s+/g, " ")).toContain(sentence);
+    }
+  });
+});
+
+const TIMES: readonly [at: string, said: string][] = [
+  ["2030-01-01T23:59:58.000Z", "just now"],
+  ["2030-01-01T23:59:30.000Z", "30 s ago"],
+  ["2030-01-01T23:58:00.000Z", "2 min ago"],
+  ["2030-01-01T21:00:00.000Z", "3 h ago"],
+  ["2029-12-31T00:00:00.000Z", "2 days ago"],
+  ["2029-11-30T00:00:00.000Z", "2029-11-30"],
+  ["2030-01-02T00:04:00.000Z", "in 4 min"],
+];
+
+describe("times", () => {
+  test.each(TIMES)("%s is %s", (at, said) => {
+    expect(sayTimes(`next try ${at}`, NOW_MS)).toBe(`next try ${said}`);
+  });
+
+  test("where one thing is shown the whole time stands, and how long ago it was", () => {
+    expect(addAgo("since 2030-01-01T23:58:00.000Z.", NOW_MS)).toBe("since 2030-01-01T23:58:00.000Z (2 min ago).");
+  });
+
+  test.each([
+    ["24h", NOW_MS - 86_400_000],
+    ["90m", NOW_MS - 5_400_000],
+    ["7d", NOW_MS - 7 * 86_400_000],
+    ["2w", NOW_MS - 14 * 86_400_000],
+    ["2030-01-01T12:00:00Z", Date.UTC(2030, 0, 1, 12)],
+    ["yesterday", null],
+    ["24", null],
+    ["h", null],
+  ] as const)("%s as --since", (text, ms) => {
+    expect(readMoment(text, NOW_MS)).toBe(ms);
+  });
+});
+
+/** A list of these, the newest first, as a data directory and a server page it. */
+const pages = (ids: readonly string[]) => async (limit: number, cursor: string | null) => {
+  const from = cursor === null ? 0 : Number(readCursor(cursor));
+  const items = ids.slice(from, from + limit).map((id) => ({ id }));
+  return { items, next: from + limit < ids.length ? makeCursor(String(from + limit)) : null };
+};
+/** Events by their number, as their list is paged. */
+const events =
+  (...seqs: number[]) =>
+  async (limit: number, cursor: string | null) => {
+    const below = cursor === null ? Number.MAX_SAFE_INTEGER : Number(readCursor(cursor));
+    const found = seqs.filter((seq) => seq < below).sort((one, other) => other - one);
+    return { items: found.slice(0, limit).map((seq) => ({ id: numberedId("evt", NOW_MS, seq) })), next: null };
+  };
+
+describe("endings of ids", () => {
+  const ids = Array.from({ length: 450 }, (_, at) => newId("alt", NOW_MS + at));
+  const last = ids[440] ?? "";
+
+  test("one that a single thing has is its id, wherever in the list it stands", async () => {
+    expect(await wholeId(last.slice(-8), "alerts", pages(ids))).toBe(last);
+    expect(await wholeId(`…${last.slice(-8).toUpperCase()}`, "alerts", pages(ids))).toBe(last);
+  });
+
+  test("one that several have is refused with those that match", async () => {
+    const twins = ["alt_0000000000000000000000000000beef", "alt_1111111111111111111111111111beef"];
+    expect(wholeId("beef", "alerts", pages(twins))).rejects.toThrow(`beef ends the ids of 2 alerts (${twins.join(", ")}): write more of it.`);
+  });
+
+  test("what is no ending of anything stays as it was written", async () => {
+    for (const text of [last, "ada@example.com", "beefbeef", "xyz"]) expect(await wholeId(text, "alerts", pages(ids))).toBe(text);
+  });
+
+  test("an event is found by its number, among a million as among three", async () => {
+    const id = numberedId("evt", NOW_MS, 0x1a2f);
+    expect(await wholeEventId("1a2f", events(0x1a2f, 0x3b01, 0xf4240))).toBe(id);
+    expect(await wholeEventId("00001a2f", events(0x1a2f, 0x31a2f))).toBe(id);
+    expect(wholeEventId("1a2f", events(0x1a2f, 0x31a2f))).rejects.toThrow("1a2f ends the ids of 2 events");
+    expect(wholeEventId("1a2f", events(0x1a2f, 0x10000000))).rejects.toThrow("may end the ids of many events");
+    expect(await wholeEventId("1a2e", events(0x1a2f))).toBe("1a2e");
+  });
+});
+
+describe("what was meant", () => {
+  test.each([
+    ["ded", '--state is "ded": did you mean dead? It is one of queued, running, done, failed, dead.'],
+    ["frobnicated", '--state is "frobnicated": write one of queued, running, done, failed, dead.'],
+  ])("%s", (given, sentence) => {
+    expect(refuseChoice("--state", given, EVENT_STATES)).toBe(sentence);
+  });
+});
+
+describe("the pager", () => {
+  test("PAGER is taken at its word, and an empty one or cat is none", () => {
+    expect(findPager({ PAGER: "most -w" })).toEqual(["most", "-w"]);
+    expect([findPager({ PAGER: "" }), findPager({ PAGER: "cat" })]).toEqual([null, null]);
+  });
+
+  test("it is for what is longer than the screen, lines that go on counted as they are", () => {
+    expect(isLong("a\n".repeat(8), 80, 10)).toBe(false);
+    expect(isLong("a\n".repeat(12), 80, 10)).toBe(true);
+    expect(isLong("a".repeat(900), 80, 10)).toBe(true);
+  });
+});
+
+describe("help", () => {
+  test("four groups hold every command once, each on one line of at most 80 columns", () => {
+    expect(GROUPS.map(({ title }) => title)).toEqual(["Get started", "Every day", "Set up", "Operate"]);
+    expect(new Set(COMMANDS).size).toBe(COMMANDS.length);
+    const width = Math.max(...COMMANDS.map(({ words }) => words.join(" ").length));
+    for (const { words, summary } of COMMANDS)
+      expect({ words, long: "  relay ".length + width + 2 + summary.length > 80 }).toEqual({ words, long: false });
+  });
+});
