@@ -1,0 +1,62 @@
+/** Every command has examples in its help, and every one of them is a line that it takes: each is run, beside a data directory and without a network. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCommand } from "../../src/cli/parse.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-example-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+/** Of these only the line is looked at: they start a service, ask a name server, or hold a database for a while after they replaced it. */
+const NOT_RUN = new Set(["dev", "serve", "restore", "login", "domain verify"]);
+/** They need a server, and without one say that it is not named. */
+const OF_A_SERVER = new Set(["status", "sync", "promote", "pull"]);
+
+const EXAMPLES = COMMANDS.flatMap((command) => (command.examples ?? []).map((line): [string, typeof command] => [line, command]));
+
+/** A line as a shell takes it apart: variables before it, quotations, what it reads. Folders of a machine are folders of the test. */
+function readExample(example: string) {
+  const [told = "", file] = (example.split(" | ").at(-1) ?? "").split(" < ");
+  const words = [...told.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? "");
+  const at = words.indexOf("relay");
+  const env = Object.fromEntries(words.slice(0, at).map((word) => word.split("=") as [string, string]));
+  const line = words.slice(at + 1).map((word) => word.replaceAll(/\/(var\/lib|mnt)\//g, `${cwd}/`));
+  return { line, env, input: file === undefined ? "" : '{"kind":"shared","fields":{}}' };
+}
+
+async function run(example: string): Promise<CommandResult> {
+  const { line, env, input } = readExample(example);
+  // Nothing answers there, so nothing is waited for.
+  const near = line.map((word) => word.replace("https://relay.example.com/hooks", "http://127.0.0.1:9/hooks"));
+  const url = near.indexOf("--url");
+  if (url >= 0 && near[url + 1] === "https://relay.example.com") near[url + 1] = "http://127.0.0.1:9";
+  if (env.RELAY_URL !== undefined) env.RELAY_URL = "http://127.0.0.1:9";
+  return await runCommand(near, { cwd, env, input });
+}
+
+beforeAll(async () => {
+  expect((await run("relay apps create Shop --id shop")).code).toBe(0);
+});
+
+test.each(COMMANDS.map((command) => [command.words.join(" "), command] as const))(
+  "relay %s has an example in its help",
+  async (words, { examples = [] }) => {
+    expect(examples.length).toBeGreaterThan(0);
+    const { said } = await runCommand(["help", ...words.split(" ")], { cwd });
+    for (const example of examples) expect(said).toContain(example);
+  },
+);
+
+test.each(EXAMPLES)("%s", async (example, command) => {
+  const { line } = readExample(example);
+  expect(findCommand(line, COMMANDS)?.command).toBe(command);
+  const [first = ""] = command.words;
+  if (NOT_RUN.has(command.words.join(" "))) return;
+  const { code, told } = await run(example);
+  const last = told.split("\n").at(-1) ?? "";
+  if (code === 2) expect({ last, ofServer: OF_A_SERVER.has(first) }).toEqual({ last: expect.stringMatching(/^usage /), ofServer: true });
+  else expect(last).not.toStartWith("internal ");
+});
