@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 
-export interface Shown {
+interface Shown {
   code: number;
   /** All that the terminal was sent. */
   raw: string;
