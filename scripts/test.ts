@@ -19,6 +19,31 @@ import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 
 const BROWSER_TESTS = "test/browser";
+/** Many tests wait, for a process, a clock or a browser: three files at once keep two cores busy. */
+const FILES_AT_ONCE = 3;
+/** Files that begin before all others, in about as many seconds as they take: one of them at the very end would run alone. */
+const LONG_FILES = {
+  "test/flow/newcomer": 60,
+  "test/crash/crash": 35,
+  "test/crash/apply-crash": 30,
+  "test/crash/mail-crash": 30,
+  "test/crash/login-crash": 28,
+  "test/flow/soak": 25,
+  "test/crash/bulk-replay-crash": 22,
+  "test/flow/local-truth": 22,
+  "test/flow/import-missed-command": 22,
+  "test/crash/backup-crash": 20,
+  "test/browser/whole-job": 20,
+  "test/crash/alert-crash": 18,
+  "test/browser/login": 18,
+  "test/browser/laptop-story": 18,
+  "test/browser/approval": 16,
+  "test/flow/silent-failure-scale": 15,
+  "test/flow/sale-order": 15,
+  "test/browser/five-nights": 15,
+  "test/flow/promote-story": 14,
+  "test/flow/login": 14,
+};
 /** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
 const IN_MEMORY = "/dev/shm";
 const ROOM_BYTES = 8 * 2 ** 30;
@@ -74,12 +99,15 @@ async function runTests(
 ): Promise<Outcome> {
   const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-tests-"));
   const report = join(folder, "report.xml");
+  const timings = join(folder, "timings.json");
+  writeFileSync(timings, JSON.stringify({ version: 1, files: listTimings() }));
   const child = Bun.spawn(
     [
       process.execPath,
       "test",
       "--no-orphans",
-      "--parallel=2",
+      `--parallel=${FILES_AT_ONCE}`,
+      `--timings=${timings}`,
       "--timeout=60000",
       "--reporter=junit",
       `--reporter-outfile=${report}`,
@@ -98,10 +126,19 @@ async function runTests(
   const outcome = readReport(existsSync(report) ? readFileSync(report, "utf8") : "");
   outcome.failures.push(...readErrors(talk));
   outcome.skipped = readSummary(talk, "skip") + readSummary(talk, "todo");
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
   return outcome;
+}
+
+/** Milliseconds by file, as Bun orders them; one that has none would come before all that have. */
+function listTimings(): Record<string, number> {
+  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()];
+  const long: Readonly<Record<string, number>> = LONG_FILES;
+  return Object.fromEntries(
+    files.map((file) => [file, (long[file.replace(/\.test\.ts$/, "")] ?? 1) * 1_000]),
+  );
 }
 
 /** Whether enough is free, and programs may be started there. */
