@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
-import { trySealed } from "../relay/environment-secret.ts";
+import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { type CopyStep, copyDatabase, holdDatabase } from "../store/database-copy.ts";

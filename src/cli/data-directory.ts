@@ -7,7 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
-import { openSealer } from "../relay/environment-secret.ts";
+import { openSealer } from "../relay/master-key-proof.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../ground/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
-import { trySealed } from "../relay/environment-secret.ts";
+import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import {

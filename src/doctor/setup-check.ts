@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../account/environment.ts";
-import { listSharedSecrets } from "../relay/environment-secret.ts";
+import { listSharedSecrets } from "../relay/relay-secret.ts";
 import type { Reader } from "../store/port.ts";
 import { standingProblems } from "../watch/problem.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";

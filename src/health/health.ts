@@ -10,17 +10,18 @@ import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
-import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import type { RowOf } from "../store/table.ts";
 import {
   CAPPED_OVER_MS,
   countAnew,
   drop,
+  HEALTH,
   type HealthCode,
   HealthProblems,
   HOPELESS,
   type Kept,
   type Known,
-  keepOf,
+  REFUSED,
   type RunCode,
   writeChange,
 } from "./problem.ts";
@@ -28,23 +29,6 @@ import {
 const WRITE_AFTER_MS = 1_000;
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
 const MAX_PAUSE_MS = DAY_MS;
-
-/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
-const HEALTH = defineTable({
-  name: "relay",
-  key: ["id"],
-  columns: {
-    id: text(),
-    /** When the first of the calls that were refused one after another came; null: the last one verified. */
-    refusedSince: orNull(integer()),
-    refusedCount: integer(),
-    refusedAt: orNull(integer()),
-    /** When a call last verified, as far as it is written. */
-    acceptedAt: orNull(integer()),
-    /** The other runs. */
-    fruitless: orNull(json<Kept>()),
-  },
-});
 
 /** How an attempt of an event ended. `code`: a failure's, or why no action ran. */
 export interface RunEnd {
@@ -324,6 +308,14 @@ export class Health {
       if (known !== undefined) known.storedAcceptedAt = acceptedAt;
     }
   }
+}
+
+/** What is kept of a relay of this version when it begins. */
+function keepOf(version: number, before?: Kept): Kept {
+  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
+  if (before === undefined) return kept;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
+  return { ...kept, uncalledTold: before.uncalledTold };
 }
 
 /** `row` null: of a relay of which nothing is known. */

@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
+import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
 
@@ -76,6 +77,23 @@ export interface Kept {
   runs: Partial<Record<RunCode, KeptRun>>;
 }
 
+/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
+export const HEALTH = defineTable({
+  name: "relay",
+  key: ["id"],
+  columns: {
+    id: text(),
+    /** When the first of the calls that were refused one after another came; null: the last one verified. */
+    refusedSince: orNull(integer()),
+    refusedCount: integer(),
+    refusedAt: orNull(integer()),
+    /** When a call last verified, as far as it is written. */
+    acceptedAt: orNull(integer()),
+    /** The other runs. */
+    fruitless: orNull(json<Kept>()),
+  },
+});
+
 /** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not kept: it may name a person. */
 interface Seen {
   sinceMs: number;
@@ -93,14 +111,6 @@ export interface Known {
   storedAcceptedAt: number | null;
   /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
   found: { cause: string; solved: boolean } | null;
-}
-
-/** What is kept of a relay of this version when it begins. */
-export function keepOf(version: number, before?: Kept): Kept {
-  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
-  if (before === undefined) return kept;
-  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
-  return { ...kept, uncalledTold: before.uncalledTold };
 }
 
 /** A person said that the problem is seen to. */
@@ -131,7 +141,7 @@ function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedM
 }
 
 /** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
-const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
+export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
 
 export function isRunCode(code: HealthCode): code is RunCode {
   return Object.hasOwn(THRESHOLDS, code);

@@ -13,8 +13,7 @@ import {
   putAccessSlug,
   putAccessSlugs,
 } from "../people/entitlement.ts";
-import { followCatalogEdit } from "../relay/catalog-edit.ts";
-import { catalogUse, listCatalogUses } from "../relay/catalog-use.ts";
+import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";

@@ -1,11 +1,13 @@
 /**
- * What a change of the catalog does to the relays that name what it changed: what they no longer fit is told in the answer of the change, and
- * stands as the relay's problem until either side is mended. A relay that was saved before what it names, as one that sells is, has no problem:
- * its save told it.
+ * Which relays name what of the catalog, and what a change of the catalog does to those that name what it changed: what they no longer fit is
+ * told in the answer of the change, and stands as the relay's problem until either side is mended. A relay that was saved before what it names,
+ * as one that sells is, has no problem: its save told it.
  */
+import { type Static, Type } from "typebox";
 import type { Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
+import type { LiveRelay } from "./live-relay.ts";
 import { findRelay, RELAY } from "./relay.ts";
 import { type Edited, settleProblem, warnOfMisfits } from "./relay-fit.ts";
 import { type Stock, stockOf } from "./relay-reference.ts";
@@ -138,4 +140,31 @@ export async function settleBroken(
 
 function ofRelay(name: string, { code, field, message }: Warning): Warning {
   return { code, field: `relays.${name}.${field}`, message: `The relay ${name}: ${message}` };
+}
+
+export const catalogUse = Type.Object({
+  /** A product's or plan's name, or `access:<slug>`. */
+  name: Type.String(),
+  relay: Type.String(),
+  /** The action's type. */
+  action: Type.String(),
+});
+export type CatalogUse = Static<typeof catalogUse>;
+
+/** The fields of actions that name something of the catalog. */
+const FIELDS = ["product", "plan", "entitlement"] as const;
+
+/** Each once, by the relay's name. */
+export function listCatalogUses(relays: readonly Pick<LiveRelay, "name" | "definition">[]): CatalogUse[] {
+  const uses = new Map<string, CatalogUse>();
+  for (const { name: relay, definition } of relays) {
+    for (const action of definition.actions) {
+      for (const field of FIELDS) {
+        const name = action[field];
+        if (typeof name !== "string") continue;
+        uses.set(`${relay} ${action.type} ${name}`, { name, relay, action: action.type });
+      }
+    }
+  }
+  return [...uses.values()].sort((one, other) => one.relay.localeCompare(other.relay));
 }

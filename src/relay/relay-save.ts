@@ -14,10 +14,11 @@ import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, clearProblemsOf, EVENTS_EXPIRING } from "../watch/problem.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
-import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
   auditRelay,
   findRelay,
+  forgetSignaturesLater,
+  NO_OVERLAP,
   type OriginKind,
   RELAY,
   type RelayContext,
@@ -25,6 +26,7 @@ import {
   relayTarget,
   requireRelay,
   requireRelayVersion,
+  withSecret,
 } from "./relay.ts";
 import { settleMisfit, warnOfReferences } from "./relay-fit.ts";
 import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
@@ -32,16 +34,14 @@ import {
   callsUrl,
   followSecret,
   followSigning,
-  forgetSignaturesLater,
   type MadeSecret,
   type MadeSigningSecret,
   makeFirstSecret,
   makeSigningSecret,
-  NO_OVERLAP,
   NO_SIGNING_SECRET,
+  refuseKeptElsewhere,
   refuseWithoutCallUrl,
   warnOfSecret,
-  withSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
 import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";

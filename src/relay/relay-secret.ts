@@ -1,11 +1,12 @@
 /**
  * What a relay's receiver secret must be, and making one: minted or pasted, checked, sealed, fingerprinted. It decides which value
- * goes with which scheme, and when a stored one no longer does; it writes nothing, and answers a minted one exactly once.
- * Source: the specification's "Secrets".
+ * goes with which scheme, and when a stored one no longer does; it answers a minted one exactly once.
+ * And one secret, one environment: a call to a receiver URL names no environment, so no secret may verify calls of one relay name in two
+ * environments of an app. Here stands every way in which a secret comes to verify, once, for all who store one. Compared by keyed digest;
+ * nothing is opened. Source: the specification's "Secrets"; decisions, section 2.
  */
-import type { Environment } from "../account/environment.ts";
+import { type Environment, type KeptProcessorSecret, setProcessorSecret } from "../account/environment.ts";
 import { findAction } from "../action/registry.ts";
-import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
 import { fingerprintStored, type Sealer } from "../secret/seal.ts";
 import {
@@ -18,20 +19,14 @@ import type { Reader, Writer } from "../store/port.ts";
 import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
-import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
+  type ReceiverSecret,
   type RelayContext,
   type RelayRow,
   receiverSecretContext,
   type SecretKind,
   signingSecretContext,
 } from "./relay.ts";
-
-/** The columns of a receiver secret. */
-export type ReceiverSecret = Pick<
-  RelayRow,
-  "secretKind" | "secret" | "secretFingerprint" | "secretDigest" | "secretSetAt"
->;
 
 /** A secret to keep, and its text where it was minted just now, to be shown once. */
 export interface MadeSecret {
@@ -251,25 +246,74 @@ export function refuseWithoutCallUrl(): Refusal {
   );
 }
 
-export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil"> = {
-  previousSecret: null,
-  previousSecretDigest: null,
-  previousSecretUntil: null,
-};
+/** What verifies at ?1: a relay's own secret, the one before it while they overlap, and the environment's for the scheme processor. */
+const VERIFYING = `
+  SELECT environment_id AS environmentId, name, secret_digest AS digest FROM relay WHERE secret_digest IS NOT NULL
+  UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > $nowMs
+  UNION ALL SELECT environment_id, relay.name, processor_secret_digest FROM relay
+    JOIN environment ON environment.id = relay.environment_id WHERE secret_kind = 'processor'`;
 
-/** The row with another receiver secret; an overlap that ran is over. */
-export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
-  return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
+type Place = Pick<RelayContext, "environment" | "nowMs">;
+
+/** Refuses with `invalid_input` a secret that another environment's relay of this name verifies with; for `processor`, its processor's. */
+export async function refuseKeptElsewhere(
+  tx: Reader,
+  context: Place,
+  name: string,
+  { secretKind, secretDigest }: Pick<RelayRow, "secretKind" | "secretDigest">,
+): Promise<void> {
+  const { id } = context.environment;
+  const digest = secretKind === "processor" ? await findProcessorDigest(tx, id) : secretDigest;
+  if (digest !== null) await refuseDigestElsewhere(tx, context, name, digest);
 }
 
-/** Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. */
-export async function forgetSignaturesLater(
+/**
+ * Stores the environment's processor secret, or removes it with null. Refuses with `invalid_input` one that is another environment's, or
+ * that verifies there under the name of any relay that would verify with it here.
+ */
+export async function keepProcessorSecret(
   tx: Writer,
-  row: Pick<RelayRow, "environmentId" | "name" | "previousSecretUntil">,
-  nowMs: number,
+  { environment, nowMs }: Place,
+  secret: KeptProcessorSecret | null,
 ): Promise<void> {
-  const goneMs = Math.max(nowMs, row.previousSecretUntil ?? 0);
-  const sql = `UPDATE signature_memory SET until = ?3
-    WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3)`;
-  await tx.run(sql, row.environmentId, row.name, goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+  const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY name";
+  const relays = secret === null ? [] : await tx.all<{ name: string }>(sql, environment.id);
+  await setProcessorSecret(tx, environment, secret, nowMs);
+  if (secret === null) return;
+  for (const { name } of relays) await refuseDigestElsewhere(tx, { environment, nowMs }, name, secret.digest);
+}
+
+/** Relay names, with their app, that one secret verifies in two environments: from before this was refused. */
+export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<string[]> {
+  const sql = `WITH verifying AS (${VERIFYING}), placed AS (
+      SELECT environmentId, environment.app_id AS appId, verifying.name AS name, digest FROM verifying
+      JOIN environment ON environment.id = environmentId WHERE digest IS NOT NULL)
+    SELECT DISTINCT one.appId || '/' || one.name AS name FROM placed AS one JOIN placed AS other
+      ON other.appId = one.appId AND other.name = one.name AND other.digest = one.digest
+        AND other.environmentId > one.environmentId
+    ORDER BY 1`;
+  return (await tx.all<{ name: string }>(sql, { nowMs })).map(({ name }) => name);
+}
+
+async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
+  const sql = "SELECT processor_secret_digest AS digest FROM environment WHERE id = ?1";
+  return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;
+}
+
+async function refuseDigestElsewhere(
+  tx: Reader,
+  { environment, nowMs }: { environment: Pick<Environment, "id" | "appId">; nowMs: number },
+  name: string,
+  digest: Uint8Array,
+): Promise<void> {
+  const sql = `SELECT environment.name AS name FROM (${VERIFYING}) AS verifying
+    JOIN environment ON environment.id = verifying.environmentId
+    WHERE environment.app_id = $appId AND environment.id <> $id AND verifying.name = $name AND verifying.digest = $digest LIMIT 1`;
+  const { id, appId } = environment;
+  const other = await tx.get<{ name: string }>(sql, { nowMs, appId, id, name, digest });
+  if (other === null) return;
+  throw new Refusal(
+    "invalid_input",
+    `The secret is already the one of ${other.name} for the relay ${name}, and the secret alone decides which environment receives: make a webhook endpoint of its own for this environment at the sender and paste that one's secret.`,
+  );
 }

@@ -3,7 +3,7 @@
 import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
+import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -52,6 +52,35 @@ export const RELAY = defineTable({
 });
 
 export type RelayRow = RowOf<typeof RELAY>;
+
+/** The columns of a receiver secret. */
+export type ReceiverSecret = Pick<
+  RelayRow,
+  "secretKind" | "secret" | "secretFingerprint" | "secretDigest" | "secretSetAt"
+>;
+
+export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil"> = {
+  previousSecret: null,
+  previousSecretDigest: null,
+  previousSecretUntil: null,
+};
+
+/** The row with another receiver secret; an overlap that ran is over. */
+export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
+  return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
+}
+
+/** Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. */
+export async function forgetSignaturesLater(
+  tx: Writer,
+  row: Pick<RelayRow, "environmentId" | "name" | "previousSecretUntil">,
+  nowMs: number,
+): Promise<void> {
+  const goneMs = Math.max(nowMs, row.previousSecretUntil ?? 0);
+  const sql = `UPDATE signature_memory SET until = ?3
+    WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3)`;
+  await tx.run(sql, row.environmentId, row.name, goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+}
 
 /** The environment's relay of this name, or null. */
 export function findRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow | null> {

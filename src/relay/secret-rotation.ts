@@ -8,28 +8,28 @@ import { Refusal } from "../ground/refusal.ts";
 import { type Sealer, UNKEYED_FINGERPRINT } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
-import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
   auditRelay,
+  forgetSignaturesLater,
+  NO_OVERLAP,
   overlaps,
   processorSecretContext,
   RELAY,
+  type ReceiverSecret,
   type RelayContext,
   type RelayRow,
   receiverSecretContext,
   requireRelay,
   requireRelayVersion,
+  withSecret,
 } from "./relay.ts";
 import {
   callsUrl,
-  forgetSignaturesLater,
   type MadeSecret,
   makeNextSecret,
   makeSigningSecret,
-  NO_OVERLAP,
-  type ReceiverSecret,
+  refuseKeptElsewhere,
   refuseWithoutCallUrl,
-  withSecret,
 } from "./relay-secret.ts";
 import { settleRelayProblems } from "./unsigned-rule.ts";
 

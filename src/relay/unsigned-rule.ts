@@ -7,12 +7,13 @@
  */
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
-import { isJsonObject } from "../ground/json.ts";
+import { isJsonObject, type Json } from "../ground/json.ts";
 import type { Problem, Warning } from "../ground/refusal.ts";
-import { PERSON_KEYS, showNames } from "../ground/shape.ts";
+import { joinField, PERSON_KEYS, showName, showNames, showText } from "../ground/shape.ts";
 import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
+import { listTemplateUses } from "../template/template.ts";
 import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
@@ -20,7 +21,6 @@ import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
 import { openReceiverSecret } from "./relay-secret.ts";
-import { listMappedUnsigned, listUnsignedReads, refuseUnsignedRead, signedPathsOf } from "./unsigned-part.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
@@ -122,6 +122,58 @@ function checkPartlySigned(definition: Definition | UnsignedParts, signed: reado
   const isActing = mapsAddress(trigger) || actions.some((action) => action !== null && acts(action.type));
   if (isTrusted(trigger) || !isActing) return [];
   return reads.map((read) => refuseUnsignedRead(read, signed));
+}
+
+/*
+ * What a relay reads of its events that their sender leaves unsigned, where it signs some values of the body alone: whoever captures one call
+ * could write these anew and send the rest as it was. What a relay does with nobody (writing a record, calling a URL) may read them.
+ */
+
+interface UnsignedRead {
+  /** Where the definition says it. */
+  field: string;
+  /** What it reads of the body. */
+  path: string;
+}
+
+/** null: no receiver, or its sender signs the whole body or nothing of it. */
+function signedPathsOf({ kind, verify }: UnsignedParts["trigger"]): readonly string[] | null {
+  if (kind !== "receiver" || verify === undefined) return null;
+  return bindScheme(verify)?.signedPaths ?? null;
+}
+
+/** What its map reads. */
+function listMappedUnsigned(trigger: UnsignedParts["trigger"]): UnsignedRead[] {
+  const signed = signedPathsOf(trigger);
+  if (signed === null) return [];
+  return Object.entries(trigger.map ?? {}).flatMap(([name, path]) =>
+    signed.includes(path) ? [] : [{ field: joinField("trigger.map", name), path }],
+  );
+}
+
+/** What its map reads, and the templates of those of its actions that act on people. */
+function listUnsignedReads(
+  { trigger, actions }: UnsignedParts,
+  acts: (type: string) => boolean,
+): UnsignedRead[] {
+  const signed = signedPathsOf(trigger);
+  if (signed === null) return [];
+  const templates = actions.flatMap((action, index) =>
+    action === null || !acts(action.type) ? [] : listTemplateUses(action as Json, `actions.${index}`),
+  );
+  const inTemplates = templates.flatMap(({ field, path }): UnsignedRead[] => {
+    const [root, ...rest] = path.split(".");
+    const read = rest.join(".");
+    return root !== "event" || signed.includes(read) ? [] : [{ field, path: read }];
+  });
+  return [...listMappedUnsigned(trigger), ...inTemplates];
+}
+
+/** The problem of reading such a value in a relay that acts on people. */
+function refuseUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
+  const last = signed.map((one) => one.split(".").at(-1) ?? one);
+  const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign, so that anyone who captures one call could write it anew, and this relay acts on people: read one of what is signed (${last.join(", ")}), read it with {{event.…}} in write_record or call_url alone, or accept the risk with trigger.trustUnsignedEvents: true.`;
+  return { field, message };
 }
 
 /** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */

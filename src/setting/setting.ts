@@ -32,8 +32,8 @@ import {
 } from "../mail/mail-settings.ts";
 import { findSenderDomain, senderDomainView, viewSenderDomain } from "../mail/sender-domain.ts";
 import { parseAllowList } from "../outbound/address.ts";
-import { keepProcessorSecret } from "../relay/environment-secret.ts";
 import { processorSecretContext } from "../relay/relay.ts";
+import { keepProcessorSecret } from "../relay/relay-secret.ts";
 import { VERSION } from "../release/change.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { readPastedSecret } from "../secret/secret-text.ts";

@@ -15,7 +15,7 @@ import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
-import { openSealer, requireMasterKey } from "../relay/environment-secret.ts";
+import { openSealer, requireMasterKey } from "../relay/master-key-proof.ts";
 import { rekeyFingerprints } from "../relay/secret-rotation.ts";
 import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";

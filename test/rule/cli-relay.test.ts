@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { listEnvironments } from "../../src/account/environment.ts";
 import { noteRunning } from "../../src/cli/data-directory.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { openSealer } from "../../src/relay/environment-secret.ts";
+import { openSealer } from "../../src/relay/master-key-proof.ts";
 import { relayTarget } from "../../src/relay/relay.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
