@@ -21,7 +21,7 @@ import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { RelayMade } from "./relay-made.ts";
-import { SecretHint } from "./sender-hint.ts";
+import { MadeFromSender, SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
 
 const NONE: readonly Problem[] = [];
@@ -70,6 +70,8 @@ export function NewRelayPage({ place, query }: PageProps): View {
     setSaving(false);
   };
 
+  if (saved !== null && sender !== "")
+    return html`<${MadeFromSender} place=${place} saved=${saved} name=${sender} />`;
   if (saved !== null)
     return html`<${RelayMade} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
   const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;

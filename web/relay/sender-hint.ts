@@ -1,16 +1,38 @@
 /** Where the sender's own console has the secret, beside the field it is pasted in: of the sender that was chosen, or that the recipe is of. */
 import type { SenderView } from "../../src/sender/sender-view.ts";
+import type { SavedRelay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Sentence } from "../part/sentence.ts";
+import { RelayMade } from "./relay-made.ts";
 import { SenderPlaces, senderPath } from "./sender-choice.ts";
+
+const FROM_WORDS = {
+  sender: "Paste the one that is there; one that is made here the sender does not know.",
+  relay: "Leave it empty: one is made and shown once.",
+  either: "Paste the sender’s, or leave it empty and give the sender the one that is made here.",
+};
 
 /** Of the sender a new relay begins with. */
 export function SecretHint({ name }: { name: string }): View {
   const sender = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender;
   if (sender === undefined) return null;
-  return html`<small>${sender.secret.from === "relay" ? html`Leave it empty: one is made and shown once. ` : ""}${sender.title}: <${Sentence} text=${sender.secret.where} /></small>`;
+  return html`<small>${sender.title}: <${Sentence} text=${sender.secret.where} /> ${FROM_WORDS[sender.secret.from]}</small>`;
+}
+
+/** What a relay that begins with a sender has left to do at the sender. */
+export function MadeFromSender({
+  place,
+  saved,
+  name,
+}: {
+  place: Place;
+  saved: SavedRelay;
+  name: string;
+}): View {
+  const steps = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender.steps ?? [];
+  return html`<${RelayMade} place=${place} saved=${saved} steps=${steps} />`;
 }
 
 /** Of the sender whose recipe a relay has; nothing where it is not known. */
