@@ -38,6 +38,6 @@ export const render: Sender = {
     { type: "build_ended", meaning: "A build has ended." },
     { type: "server_failed", meaning: "A service failed." },
   ],
-  pitfalls: ["Webhooks need a paid workspace."],
+  pitfalls: ["Webhooks need a Professional workspace or a higher one."],
   docs: "https://render.com/docs/webhooks",
 };
