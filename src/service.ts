@@ -8,6 +8,7 @@ import { HandBackup } from "./backup/hand-backup.ts";
 import { BackupSchedule, backupInChild, type StartBackup } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
+import { AppSweep } from "./caretaker/app-sweep.ts";
 import { BulkReplays } from "./caretaker/bulk-replays.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
@@ -168,6 +169,7 @@ async function startOnce(
   const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
+  const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
   const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
   const caretakers = started.adopt(new Caretakers({ store: own, clock, log }), ending);
   const problems = started.adopt(
@@ -179,11 +181,13 @@ async function startOnce(
   started.defer(store.listen(runner.hear, ["event"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));
   started.defer(store.listen(() => erasures.wake(), ["erasure"]));
+  started.defer(store.listen(() => removals.wake(), ["environment"]));
   started.defer(store.listen(() => bulkReplays.wake(), ["bulk_replay"]));
   const refresh = (): void => {
     relays.invalidate();
     runner.wake();
     capture.wake();
+    removals.wake();
     bulkReplays.wake();
   };
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
@@ -240,7 +244,17 @@ async function startOnce(
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [runner, scheduler, capture, caretakers, erasures, bulkReplays, alertMail, backups])
+      for (const one of [
+        runner,
+        scheduler,
+        capture,
+        caretakers,
+        erasures,
+        removals,
+        bulkReplays,
+        alertMail,
+        backups,
+      ])
         void one?.stop();
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
@@ -267,6 +281,7 @@ async function startOnce(
   problems.look();
   caretakers.start();
   erasures.start();
+  removals.start();
   bulkReplays.start();
   alertMail.start();
   if (config.backup !== null) {

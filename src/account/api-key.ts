@@ -158,7 +158,7 @@ export async function findApiKeyByToken(
   if (!TOKEN.test(token)) return null;
   const sql = `SELECT ${PRESENTED_KEY.columnsOf("api_key")}, environment.name AS environmentName, app_id AS appId, ${OWNER_EMAIL}
     FROM api_key JOIN environment ON environment.id = environment_id
-    WHERE key_hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)`;
+    WHERE key_hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND deleted_at IS NULL`;
   const row = await tx.get<Pick<PresentedKey, "environmentName" | "appId" | "owner">>(
     sql,
     hashToken(token),
@@ -193,7 +193,7 @@ export async function touchApiKey(tx: Writer, keyId: string, nowMs: number): Pro
 /** What decides from where each live app key of the server works: all that is known of a call before its key is. */
 export async function listKeyOrigins(tx: Reader): Promise<KeyOrigins[]> {
   const sql = `SELECT DISTINCT ${KEY_ORIGINS.columns}, environment.name AS environmentName FROM api_key
-    JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL`;
+    JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL AND deleted_at IS NULL`;
   const rows = await tx.all<Pick<PresentedKey, "environmentName">>(sql);
   return rows.map((row) => KEY_ORIGINS.read(row));
 }

@@ -4,17 +4,26 @@ import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { show, time } from "../ground/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
-import { defineTable, integer, type RowOf, text } from "../store/table.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
 
 const APP = defineTable({
   name: "app",
   key: ["id"],
-  columns: { id: text(), name: text(), createdAt: integer() },
+  columns: {
+    id: text(),
+    name: text(),
+    createdAt: integer(),
+    /** Since when, and by whom in the audit's words, it is deleted: it is nobody's from then on. */
+    deletedAt: orNull(integer()),
+    deletedBy: orNull(text()),
+    /** Since when nothing of it is left but this row. */
+    emptiedAt: orNull(integer()),
+  },
 });
 
-type App = RowOf<typeof APP>;
+export type App = RowOf<typeof APP>;
 
 export const appView = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
 type AppView = Static<typeof appView>;
@@ -41,12 +50,19 @@ export async function createApp(
   input: NewApp,
 ): Promise<{ app: App; environments: Environment[] }> {
   const name = readName(input.name);
-  const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs };
+  const standing = { deletedAt: null, deletedBy: null, emptiedAt: null };
+  const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs, ...standing };
   try {
     await tx.attempt(() => APP.insert(tx, app));
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
-    throw new Refusal("name_taken", `An app with the id ${app.id} exists: choose another id.`);
+    const isGoing = (await findApp(tx, app.id)) === null;
+    throw new Refusal(
+      "name_taken",
+      isGoing
+        ? `The app ${app.id} was deleted and what it held is still being removed: choose another id, or this one again in a minute.`
+        : `An app with the id ${app.id} exists: choose another id.`,
+    );
   }
   const environments: Environment[] = [];
   for (const environment of input.environments) {
@@ -72,17 +88,17 @@ function readName(given: string): string {
 
 /** The app with this id, or null. */
 export function findApp(tx: Reader, id: string): Promise<App | null> {
-  return APP.get(tx, "WHERE id = $id", { id });
+  return APP.get(tx, "WHERE id = $id AND deleted_at IS NULL", { id });
 }
 
 /** Every app, oldest first. */
 export function listApps(tx: Reader): Promise<App[]> {
-  return APP.all(tx, "ORDER BY created_at, id");
+  return APP.all(tx, "WHERE deleted_at IS NULL ORDER BY created_at, id");
 }
 
 /** A page of the apps, newest first. */
 export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<AppView>> {
-  return await pageByName(tx, APP, "id", null, request, viewApp);
+  return await pageByName(tx, APP, "id", null, request, viewApp, "deleted_at IS NULL");
 }
 
 async function chooseId(tx: Reader, explicit: string | undefined, name: string): Promise<string> {
@@ -96,7 +112,7 @@ async function chooseId(tx: Reader, explicit: string | undefined, name: string):
   const base = idFromName(name);
   for (let number = 1; ; number++) {
     const id = number === 1 ? base : `${base}-${number}`;
-    if ((await findApp(tx, id)) === null) return id;
+    if ((await APP.get(tx, "WHERE id = $id", { id })) === null) return id;
   }
 }
 

@@ -31,14 +31,18 @@ const ENVIRONMENT = defineTable({
     processorSecretDigest: orNull(bytes()),
     processorSecretSetAt: orNull(integer()),
     createdAt: integer(),
+    /** Since when its app is deleted: it is nobody's, and is emptied. Null for every other. */
+    deletedAt: orNull(integer()),
   },
 });
+
+const LIVE = "deleted_at IS NULL";
 
 export type Environment = RowOf<typeof ENVIRONMENT>;
 
 /** The environment of this app and name, or null. */
 export function findEnvironment(tx: Reader, appId: string, name: string): Promise<Environment | null> {
-  return ENVIRONMENT.get(tx, "WHERE app_id = $appId AND name = $name", { appId, name });
+  return ENVIRONMENT.get(tx, `WHERE app_id = $appId AND name = $name AND ${LIVE}`, { appId, name });
 }
 
 /** As `findEnvironment`; refuses with `not_found`. */
@@ -53,19 +57,19 @@ export async function requireEnvironment(tx: Reader, appId: string, name: string
   return environment;
 }
 
-/** The environment with this row id, or null. */
+/** The environment with this row id, or null, also where its app is deleted. */
 export function findEnvironmentById(tx: Reader, id: number): Promise<Environment | null> {
-  return ENVIRONMENT.get(tx, "WHERE id = $id", { id });
+  return ENVIRONMENT.get(tx, `WHERE id = $id AND ${LIVE}`, { id });
 }
 
 /** The environment with the next row id, or null after the last. */
 export function findEnvironmentAfter(tx: Reader, id: number): Promise<Environment | null> {
-  return ENVIRONMENT.get(tx, "WHERE id > $id ORDER BY id LIMIT 1", { id });
+  return ENVIRONMENT.get(tx, `WHERE id > $id AND ${LIVE} ORDER BY id LIMIT 1`, { id });
 }
 
 /** Every environment of the app, or of all apps for null, oldest first. */
 export function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
-  return ENVIRONMENT.all(tx, "WHERE $appId IS NULL OR app_id = $appId ORDER BY id", { appId });
+  return ENVIRONMENT.all(tx, `WHERE ($appId IS NULL OR app_id = $appId) AND ${LIVE} ORDER BY id`, { appId });
 }
 
 /** The one environment of local development, or null in a server's data directory: no server has an environment of this name. */
@@ -91,6 +95,7 @@ export async function ensureEnvironment(
     processorSecretDigest: null,
     processorSecretSetAt: null,
     createdAt: nowMs,
+    deletedAt: null,
   };
   await ENVIRONMENT.insert(tx, row, "ON CONFLICT (app_id, name) DO NOTHING");
   return await requireEnvironment(tx, appId, name);

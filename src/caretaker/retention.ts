@@ -146,8 +146,8 @@ async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: numbe
 }
 
 /** Events, and bytes of them and their runs, in one transaction: a few milliseconds, as what is deleted is also written over. */
-const BATCH_EVENTS = 100;
-const BATCH_BYTES = 512 * 1024;
+export const BATCH_EVENTS = 100;
+export const BATCH_BYTES = 512 * 1024;
 
 interface OldRow {
   seq: number;
@@ -194,10 +194,7 @@ export async function retireEvents(
   });
   const old = reached.filter((row) => row.at < untilMs && row.stays === 0);
   for (const { seq, dedupeHash } of old) {
-    if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
-    await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
-    await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
-    await tx.run("DELETE FROM event WHERE seq = ?1", seq);
+    await dropEvent(tx, seq, dedupeHash);
   }
   await tellDropped(
     tx,
@@ -208,6 +205,14 @@ export async function retireEvents(
   const goesOn = reached.length < next.length || next.length === BATCH_EVENTS;
   const oldOrAhead = reached.some(({ at }) => at < untilMs || at > nowMs);
   return goesOn && oldOrAhead ? (reached.at(-1)?.seq ?? null) : null;
+}
+
+/** Deletes an event with its runs, effects and the key that an earlier version kept of it. */
+export async function dropEvent(tx: Writer, seq: number, dedupeHash: Uint8Array | null): Promise<void> {
+  if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
+  await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
+  await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
+  await tx.run("DELETE FROM event WHERE seq = ?1", seq);
 }
 
 /** The log says always what the owner is told unless it is switched off. */

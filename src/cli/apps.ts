@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { createApp, listApps } from "../account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
+import { type AppContents, countApp, deleteApp, emptyApp, endRemoval } from "../caretaker/app-removal.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
+import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
+import type { Store } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
@@ -111,3 +114,77 @@ export const appsList: Command = {
     });
   },
 };
+
+export const appsDelete: Command = {
+  words: ["apps", "delete"],
+  summary: "delete an app with all that it holds; what that is is counted first",
+  details:
+    "Its receivers answer unknown_receiver at once, its keys and schedules are none, and what it holds is removed in small steps, by the running server or by this command. An app whose production holds events is deleted in the dashboard alone, under Settings. Backups made before keep it.",
+  arguments: [{ name: "app id", help: "as relay apps list shows it" }],
+  options: [
+    {
+      name: "confirm",
+      value: "<app id>",
+      help: "the app's id once more, which deletes without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    DATA_DIR,
+  ],
+  examples: ["relay apps delete trial --confirm trial --data-dir /var/lib/relay"],
+  async run(input, world) {
+    const appId = input.first();
+    await withStore(input, world, async (store) => {
+      const contents = await countApp(store, appId);
+      if (!input.on("json")) world.tell(tellContents(contents));
+      const confirm = input.text("confirm") ?? (await askToDelete(contents, world));
+      const by = actorWords(COMMAND_LINE);
+      const nowMs = world.clock.now();
+      await store.write("dashboard", (tx) =>
+        deleteApp(tx, { appId, confirm, force: false, contents, by, nowMs }),
+      );
+      if (input.on("json")) world.say(writeJson({ deleted: contents }, 2));
+      const isEmptied = await emptyHere(store, appId, input, world);
+      world.tell(
+        isEmptied
+          ? `The app ${appId} is deleted, and nothing of it is left but in backups made before.`
+          : `The app ${appId} is deleted; what it held is removed by the server that runs, or by the next one that starts.`,
+      );
+    });
+  },
+};
+
+/** A line an environment. */
+function tellContents({ app, environments }: AppContents): string {
+  const lines = environments.map(({ name, words }) => `  ${name}: ${words}`);
+  return [`The app ${app.id} (${app.name}) holds:`, ...lines].join("\n");
+}
+
+/** Answers the app's id where the person says yes. */
+async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
+  if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
+  const yes = world.interactive ? await world.confirm(`Delete ${app.id} with all of that, for good?`) : null;
+  if (yes === true) return app.id;
+  throw new CommandFailure(
+    "not_confirmed",
+    yes === false
+      ? "Nothing was deleted."
+      : `Nothing was deleted, because nobody is there to be asked: say relay apps delete ${app.id} --confirm ${app.id} to delete without asking.`,
+  );
+}
+
+/** Empties the app where no server runs that would; answers whether it did. */
+async function emptyHere(store: Store, appId: string, input: Input, world: World): Promise<boolean> {
+  let lock: DirectoryLock;
+  try {
+    lock = lockDataDirectory(readDataDir(input, world), "relay apps delete", world.clock.now());
+  } catch (error) {
+    if (error instanceof DataDirectoryTaken) return false;
+    throw error;
+  }
+  try {
+    while (await store.write("erasure", (tx) => emptyApp(tx, appId)));
+    return await store.write("erasure", (tx) => endRemoval(tx, appId, world.clock.now()));
+  } finally {
+    lock.release();
+  }
+}

@@ -1,7 +1,7 @@
 /** Every command, one line each, in the groups and the order that help shows them. */
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
-import { appsCreate, appsList } from "./apps.ts";
+import { appsCreate, appsDelete, appsList } from "./apps.ts";
 import { adminAudit, auditList } from "./audit.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
@@ -114,6 +114,7 @@ export const GROUPS: readonly Group[] = [
       importMissed,
       appsCreate,
       appsList,
+      appsDelete,
       adminCreate,
       adminReset,
       adminList,

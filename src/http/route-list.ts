@@ -2,6 +2,7 @@
 import { aboutRoutes } from "./about.ts";
 import { accountRoutes } from "./account.ts";
 import { appRoutes } from "./app.ts";
+import { appDeletionRoutes } from "./app-deletion.ts";
 
 import { approvalRoutes } from "./approval.ts";
 
@@ -44,6 +45,7 @@ export const ROUTES: readonly Route[] = [
   ...serverRoutes,
   ...loginRoutes,
   ...appRoutes,
+  ...appDeletionRoutes,
   ...relayRoutes,
   ...relaySecretRoutes,
   ...senderRoutes,

@@ -305,6 +305,7 @@ function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(
     `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
        environment.held_at AS heldAt, environment.processor_secret AS processorSecret
-     FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id ORDER BY relay.id`,
+     FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id
+     WHERE environment.deleted_at IS NULL ORDER BY relay.id`,
   );
 }

@@ -63,6 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 34, name: "bulk-replay-ended", sql: bulkReplayEnded },
   { number: 35, name: "session-seen", sql: sessionSeen },
   { number: 36, name: "story", sql: story },
+  { number: 37, name: "app-deleted", sql: appDeleted },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -190,3 +191,4 @@ import bulkReplay from "../../migrations/0033-bulk-replay.sql" with { type: "tex
 import bulkReplayEnded from "../../migrations/0034-bulk-replay-ended.sql" with { type: "text" };
 import sessionSeen from "../../migrations/0035-session-seen.sql" with { type: "text" };
 import story from "../../migrations/0036-story.sql" with { type: "text" };
+import appDeleted from "../../migrations/0037-app-deleted.sql" with { type: "text" };

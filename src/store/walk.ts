@@ -151,8 +151,9 @@ export async function pageByName<Name extends string, Row extends Named<Name>, I
   environmentId: number | null,
   request: PageRequest,
   toItem: (row: Row) => Item,
+  which = "environment_id = $environmentId",
 ): Promise<Page<Item>> {
-  const rest = `WHERE ${environmentId === null ? "" : "environment_id = $environmentId AND"}
+  const rest = `WHERE ${which} AND
       ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND ${name} > $name))
     ORDER BY created_at DESC, ${name} LIMIT $limit`;
   const values = { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 };

@@ -160,6 +160,8 @@ const WORST: Record<string, Worst> = {
   "POST /api/owners/:id/link": refused(404, "POST", "/api/owners/own_none/link", {}),
   "DELETE /api/owners/:id": refused(404, "DELETE", "/api/owners/own_none", undefined),
   "PATCH /api/apps/:appId": refused(400, "PATCH", "/api/apps/shop", { name: "x".repeat(MB - 100) }),
+  "GET /api/apps/:appId/contents": get("/api/apps/shop/contents"),
+  "DELETE /api/apps/:appId": refused(400, "DELETE", "/api/apps/shop", { confirm: "x".repeat(MB - 100) }, { confirm: "none" }),
   "GET /api/apps": get("/api/apps?limit=200"),
   "POST /api/apps": refused(400, "POST", "/api/apps", { name: "x".repeat(MB - 100) }),
   "GET {E}/relays": list("/relays"),

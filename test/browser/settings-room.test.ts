@@ -1,5 +1,6 @@
 /** The settings room: each tab has its address; what is set stands as the service answered, what is secret is never shown again. */
 import { afterAll, expect, test } from "bun:test";
+import { createApp } from "../../src/account/app.ts";
 import { createOwner, hashPassword } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { systemClock } from "../../src/ground/clock.ts";
@@ -121,4 +122,21 @@ test("on a narrow screen no tab is wider than the screen, and nothing broke on t
     expect([name, width <= 360]).toEqual([name, true]);
   }
   expect(complaints).toEqual([]);
+});
+
+test("an app is deleted from its settings once its id is typed, with what it holds told before", async () => {
+  await running.service.store.write("app", (tx) =>
+    createApp(tx, { id: "trial", name: "Trial", environments: ["development", "production"], nowMs: systemClock.now() }),
+  );
+  await page.goto(`${running.service.url}/apps/trial/development/settings`);
+  await card("Delete this app").getByRole("button", { name: "Delete trial…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("production: nothing").waitFor();
+  const act = dialog.getByRole("button", { name: "Delete the app" });
+  await dialog.getByLabel("Type trial to delete it").fill("trail");
+  expect(await act.isDisabled()).toBe(true);
+  await dialog.getByLabel("Type trial to delete it").fill("trial");
+  await act.click();
+  await told("The app trial is deleted.");
+  await page.waitForURL((url) => !url.pathname.startsWith("/apps/trial/"));
 });

@@ -24,6 +24,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   send: "it posts to a receiver URL, which --url names, as the sender does",
   "apps create": "a key is of one environment, and makes no app",
   "apps list": "a key is of one environment, and knows no other",
+  "apps delete": "an app is deleted by its owners, in the dashboard or on the server",
   "keys create": "a key makes no key",
   "keys revoke": "a key revokes no key but its own: relay logout",
   "admin create": "an owner is made on the server",

@@ -86,7 +86,7 @@ CREATE TABLE app (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-);
+, deleted_at INTEGER, deleted_by TEXT, emptied_at INTEGER);
 
 CREATE TABLE approval (
   id TEXT PRIMARY KEY,
@@ -244,7 +244,7 @@ CREATE TABLE environment (
   held_at INTEGER,
   settings TEXT NOT NULL DEFAULT '{}',
   version INTEGER NOT NULL DEFAULT 1,
-  created_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, deleted_at INTEGER,
   UNIQUE (app_id, name)
 );
 

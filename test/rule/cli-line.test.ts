@@ -20,7 +20,7 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
   ["an unknown command names the nearest one", "validat", /did you mean relay validate\?/],
   ["an unknown command that is near none points to help", "frobnicate", /relay --help lists them/],
   ["an unknown second word names the nearest one", "keys lst", /did you mean relay keys list\?/],
-  ["a group without its second word lists them", "apps", /write one of create, list\./],
+  ["a group without its second word lists them", "apps", /write one of create, list, delete\./],
   ["an unknown option names the nearest one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
   ["an unknown short option is refused", "dev -x", /does not know -x/],
   ["an option without its value is refused", "dev --port", /--port is missing its value/],

@@ -9,6 +9,7 @@ import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
+import { AppEnd } from "./app-end.ts";
 import { ConnectorSetting } from "./connector-setting.ts";
 import { ProcessorSetting } from "./processor-setting.ts";
 import { SettingCard } from "./setting-card.ts";
@@ -18,7 +19,7 @@ import { useSettings } from "./use-settings.ts";
 export function GeneralTab({ place }: { place: Place }): View {
   return html`<div class="settings">
     <${AppName} place=${place} /><${Hold} place=${place} /><${ProcessorSetting} place=${place} />
-    <${SigninSetting} place=${place} /><${ConnectorSetting} place=${place} /><${Receipts} place=${place} />
+    <${SigninSetting} place=${place} /><${ConnectorSetting} place=${place} /><${Receipts} place=${place} /><${AppEnd} place=${place} />
   </div>`;
 }
 
