@@ -4,11 +4,13 @@
  */
 import { Docs } from "./docs/docs.ts";
 import { listErrorPages, listErrors } from "./docs/error-page.ts";
+import { PACKAGING_FILLS } from "./docs/packaging-part.ts";
 import { readWrittenPages } from "./docs/written.ts";
 
 /** What stands where a written page asks for it. */
 const FILLS = {
   errors: listErrors,
+  ...PACKAGING_FILLS,
 };
 
 let manual: Docs | undefined;

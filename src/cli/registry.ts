@@ -26,6 +26,7 @@ import { peopleList, peopleShow } from "./people.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
+import { ready } from "./ready.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
 import { relaysHistory, relaysRestore } from "./relay-versions.ts";
 import { relaysFunnel, relaysList, relaysPause, relaysResume, relaysShow } from "./relays.ts";
@@ -108,6 +109,7 @@ export const GROUPS: readonly Group[] = [
     title: "Operate",
     commands: [
       serve,
+      ready,
       doctor,
       backup,
       restore,

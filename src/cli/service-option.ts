@@ -53,7 +53,7 @@ export const BACKUP_EVERY: Option = {
   help: "how often a backup is made by itself, into backups/ of the data directory",
   of: Object.keys(BACKUP_PERIODS),
 };
-const HOST: Option = {
+export const HOST: Option = {
   name: "host",
   value: "<address>",
   env: "RELAY_HOST",
@@ -70,15 +70,17 @@ export const ALLOW_PRIVATE: Option = {
   help: "private hosts or ranges that call_url and mail may reach",
 };
 
+export const PORT: Option = {
+  name: "port",
+  value: "<number>",
+  env: "RELAY_PORT",
+  otherwise: String(DEFAULT_PORT),
+  help: "the port to listen on; 0 picks a free one",
+};
+
 /** What `dev` and `serve` share. */
 export const RUN_OPTIONS: readonly Option[] = [
-  {
-    name: "port",
-    value: "<number>",
-    env: "RELAY_PORT",
-    otherwise: String(DEFAULT_PORT),
-    help: "the port to listen on; 0 picks a free one",
-  },
+  PORT,
   DATA_DIR,
   BASE_URL,
   ALLOW_PRIVATE,

@@ -22,3 +22,31 @@ declare module "*.css" {
   const text: string;
   export default text;
 }
+declare module "*.service" {
+  const text: string;
+  export default text;
+}
+declare module "*.sysusers" {
+  const text: string;
+  export default text;
+}
+declare module "*.env" {
+  const text: string;
+  export default text;
+}
+declare module "*.yml" {
+  const text: string;
+  export default text;
+}
+declare module "*.yaml" {
+  const text: string;
+  export default text;
+}
+declare module "*/Dockerfile" {
+  const text: string;
+  export default text;
+}
+declare module "*/Caddyfile" {
+  const text: string;
+  export default text;
+}

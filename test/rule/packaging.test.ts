@@ -1,0 +1,234 @@
+/** The files of packaging/ say what this program has: its commands, variables, port, paths and exit codes; and the container's health check is run against a server. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCommand, parseCommand } from "../../src/cli/parse.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { readServiceConfig } from "../../src/cli/service-option.ts";
+import type { World } from "../../src/cli/world.ts";
+import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
+import { LIMIT_WORDS } from "../../src/ground/limit-word.ts";
+import { readManual } from "../../src/manual.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { startBareService } from "../kit/running-service.ts";
+
+const ROOT = join(import.meta.dir, "..", "..");
+const read = (name: string): string => readFileSync(join(ROOT, "packaging", name), "utf8");
+
+const folder = mkdtempSync(join(tmpdir(), "relay-packaging-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The lines of a Dockerfile, each whole, its first word apart. */
+const dockerfile = read("Dockerfile")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"))
+  .map((line): [word: string, rest: string] => [line.slice(0, line.indexOf(" ")), line.slice(line.indexOf(" ") + 1)]);
+const lastOf = (word: string): string => dockerfile.findLast(([first]) => first === word)?.[1] ?? "";
+const baseAt = dockerfile.findLastIndex(([word]) => word === "FROM");
+
+/** `KEY=value` by key; a key that stands twice keeps both. */
+function readUnit(text: string): Map<string, string[]> {
+  const lines = text.split("\n").filter((line) => /^[A-Z]\w*=/.test(line));
+  return Map.groupBy(lines, (line) => line.slice(0, line.indexOf("="))) as Map<string, string[]>;
+}
+const unit = readUnit(read("relay.service"));
+const inUnit = (key: string): string[] => (unit.get(key) ?? []).map((line) => line.slice(key.length + 1));
+
+const readVariables = (lines: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    lines.filter((line) => /^RELAY_\w+=/.test(line)).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+
+// biome-ignore lint/suspicious/noExplicitAny: YAML of any shape
+const compose = Bun.YAML.parse(read("compose.yaml")) as any;
+const inImage = readVariables(lastOf("ENV").split(" "));
+const inCompose: Record<string, string> = { ...compose.services.relay.environment, RELAY_BASE_URL: "https://relay.example.com" };
+
+/** `relay serve` as it is started with these variables. */
+function configOf(env: Record<string, string>) {
+  const { command } = findCommand(["serve"], COMMANDS) ?? {};
+  if (command === undefined) throw new Error("There is no command serve.");
+  return readServiceConfig("server", parseCommand(command, [], env), { env, cwd: folder } as unknown as World);
+}
+
+describe("every variable that is set is one that relay serve reads, with a value it takes", () => {
+  const known = new Set([
+    ...(findCommand(["serve"], COMMANDS)?.command.options ?? []).flatMap(({ env }) => env ?? []),
+    ...Object.values(LIMIT_WORDS).map(({ variable }) => variable),
+  ]);
+  const places: [string, Record<string, string>][] = [
+    ["relay.env", readVariables(read("relay.env").split("\n"))],
+    ["relay.service", readVariables(inUnit("Environment"))],
+    ["Dockerfile", inImage],
+    ["compose.yaml", inCompose],
+  ];
+  test.each(places)("%s", (_name, variables) => {
+    expect(Object.keys(variables).filter((name) => !known.has(name))).toEqual([]);
+    expect(Object.keys(variables).length).toBeGreaterThan(0);
+    expect(configOf(variables).mode).toBe("server");
+  });
+});
+
+describe("the systemd unit", () => {
+  test("runs a command that is, with its data where it may write, as no root", () => {
+    const [path = "", ...words] = (inUnit("ExecStart")[0] ?? "").split(" ");
+    expect([path, findCommand(words, COMMANDS)?.command.words]).toEqual(["/usr/local/bin/relay", ["serve"]]);
+    const { RELAY_DATA_DIR } = readVariables(inUnit("Environment"));
+    expect([RELAY_DATA_DIR, inUnit("WorkingDirectory")[0]]).toEqual([
+      `/var/lib/${inUnit("StateDirectory")[0]}`,
+      `/var/lib/${inUnit("StateDirectory")[0]}`,
+    ]);
+    expect(read("relay.sysusers")).toContain(`u ${inUnit("User")[0]} - `);
+    expect(read("litestream.yml")).toContain(`path: ${RELAY_DATA_DIR}/relay.db`);
+  });
+
+  const HARDENED: Record<string, string> = {
+    NoNewPrivileges: "yes",
+    ProtectSystem: "strict",
+    ProtectHome: "yes",
+    PrivateTmp: "yes",
+    PrivateDevices: "yes",
+    StateDirectoryMode: "0700",
+    UMask: "0077",
+    CapabilityBoundingSet: "",
+    RestrictNamespaces: "yes",
+    RestrictSUIDSGID: "yes",
+    SystemCallArchitectures: "native",
+    // The JIT.
+    MemoryDenyWriteExecute: "no",
+    Restart: "on-failure",
+    // Exit code 2 is a line or variable that is wrongly written.
+    RestartPreventExitStatus: "2",
+    KillMode: "mixed",
+  };
+  test.each(Object.entries(HARDENED))("says %s=%s", (key, value) => expect(inUnit(key)).toEqual([value]));
+
+  test("gives a stop more than its sixteen seconds, and the exit code that no restart mends is the command line's", async () => {
+    expect(Number(inUnit("TimeoutStopSec")[0])).toBeGreaterThan(20);
+    expect((await runCommand(["serve", "--port", "none"], { cwd: folder })).code).toBe(2);
+  });
+
+  const analyze = Bun.which("systemd-analyze");
+  if (analyze !== null)
+    test("is taken by systemd-analyze verify without a word", () => {
+      const file = join(folder, "relay.service");
+      // The program need not be installed where the tests run.
+      writeFileSync(file, read("relay.service").replace("ExecStart=/usr/local/bin/relay", `ExecStart=${process.execPath}`));
+      const { exitCode, stderr } = Bun.spawnSync([analyze, "verify", file], { timeout: 20_000 });
+      const own = stderr
+        .toString()
+        .split("\n")
+        .filter((line) => line.includes("relay.service"));
+      expect([exitCode, own]).toEqual([0, []]);
+    });
+});
+
+describe("the Dockerfile", () => {
+  const words = (text: string): string[] => JSON.parse(text.slice(text.indexOf("["))) as string[];
+
+  test("starts a command that is, on the port it names, with data on the volume, as a user of its own", () => {
+    const [program, ...none] = words(lastOf("ENTRYPOINT"));
+    expect([program, none]).toEqual(["/usr/local/bin/relay", []]);
+    expect(findCommand(words(lastOf("CMD")), COMMANDS)?.command.words).toEqual(["serve"]);
+    expect(configOf(inImage)).toMatchObject({ host: "0.0.0.0", port: Number(lastOf("EXPOSE")), dataDir: lastOf("VOLUME") });
+    const user = lastOf("USER");
+    expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(
+      dockerfile.slice(baseAt).some(([, rest]) => rest.startsWith(`--from=build --chown=${user} `) && rest.endsWith(` ${lastOf("VOLUME")}`)),
+    ).toBe(true);
+    // The executable needs glibc; no shell is there for a line that needs one.
+    expect(dockerfile[baseAt]?.[1]).toMatch(/debian/);
+    expect(dockerfile.slice(baseAt).filter(([word]) => word === "RUN")).toEqual([]);
+  });
+
+  test("copies what is there, and nothing that it ignores", () => {
+    const kept = new Set(
+      read("Dockerfile.dockerignore")
+        .split("\n")
+        .filter((line) => line.startsWith("!"))
+        .map((line) => line.slice(1)),
+    );
+    const copied = dockerfile.filter(([word, rest]) => word === "COPY" && !rest.startsWith("--")).flatMap(([, rest]) => rest.split(" ").slice(0, -1));
+    expect(copied.filter((path) => !existsSync(join(ROOT, path)) || !kept.has(path))).toEqual([]);
+    expect([...kept].filter((path) => !copied.includes(path))).toEqual([]);
+    const scripts = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> }).scripts;
+    expect(scripts["build"]).toBeDefined();
+  });
+
+  test("has a health check that says of a server whether it is ready, by its exit code", async () => {
+    const [program, ...line] = words(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "[]");
+    expect(program).toBe("/usr/local/bin/relay");
+    const check = (port: number) => runCommand(line, { cwd: folder, env: { RELAY_HOST: "0.0.0.0", RELAY_PORT: String(port) } });
+    const service = await startBareService();
+    const { port } = service.service;
+    expect(await check(port)).toMatchObject({ code: 0, said: "ready" });
+    await service[Symbol.asyncDispose]();
+    expect(await check(port)).toMatchObject({ code: 1, told: expect.stringContaining("service_not_running") });
+    using migrating = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => Response.json({ ready: false, problem: "It migrates." }, { status: 503 }),
+    });
+    expect(await check(migrating.port ?? 0)).toMatchObject({ code: 1, told: expect.stringContaining("is not ready. It migrates.") });
+  });
+});
+
+describe("compose and Caddy", () => {
+  const { relay, caddy } = compose.services;
+  test("the server is reached through Caddy alone, whose network is the one that is trusted", () => {
+    expect([relay.ports, relay.networks, caddy.networks]).toEqual([undefined, ["front"], ["front"]]);
+    expect(inCompose["RELAY_TRUSTED_PROXY"]).toBe(compose.networks.front.ipam.config[0].subnet);
+    expect(caddy.ports).toContain("443:443");
+    expect(read("Caddyfile")).toContain(`reverse_proxy {$RELAY_UPSTREAM:relay:${inImage["RELAY_PORT"]}}`);
+    expect(configOf({ ...inImage, ...inCompose })).toMatchObject({ baseUrl: "https://relay.example.com", trustedProxies: ["172.30.47.0/24"] });
+  });
+
+  test("builds what is there, keeps the data, writes nothing else, and gives a stop its time", () => {
+    expect(existsSync(join(ROOT, "packaging", relay.build.context, relay.build.dockerfile))).toBe(true);
+    expect(relay.volumes).toEqual([`data:${lastOf("VOLUME")}`]);
+    expect(Object.keys(compose.volumes)).toEqual(["data", "caddy"]);
+    expect([relay.read_only, relay.cap_drop, relay.security_opt]).toEqual([true, ["ALL"], ["no-new-privileges:true"]]);
+    expect(Number.parseInt(relay.stop_grace_period, 10)).toBeGreaterThan(20);
+    expect(existsSync(join(ROOT, "packaging", "Caddyfile"))).toBe(true);
+  });
+
+  test("Caddy lets the largest body through that the service takes", () => {
+    const megabytes = Number(/max_size (\d+)MB/.exec(read("Caddyfile"))?.[1]);
+    expect(megabytes * 1_000_000).toBeGreaterThan(MAX_FILE_BYTES);
+  });
+});
+
+describe("the pages on installing", () => {
+  const PAGES = ["install-server", "docker", "trusted-proxy", "upgrade", "off-site-backups"];
+  const pages = readManual().pages.filter(({ id }) => PAGES.includes(id));
+
+  test("stand in the documentation, and show the files as they lie there", () => {
+    expect(pages.map(({ id }) => id).toSorted()).toEqual(PAGES.toSorted());
+    const text = pages.map((page) => page.text).join("\n");
+    for (const name of ["relay.service", "relay.env", "relay.sysusers", "Dockerfile", "compose.yaml", "Caddyfile", "litestream.yml"])
+      expect([name, text.includes(read(name).trimEnd())]).toEqual([name, true]);
+  });
+
+  test("name commands and flags of this program alone", () => {
+    const lines = pages.flatMap(({ text }) =>
+      [...text.matchAll(/^```(?:text shell|sh command)\n([\s\S]*?)^```$/gm)].flatMap(([, block = ""]) => block.split("\n")),
+    );
+    const run = lines.flatMap((line) => {
+      const [, said] = /^(?:sudo -u relay |docker compose \S+ \S+ (?:exec|run --rm) relay )?relay (.+)$/.exec(line) ?? [];
+      return said === undefined ? [] : [said.match(/"[^"]*"|\S+/g) ?? []];
+    });
+    for (const words of run) {
+      const bare = words[0] === "relay" ? words.slice(1) : words;
+      const found = findCommand(bare, COMMANDS);
+      expect([bare.join(" "), found === null]).toEqual([bare.join(" "), false]);
+      if (found !== null) parseCommand(found.command, found.rest, {});
+    }
+    expect(run.length).toBeGreaterThan(8);
+  });
+});
+
+test("the licence that package.json names lies beside it", () => {
+  const { license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { license: string };
+  expect(readFileSync(join(ROOT, "LICENSE"), "utf8")).toStartWith(`${license} License`);
+});
