@@ -44,7 +44,7 @@ export const showConfig: Command = {
     await sayList(input, world, items, {
       columns: [
         { heading: "NAME", value: ({ name }) => name, keep: 1 },
-        { heading: "VALUE", value: ({ value }) => value, cut: 16, keep: 2, raw: true },
+        { heading: "VALUE", value: ({ value }) => value, cut: 30, keep: 2, raw: true },
         {
           heading: "FROM",
           value: ({ from }) => from,
