@@ -41,6 +41,11 @@ export function sayTimes(text: string, nowMs: number): string {
   return text.replace(ISO, (iso) => sayAgo(iso, nowMs));
 }
 
+/** The text with each of its whole times as the time of the day: `14:02:07Z`. */
+export function sayClocks(text: string): string {
+  return text.replace(ISO, (iso) => `${iso.slice(11, 19)}Z`);
+}
+
 /** The text with each of its whole times, and how long ago that was. */
 export function addAgo(text: string, nowMs: number): string {
   return text.replace(ISO, (iso) => {

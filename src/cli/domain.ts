@@ -13,6 +13,7 @@ import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
+import { saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
@@ -34,7 +35,7 @@ export const domainShow: Command = {
       there: async (remote) =>
         (await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH)).senderDomain,
     });
-    if (domain !== null) return say(input, world, domain);
+    if (domain !== null) return await say(input, world, domain);
     if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
     world.tell("No sender domain is set: relay domain set <domain> sets one.");
   },
@@ -62,7 +63,7 @@ export const domainSet: Command = {
         return (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain;
       },
     });
-    say(input, world, domain);
+    await say(input, world, domain);
     if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
   },
 };
@@ -87,19 +88,17 @@ export const domainVerify: Command = {
       there: (remote) =>
         askPlace<{ senderDomain: DomainView; message: string }>(remote, "POST", `${PATH}/verify`),
     });
-    say(input, world, senderDomain);
+    await say(input, world, senderDomain);
     world.tell(plain(message));
     return senderDomain.verified ? 0 : 1;
   },
 };
 
-function say(input: Input, world: World, view: DomainView): void {
-  if (input.on("json")) {
-    world.say(writeJson({ senderDomain: view } as Json, 2));
-    return;
-  }
+async function say(input: Input, world: World, view: DomainView): Promise<void> {
+  if (input.on("json")) return world.say(writeJson({ senderDomain: view } as Json, 2));
   const { domain, verified, record } = view;
-  world.say(
-    `${domain}  ${verified ? "verified" : "not verified"}\n  ${record.type}  ${record.name}  ${record.value}`,
-  );
+  await saySheet(input, world, [
+    `${domain}  ${verified ? "verified" : "not verified"}`,
+    `  ${record.type}  ${record.name}  ${record.value}`,
+  ]);
 }

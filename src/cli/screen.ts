@@ -77,8 +77,19 @@ export function keepPaint(text: string): string {
 const TONES: Readonly<Record<Tone, readonly string[]>> = {
   good: ["done", "ok", "active", "live", "works", "sent", "verified", "granted"],
   going: ["running"],
-  wait: ["queued", "waiting", "paused", "on hold", "warn", "unknown", "intended", "interrupted", "suspended"],
-  bad: ["failed", "refused", "fail", "refusing", "failing", "open", "not verified"],
+  wait: [
+    "queued",
+    "waiting",
+    "paused",
+    "on hold",
+    "warn",
+    "unknown",
+    "intended",
+    "interrupted",
+    "suspended",
+    "not verified",
+  ],
+  bad: ["failed", "refused", "fail", "refusing", "failing", "open"],
   worst: ["dead"],
   quiet: [
     "ignored",

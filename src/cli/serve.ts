@@ -8,6 +8,7 @@ import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { noteRunning } from "./data-directory.ts";
+import { paint, type Screen, toneOf } from "./screen.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
 import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
 import { programWord, type RunningService, type World } from "./world.ts";
@@ -95,13 +96,24 @@ async function start(
   world: World,
   stopped: Promise<void>,
 ): Promise<RunningService> {
+  const { screen } = world;
+  const printRun = (line: string): void => world.draw(paintRun(line, screen));
+  const ports = { stopped, program: programWord(world), ...(screen.colour ? { printRun } : {}) };
   try {
-    return await world.startService(config, { stopped, program: programWord(world) });
+    return await world.startService(config, ports);
   } catch (error) {
     const chosen = input.text("port") !== null || config.mode === "server";
     if (chosen || !isPortTaken(error))
       throw explainListening(error, config, world) ?? explainDirectory(error, config.dataDir, world) ?? error;
     world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
-    return await world.startService({ ...config, port: 0 }, { stopped, program: programWord(world) });
+    return await world.startService({ ...config, port: 0 }, ports);
   }
+}
+
+/** The line of a run, with how it ended as every state is painted. */
+function paintRun(line: string, screen: Screen): string {
+  return line.replace(
+    /^(RELAY · .* · )(ok|failed)$/m,
+    (_, before: string, word: string) => before + paint(word, toneOf(word), screen),
+  );
 }

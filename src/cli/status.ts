@@ -14,6 +14,7 @@ import { PROFILE, readProfiles, requireProfile } from "./profile.ts";
 import { readStanding } from "./pull.ts";
 import type { Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
+import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 /** Something differs. */
@@ -74,7 +75,7 @@ export const status: Command = {
           2,
         ),
       );
-    } else sayTable(differing, lines.length, names, world);
+    } else await sayTable(differing, lines.length, names, input, world);
     if (second === null) tellUnseen(first, world);
     return differing.length > 0 ? DRIFT : 0;
   },
@@ -190,22 +191,32 @@ function tellStanding({ content, brought }: Standing): string {
 
 const MAX_FIELDS = 4;
 
-function sayTable(differing: readonly Line[], all: number, names: readonly string[], world: World): void {
+async function sayTable(
+  differing: readonly Line[],
+  all: number,
+  names: readonly string[],
+  input: Input,
+  world: World,
+): Promise<void> {
   if (differing.length === 0) {
     world.say(`All the same: ${count(all, "thing")} in ${names.join(", ")}.`);
     return;
   }
-  const rows = differing.map((line) => [
-    plain(`${line.kind} ${line.name}`),
-    ...names.map((name) => line.places[name] ?? "-"),
-    [...line.differs.map(tellDifference), ...tellChanged(line)].join("; "),
-  ]);
-  const table = [["THING", ...names.map((name) => name.toUpperCase()), "DIFFERS"], ...rows];
-  const widths = (table[0] ?? []).map((_, at) => Math.max(...table.map((row) => row[at]?.length ?? 0)));
-  for (const row of table)
-    world.say(
-      row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join("  "),
-    );
+  await sayList(input, world, differing, {
+    columns: [
+      { heading: "THING", value: ({ kind, name }) => `${kind} ${name}`, cut: 16 },
+      ...names.map((name) => ({
+        heading: name.toUpperCase(),
+        value: ({ places }: Line) => places[name] ?? "-",
+      })),
+      {
+        heading: "DIFFERS",
+        value: (line) => [...line.differs.map(tellDifference), ...tellChanged(line)].join("; "),
+        wrap: true,
+      },
+    ],
+    none: "",
+  });
   const same = all - differing.length;
   world.tell(
     `${count(differing.length, "thing")} differ${differing.length === 1 ? "s" : ""}${same > 0 ? `, ${same} the same` : ""}.`,

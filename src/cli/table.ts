@@ -3,7 +3,7 @@
  * is long is cut with …, times say how long ago, and an id is its ending, which every command takes.
  */
 import { plain } from "../ground/text.ts";
-import { sayTimes } from "./ago.ts";
+import { sayClocks, sayTimes } from "./ago.ts";
 import { paint, type Screen, type Tone, toneOf } from "./screen.ts";
 
 export interface Column<Item> {
@@ -128,16 +128,18 @@ export function drawTable<Item>(
   };
 }
 
-/** One item by itself: its values as the screen says them, none cut. */
+/** One item by itself, as it comes: its values as the screen says them, none cut; a time is that of the day. */
 export function drawLine<Item>(
   columns: readonly Column<Item>[],
   item: Item,
-  { screen, nowMs, whole }: { screen: Screen; nowMs: number; whole: boolean },
+  { screen, whole }: { screen: Screen; whole: boolean },
 ): string {
   const isShort = screen.columns !== null && !whole;
   return columns
     .map((column) => {
-      const text = plain(sayCell(column, item, isShort ? nowMs : null));
+      const text = plain(
+        isShort && column.raw !== true ? shortenIds(sayClocks(column.value(item))) : column.value(item),
+      );
       return paint(text, toneIn(column, item, text), screen);
     })
     .filter((cell) => cell !== "" || !isShort)

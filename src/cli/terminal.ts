@@ -86,7 +86,7 @@ export function sayLine<Item>(
         .join("  ")
         .trimEnd(),
     );
-  else world.draw(drawLine(columns, item, { screen, nowMs: world.clock.now(), whole: input.on("whole") }));
+  else world.draw(drawLine(columns, item, { screen, whole: input.on("whole") }));
 }
 
 /**

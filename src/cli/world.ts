@@ -38,7 +38,7 @@ export interface RunningService extends AsyncDisposable {
 /** `stopped` ends a start that waits for its disk; it rejects then. `program`: what the commands in its lines begin with. */
 type StartService = (
   config: ServiceConfig,
-  ports: { stopped: Promise<unknown>; program: string },
+  ports: { stopped: Promise<unknown>; program: string; printRun?: (line: string) => void },
 ) => Promise<RunningService>;
 
 export interface World {

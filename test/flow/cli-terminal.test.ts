@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runInTerminal } from "../kit/cli-terminal.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { requireExecutable } from "../kit/executable-build.ts";
 
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 const KEYS = 25;
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-terminal-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
@@ -22,7 +22,7 @@ beforeAll(async () => {
   // By its ending, as a list shows it.
   expect((await runCommand(["keys", "revoke", revoked.slice(-8)], { cwd })).code).toBe(0);
   for (const name of ["relay", "pager"]) {
-    const what = name === "relay" ? `exec '${process.execPath}' '${MAIN}' "$@"` : `cat > '${join(cwd, "paged")}'`;
+    const what = name === "relay" ? `exec '${requireExecutable("relay")}' "$@"` : `cat > '${join(cwd, "paged")}'`;
     writeFileSync(join(cwd, name), `#!/bin/sh\n${what}\n`, { mode: 0o755 });
   }
 });

@@ -1,7 +1,6 @@
-/** The real command line in a pseudo-terminal of a given size, run from the sources until it ends. */
+/** The real command line in a pseudo-terminal of a given size, run until it ends. */
 import { join } from "node:path";
-
-const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+import { requireExecutable } from "./executable-build.ts";
 
 interface Shown {
   code: number;
@@ -29,7 +28,7 @@ export async function runInTerminal(
     },
   });
   const all = { ...Object.fromEntries(inherited), TERM: "xterm-256color", XDG_CONFIG_HOME: join(cwd, ".config"), ...env };
-  const child = Bun.spawn([process.execPath, MAIN, ...line], { cwd, env: all, terminal });
+  const child = Bun.spawn([requireExecutable("relay"), ...line], { cwd, env: all, terminal });
   const code = await child.exited;
   // What it wrote comes before what is written after it.
   Bun.spawn(["printf", END], { terminal });
