@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
-import { sleep } from "../ground/clock.ts";
+import { waitAtMost } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findNearestName } from "../ground/text.ts";
 import { listRelayRows } from "../relay/relay.ts";
@@ -25,8 +25,15 @@ const MAX_NAMES = 200;
 /** The names of this kind where the input says; none where they cannot be had at once. */
 export async function findNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
   const silent = { ...world, tell: () => undefined, patienceMs: MOMENT_MS };
-  const late = sleep(world.clock, MOMENT_MS).then((): string[] => []);
-  return await Promise.race([late, readNames(kind, input, silent).catch((): string[] => [])]);
+  let names: string[] = [];
+  const read = readNames(kind, input, silent).then(
+    (found) => {
+      names = found;
+    },
+    () => undefined,
+  );
+  await waitAtMost(world.clock, MOMENT_MS, read);
+  return names;
 }
 
 async function readNames(kind: NameKind, input: Input, world: World): Promise<string[]> {

@@ -134,3 +134,33 @@ test("the limits shown are the running server's, and it is said whose they are",
   expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
   forget();
 });
+
+test("a relay's name that is nearly right is told, where it is refused and where a filter finds nothing", async () => {
+  expect((await run("relays show order")).told).toContain("Did you mean orders?");
+  expect((await run("relays pause nightli --json")).said).toContain("Did you mean nightly?");
+  expect((await run("events list --relay ordres")).told).toBe('No events match.\nThere is no relay "ordres": did you mean orders?');
+  expect((await run("events list --relay frobnicate")).told).toBe("No events match.");
+  expect((await run("events list --relay orders")).told).toBe("No events match.");
+});
+
+test("completion knows the names of relays, and says nothing where it cannot look", async () => {
+  expect((await run("__complete = relays show")).said.split("\n")).toEqual(["nightly", "orders"]);
+  expect((await run("__complete =or events list --relay")).said).toBe("orders");
+  expect((await run("__complete =--relay=o events list")).said).toBe("--relay=orders");
+  expect(await run("__complete = relays show --data-dir nowhere")).toEqual({ code: 0, said: "", told: "" });
+  expect(await run("__complete = frobnicate")).toEqual({ code: 0, said: "", told: "" });
+});
+
+test("config shows each value with where it comes from, and no secret", async () => {
+  const env = { RELAY_MASTER_KEY: MASTER_KEY, RELAY_PORT: "8000", RELAY_LIMIT_RELAYS: "30", RELAY_KEY: "relay_dev_0123456789abcdefghijk" };
+  const { said } = await run("config --json --concurrency 4", { env });
+  const { items } = JSON.parse(said);
+  const from = (name: string) => items.find((one: { name: string }) => one.name === name);
+  expect(from("port")).toEqual({ name: "port", value: "8000", from: "RELAY_PORT" });
+  expect(from("concurrency")).toEqual({ name: "concurrency", value: "4", from: "--concurrency" });
+  expect(from("data-dir")).toEqual({ name: "data-dir", value: dataDir, from: "default" });
+  expect(from("limits.relaysPerEnvironment")).toEqual({ name: "limits.relaysPerEnvironment", value: "30", from: "RELAY_LIMIT_RELAYS" });
+  expect(from("master-key")).toEqual({ name: "master-key", value: "••••", from: "RELAY_MASTER_KEY" });
+  expect(from("key")).toMatchObject({ from: "RELAY_KEY", value: expect.stringMatching(/^relay_dev_….{4}$/) });
+  for (const secret of [MASTER_KEY, env.RELAY_KEY]) expect(said).not.toContain(secret);
+});
