@@ -4,6 +4,7 @@ import { plain } from "../ground/text.ts";
 import { SECRETS_FILE, setServerSecrets } from "../secret/local-file.ts";
 import { type Carried, type EntryView, findRefusal, type Planned } from "../sync/plan.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
+import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-lines.ts";
 import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { postRemote, type Remote } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -67,7 +68,7 @@ async function asksToReplace(
   world: World,
 ): Promise<boolean> {
   if (edited.length === 0) return false;
-  const names = edited.map(words).join(", ");
+  const names = edited.map(nameThing).join(", ");
   if (world.interactive)
     return await world.confirm(`Replace with ${source} what was edited in the dashboard${into} (${names})?`);
   throw new CommandFailure(
@@ -76,7 +77,7 @@ async function asksToReplace(
   );
 }
 
-const SIGNS: Readonly<Record<EntryView["state"], string>> = {
+const SIGNS: Readonly<Record<EntryView["state"], Sign>> = {
   created: "+",
   changed: "~",
   edited: "!",
@@ -94,7 +95,6 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   unchanged: "unchanged",
   not_carried: "not carried",
 };
-const MAX_VALUE_CHARS = 160;
 
 /** One line each thing that differs, with the fields that do; whatever stands in a file stays on its line. */
 function sayPlan({ entries, warnings, refusal }: Planned, replaces: boolean, world: World): void {
@@ -102,32 +102,15 @@ function sayPlan({ entries, warnings, refusal }: Planned, replaces: boolean, wor
     const { state, diff } = entry;
     if (state === "unchanged") continue;
     const replaced = state === "edited" && replaces ? ", replaced" : "";
-    world.say(`${SIGNS[state]} ${words(entry)}  ${WORDS[state]}${replaced}`);
-    for (const { field, before, after } of diff) {
-      if (before !== undefined) world.say(`    - ${plain(field)}: ${show(before)}`);
-      if (after !== undefined) world.say(`    + ${plain(field)}: ${show(after)}`);
-    }
-    for (const { message } of entry.warnings) world.tell(`  warning: ${words(entry)}: ${plain(message)}`);
+    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${WORDS[state]}${replaced}`);
+    sayDiff(world, diff);
+    for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
-    if (entry.refusal !== null) world.tell(`  ${word}: ${words(entry)}: ${plain(entry.refusal.message)}`);
+    if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
   }
-  const same = entries.filter(({ state }) => state === "unchanged").length;
-  if (same > 0) world.say(`= ${count(same, "thing")} unchanged`);
+  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
   for (const { message } of warnings) world.tell(`  warning: ${plain(message)}`);
   if (refusal !== null) world.tell(`  refused: ${plain(refusal.message)}`);
-}
-
-function words({ kind, name }: Pick<EntryView, "kind" | "name">): string {
-  return `${plain(kind)} ${plain(name)}`;
-}
-
-function show(value: unknown): string {
-  const text = plain(writeJson(value));
-  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
-}
-
-export function count(many: number, what: string): string {
-  return `${many} ${what}${many === 1 ? "" : "s"}`;
 }
 
 /** Writes what the server made into the local secrets file; the secrets themselves are never printed. */

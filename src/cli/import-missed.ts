@@ -13,6 +13,7 @@ import { type Command, CommandFailure, type Input, UsageError } from "./command.
 import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
 import { MissedTally as Tally } from "./missed-tally.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
+import { count } from "./plan-lines.ts";
 import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { askPlace, type Remote } from "./remote.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
@@ -231,8 +232,4 @@ function* batchesOf(bytes: Uint8Array): Generator<Batch> {
     [start, firstLine, lines] = [end, firstLine + lines, 0];
   }
   if (lines > 0) yield { bytes: bytes.subarray(start, end), firstLine, lines };
-}
-
-function count(many: number, what: string): string {
-  return `${many} ${what}${many === 1 ? "" : "s"}`;
 }

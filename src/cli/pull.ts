@@ -10,6 +10,7 @@ import { placeOf } from "./carried.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findTarget, SERVER_URL } from "./place.ts";
+import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
 import { PROFILE } from "./profile.ts";
 import { listRemote, postRemote, type Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
@@ -91,7 +92,7 @@ export const pull: Command = {
     const held = entries.filter((entry) => !failed.has(entry) && holds(entry, wish));
     await remember(folder, server, memory, held);
     say(true, failed);
-    for (const [entry, why] of failed) world.tell(`${words(entry)}: not written: ${plain(why)}`);
+    for (const [entry, why] of failed) world.tell(`${nameThing(entry)}: not written: ${plain(why)}`);
     await tellServer(remote, standing, held, world);
     if (failed.size > 0)
       throw new CommandFailure(
@@ -198,7 +199,7 @@ async function tellServer(
   }
 }
 
-const SIGNS: Readonly<Record<PullEntry["state"], string>> = {
+const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
   created: "+",
   changed: "~",
   changed_both: "!",
@@ -208,29 +209,22 @@ const SIGNS: Readonly<Record<PullEntry["state"], string>> = {
   only_here: "?",
   unchanged: "=",
 };
-const MAX_VALUE_CHARS = 160;
 
 function sayPlan(entries: readonly PullEntry[], wish: PullWish, world: World): void {
   for (const entry of entries) {
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
-    world.say(
-      `${SIGNS[state]} ${words(entry)}  ${tellState(entry, wish)}  ${plain(shownPath(world.cwd, path))}`,
-    );
-    if (state === "changed")
-      for (const { field, before, after } of diff) {
-        if (before !== undefined) world.say(`    - ${plain(field)}: ${show(before)}`);
-        if (after !== undefined) world.say(`    + ${plain(field)}: ${show(after)}`);
-      }
+    const where = plain(shownPath(world.cwd, path));
+    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
+    if (state === "changed") sayDiff(world, diff);
     for (const { field, was, here, there } of threeWay) {
       world.say(`    ${plain(field) || "all of it"}`);
-      world.say(`      was     ${was === undefined ? "(not there, or not known)" : show(was)}`);
-      world.say(`      file    ${here === undefined ? "(not there)" : show(here)}`);
-      world.say(`      server  ${there === undefined ? "(not there)" : show(there)}`);
+      world.say(`      was     ${was === undefined ? "(not there, or not known)" : showValue(was)}`);
+      world.say(`      file    ${here === undefined ? "(not there)" : showValue(here)}`);
+      world.say(`      server  ${there === undefined ? "(not there)" : showValue(there)}`);
     }
   }
-  const same = entries.filter(({ state }) => state === "unchanged").length;
-  if (same > 0) world.say(`= ${count(same, "thing")} unchanged`);
+  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
 }
 
 function tellState(entry: PullEntry, wish: PullWish): string {
@@ -266,17 +260,4 @@ function view(entry: PullEntry, wish: PullWish, failure: string | null, world: W
   const { kind, name, state, path, diff, threeWay } = entry;
   const deed = failure === null ? deedOf(entry, wish) : "failed";
   return { kind, name, state, deed, path: shownPath(world.cwd, path), diff, threeWay, failure };
-}
-
-function words({ kind, name }: Pick<PullEntry, "kind" | "name">): string {
-  return `${plain(kind)} ${plain(name)}`;
-}
-
-function show(value: unknown): string {
-  const text = plain(writeJson(value));
-  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
-}
-
-function count(many: number, what: string): string {
-  return `${many} ${what}${many === 1 ? "" : "s"}`;
 }

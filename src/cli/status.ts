@@ -10,6 +10,7 @@ import { placeOf } from "./carried.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findTarget, remoteOf, SERVER_URL } from "./place.ts";
+import { count } from "./plan-lines.ts";
 import { PROFILE, readProfiles, requireProfile } from "./profile.ts";
 import { readStanding } from "./pull.ts";
 import type { Remote } from "./remote.ts";
@@ -233,8 +234,4 @@ function tellChanged({ changed, places }: Line): string[] {
   return Object.entries(changed)
     .filter(([place]) => places[place] !== undefined)
     .map(([place, { at, by }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${plain(by)}`);
-}
-
-function count(many: number, what: string): string {
-  return `${many} ${what}${many === 1 ? "" : "s"}`;
 }

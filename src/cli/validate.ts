@@ -8,6 +8,7 @@ import { type CheckedFile, checkFiles } from "../sync/file-set.ts";
 import type { FileProblem, FileWarning } from "../sync/json-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
+import { count } from "./plan-lines.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readServiceDir, SERVICE_DIR } from "./service-option.ts";
 
 export const validate: Command = {
@@ -55,7 +56,7 @@ export const validate: Command = {
           world.tell(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
       }
       world.tell(
-        `${sayCount(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
+        `${count(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
       );
     }
     return problems > 0 || (input.on("strict") && warnings > 0) ? 1 : 0;
@@ -72,12 +73,8 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   );
 }
 
-function sayCount(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
-}
-
-function sayFound(count: number, what: string): string {
-  return count === 0 ? `no ${what}s` : sayCount(count, what);
+function sayFound(many: number, what: string): string {
+  return many === 0 ? `no ${what}s` : count(many, what);
 }
 
 function showPlace({ place }: FileProblem | FileWarning): string {
