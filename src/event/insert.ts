@@ -1,8 +1,8 @@
 /**
- * Stores an occurrence as an event row, once per dedupe key; nothing runs before this row is durable. The store's memory of keys says which
+ * Stores an occurrence as an event row, once per dedupe key; nothing of a run is durable before this row is. The store's memory of keys says which
  * events may hold a key; the whole hash, on the event's row, decides.
  */
-import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
+import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import {
   DAY_MS,
   MAX_MAPPED_BYTES,
@@ -11,8 +11,7 @@ import {
   MAX_STORED_PAYLOAD_BYTES,
 } from "../ground/limit.ts";
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
-import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
-import type { Writer } from "../store/port.ts";
+import type { SqlNames, Writer } from "../store/port.ts";
 import { CLOCK_STEP_MS } from "../store/time-order.ts";
 import {
   EVENT,
@@ -22,7 +21,9 @@ import {
   type EventWay,
   eventIdOf,
   FRESH_EVENT,
+  type HandedEvent,
 } from "./event.ts";
+import { type EndedRun, moveOf } from "./run.ts";
 
 export interface DedupeKey {
   /** 16 bytes. */
@@ -49,8 +50,8 @@ export interface EventDraft {
   dead?: EventReason;
   /** Where its trigger did not bring it. */
   cameBy?: EventWay;
-  /** Takes the event once it is durable, in the place of the topic that an event may run now. */
-  handOver?: (event: Omit<EventToRun, "relayName">) => void;
+  /** Makes what whoever takes the event is given, in the place of the topic that an event may run now. */
+  hand?: (event: Omit<EventToRun, "relayName">) => HandedEvent;
 }
 
 /** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
@@ -66,23 +67,37 @@ const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event)
 
 /** The columns it leaves out begin as the table says. */
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
-    unsigned, form, warnings, dedupe_hash, payload, preview)
+    unsigned, form, warnings, dedupe_hash, payload, preview, attempts, runs, next_attempt_at, started_at, person_id)
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
-    $unsigned, $form, $warnings, $dedupeHash, $payload, $preview)`;
+    $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
+
+/** What a row says of runs before its first. */
+const NEVER_RUN = { attempts: 0, runs: 0, nextAttemptAtMs: null, startedAtMs: null, personId: null };
+
+/** Takes events so that they run. */
+export interface EventTaker {
+  /** In the transaction that is about to store it, whose row is written as the run leaves it; null: it is stored as it came. */
+  runBeside(arrived: HandedEvent): Promise<EndedRun | null>;
+  /** Once it is stored, where it did not run. */
+  handOver(arrived: HandedEvent): void;
+}
 
 /** Inserts events one after another into a transaction, in which nothing else inserts any meanwhile. */
 export class EventInserter {
   readonly #tx: Writer;
+  readonly #taker: EventTaker | null;
   /** Of the newest event: a number that is not below its own, and its time. */
   #newest: { seq: number; atMs: number | null } | null = null;
 
-  constructor(tx: Writer) {
+  constructor(tx: Writer, taker: EventTaker | null = null) {
     this.#tx = tx;
+    this.#taker = taker;
   }
 
   async insert(draft: EventDraft): Promise<StoredEvent> {
     const tx = this.#tx;
-    const { dedupe, payload, nowMs, dead, handOver } = draft;
+    const taker = this.#taker;
+    const { dedupe, payload, nowMs, dead } = draft;
     if (dedupe !== null) {
       const first = await findDuplicate(tx, dedupe);
       if (first !== null) return first;
@@ -95,6 +110,9 @@ export class EventInserter {
     if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
       await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
+    const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
+    const arrived = taker === null ? undefined : draft.hand?.(asInserted(draft, { seq, id, warnings }));
+    const ended = arrived === undefined ? null : ((await taker?.runBeside(arrived)) ?? null);
     await tx.run(INSERT, {
       seq,
       environmentId: draft.environmentId,
@@ -113,12 +131,13 @@ export class EventInserter {
       dedupeHash: dedupe?.hash ?? null,
       payload: payload.text,
       preview: payload.preview,
+      ...(ended === null ? NEVER_RUN : leftBy(ended)),
     });
     this.#newest = { seq, atMs: nowMs };
     if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
     if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
-    const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
-    if (handOver !== undefined) tx.afterCommit(() => handOver(asInserted(draft, { seq, id, warnings })));
+    if (ended !== null) return { id, seq, duplicate: false };
+    if (arrived !== undefined) tx.afterCommit(() => taker?.handOver(arrived));
     else if (dead === undefined) tx.touch("event", draft.relayId);
     return { id, seq, duplicate: false };
   }
@@ -126,6 +145,12 @@ export class EventInserter {
 
 export function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
   return new EventInserter(tx).insert(draft);
+}
+
+/** What a run says of its event's row; what the event came with stands where it says nothing. */
+function leftBy(ended: EndedRun): SqlNames {
+  const { seq, payload, mapVersion, warnings, ...left } = moveOf(ended);
+  return warnings === null ? left : { ...left, warnings };
 }
 
 /** The row, as a run would read it. */
@@ -233,7 +258,7 @@ export function cutValue(value: Json, maxBytes: number): Json {
 }
 
 /** The values as they are kept: where all of them take too much, the largest give way to the others. */
-function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
+export function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
   const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
   const shares = shareRoom(sizes);
   const most = (name: string): number => shares.get(name) ?? 0;
@@ -263,38 +288,4 @@ function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<strin
 
 function sizeOf(value: Json): number {
   return utf8Bytes(typeof value === "string" ? value : writeJson(value));
-}
-
-/**
- * The payload with `mapped` made again by this map, or null where it comes out as it is, and where there is no whole body to read: it was
- * truncated, or is gone. `payload` is the value of the event's own.
- */
-export function mapAgain(
-  stored: Pick<EventToRun, "payload" | "truncated" | "form">,
-  payload: JsonObject,
-  map: CompiledMap,
-): { text: string; payload: JsonObject; warnings: string[] } | null {
-  const { event = null, mapped = null } = payload;
-  if (stored.truncated || event === null || !isJsonObject(mapped)) return null;
-  const isForm = stored.form ?? looksLikeForm(event);
-  const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
-  if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
-  const tail = `,"mapped":${writeJson(mapped)}}`;
-  const head = stored.payload.endsWith(tail)
-    ? stored.payload.slice(0, -tail.length)
-    : `{"event":${writeJson(event)}`;
-  return {
-    text: `${head},"mapped":${writeJson(kept)}}`,
-    payload: { ...payload, mapped: kept },
-    warnings,
-  };
-}
-
-/** A form's fields are texts and lists of texts, nothing deeper. */
-function looksLikeForm(event: Json): boolean {
-  const isText = (one: Json) => typeof one === "string";
-  return (
-    isJsonObject(event) &&
-    Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
-  );
 }

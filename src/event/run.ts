@@ -94,9 +94,13 @@ export interface Run {
   results: readonly ActionResult[];
   /** The list of actions it ran; null: it ended before them, and the slots of the attempt before it stand. */
   ran: RanActions | null;
-  /** The event was not read in this transaction: the run holds only if its row is as it was stored, and is undone otherwise. */
-  isHanded?: boolean;
 }
+
+/**
+ * `handed` over and not read in this transaction: the run holds only if its row is as it was stored, and is undone otherwise. `first`: it has
+ * no row yet, and who stores it writes it as the run leaves it.
+ */
+export type EventCame = "read" | "handed" | "first";
 
 export interface RunEnd {
   outcome: "ok" | "failed";
@@ -146,6 +150,7 @@ export async function numberAnew(tx: Reader, event: EventToRun): Promise<EventTo
 export interface EndedRun {
   run: Run;
   end: RunEnd;
+  came: EventCame;
 }
 
 /**
@@ -154,18 +159,16 @@ export interface EndedRun {
  */
 export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
   requireOpen(await tx.runEach(END, ended.map(endOf)), ended.length);
-  const [handed, read] = [ended.filter(isHanded), ended.filter((one) => !isHanded(one))];
+  const came = (how: EventCame) => ended.filter((one) => one.came === how);
   const moved =
-    (await tx.runEach(MOVE_ON_AS_STORED, handed.map(moveOf))) + (await tx.runEach(MOVE_ON, read.map(moveOf)));
+    came("first").length +
+    (await tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf))) +
+    (await tx.runEach(MOVE_ON, came("read").map(moveOf)));
   if (moved !== ended.length) throw new Error("An event was run that is not as it was.");
   await writeAudits(
     tx,
     ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs)),
   );
-}
-
-function isHanded({ run }: EndedRun): boolean {
-  return run.isHanded === true;
 }
 
 function endOf({ run: { event, startedAtMs, results, ran }, end }: EndedRun): SqlNames {
@@ -181,7 +184,8 @@ function endOf({ run: { event, startedAtMs, results, ran }, end }: EndedRun): Sq
   };
 }
 
-function moveOf({ run: { event, startedAtMs }, end }: EndedRun): SqlNames {
+/** What a run changes of its event's row. */
+export function moveOf({ run: { event, startedAtMs }, end }: EndedRun) {
   const { state, warnings, finishedAtMs } = end;
   return {
     seq: event.seq,

@@ -3,11 +3,11 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
-import type { HandedEvent } from "../event/event.ts";
 import {
   type DedupeKey,
   type EventDraft,
   EventInserter,
+  type EventTaker,
   findDuplicate,
   keyOfBody,
   keyOfEventId,
@@ -56,8 +56,9 @@ export interface VerifiedCall {
 }
 
 /** Takes each new event, so that it runs. */
-export interface EventRunner {
-  handOver(stored: HandedEvent): void;
+export interface EventRunner extends Pick<EventTaker, "handOver"> {
+  /** Runs those it may in the transaction that stores them; `end` follows the last one. */
+  beside(tx: Writer): { run: EventTaker["runBeside"]; end(): Promise<void> };
 }
 
 interface AcceptDeps {
@@ -188,20 +189,24 @@ export class Acceptance {
       form: parsed.form !== null,
       dedupe,
       nowMs,
-      handOver: (arrived) =>
-        this.#deps.runner.handOver({
-          relayId,
-          event: Object.assign(arrived, { relayName }),
-          payload: payload.truncated ? null : asStored(parsed.value, mapped),
-        }),
+      hand: (inserted) => ({
+        relayId,
+        event: Object.assign(inserted, { relayName }),
+        payload: payload.truncated ? null : asStored(parsed.value, mapped),
+      }),
     };
     return { appId, event, once, counted: false };
   }
 
   async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Stored[]> {
-    const inserter = new EventInserter(tx);
+    const beside = this.#deps.runner.beside(tx);
+    const inserter = new EventInserter(tx, {
+      runBeside: (arrived) => beside.run(arrived),
+      handOver: (arrived) => this.#deps.runner.handOver(arrived),
+    });
     const stored: Stored[] = [];
     for (const draft of drafts) stored.push(await this.#store(tx, inserter, draft));
+    await beside.end();
     return stored;
   }
 

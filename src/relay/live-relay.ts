@@ -125,6 +125,11 @@ export class LiveRelays {
   readonly environmentOf = (relayId: string): number | null =>
     this.#told?.findRelay(relayId)?.environmentId ?? null;
 
+  /** As of the last commit; null: a change is being read. */
+  get known(): Snapshot | null {
+    return this.#snapshot;
+  }
+
   /** Call after every committed change of a relay, a secret or a hold. */
   readonly invalidate = (): void => {
     this.#generation += 1;

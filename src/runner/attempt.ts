@@ -7,7 +7,6 @@ import type { Intended } from "../action/registry.ts";
 import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
-import { mapAgain } from "../event/insert.ts";
 import { keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
@@ -16,13 +15,19 @@ import type { ResultCode } from "../ground/result-code.ts";
 import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";
+import {
+  alignWithEarlier,
+  findErasure,
+  firstSteps,
+  makeActionRun,
+  mapAgain,
+  resolvePerson,
+} from "./context.ts";
 
 const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
-/** Warnings kept on an event; a template can name many paths that are not there. */
+/** Warnings kept on an event, of which a template can make many; what was not done is told also where they took all their room. */
 const MAX_WARNINGS = 50;
-/** What was not done is told also where the others took all their room. */
 const MAX_LOSS_WARNINGS = 4 * MAX_WARNINGS;
 
 export interface AttemptDeps {
@@ -39,8 +44,6 @@ export type AttemptEnd =
 interface AttemptOptions {
   /** The value of the event's text, where that is known. */
   payload?: JsonObject | null;
-  /** The event was not read in this transaction. */
-  isHanded?: boolean;
   /** Begins to measure an action; without it none is. */
   watch?: () => () => ActionTime;
 }
@@ -52,7 +55,6 @@ export class Attempt {
   readonly results: ActionResult[] = [];
   /** Those of earlier attempts too: what those wrote stands. */
   readonly warnings: Set<string>;
-  readonly isHanded: boolean;
   readonly #deps: AttemptDeps;
   readonly #options: AttemptOptions;
   #payload: JsonObject;
@@ -75,7 +77,6 @@ export class Attempt {
     this.startedAtMs = startedAtMs;
     this.#deps = deps;
     this.#options = options;
-    this.isHanded = options.isHanded === true;
     this.#payload = options.payload ?? (parseJson(event.payload) as JsonObject);
     this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
   }
@@ -149,13 +150,12 @@ export class Attempt {
 
   /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
   async #mapAgain(tx: Writer, { map }: LiveReceiver): Promise<void> {
-    const { event, relay } = this;
-    this.#mapVersion = relay.version;
-    const again = mapAgain(event, this.#payload, map);
+    this.#mapVersion = this.relay.version;
+    const again = mapAgain(this.event, this.#payload, map);
     if (again === null) return;
     this.#payload = again.payload;
     for (const warning of again.warnings) this.#warn(warning);
-    await EVENT.change(tx, { seq: event.seq }, { payload: again.text, mappedAgain: true });
+    await EVENT.change(tx, { seq: this.event.seq }, { payload: again.text, mappedAgain: true });
   }
 
   /** Runs actions until the end, a failure, or one that has to leave the house. */

@@ -3,12 +3,12 @@
  * all such relays, a relay's in the order of their arrival and as many of each as of the others.
  */
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
-import { numberAnew } from "../event/run.ts";
+import { type EventCame, numberAnew } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type Ended, type Finished, finishAttempt, finishAttempts, finishBroken } from "./end.ts";
+import { type Ending, endAttempt, type Finished, finishAttempts, finishBroken } from "./end.ts";
 
 /** Events in one transaction. */
 export const BATCH_SIZE = 128;
@@ -32,10 +32,9 @@ interface Batch {
   unreached: LiveRelay[];
 }
 
-/** A due event. */
+/** A due event, its attempt counted. */
 interface Due extends Omit<HandedEvent, "relayId"> {
-  /** It was handed over and not read: its run holds if its row says at the end that it is as it was stored. */
-  isHanded: boolean;
+  came: EventCame;
 }
 
 /** Runs the relays' oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. */
@@ -62,7 +61,7 @@ function commitBatch(
     const nowMs = clock.now();
     const endMs = clock.monotonicMs() + MAX_BATCH_MS;
     const isOver = (): boolean => clock.monotonicMs() >= endMs;
-    const ended: Ended[] = [];
+    const ended: Ending[] = [];
     const finished: Finished[] = [];
     let reached = 0;
     for (const relay of relays) {
@@ -90,33 +89,34 @@ async function runShare(
   const { arrived, losses } = arrivals.peek(relay.id, Math.ceil(BATCH_SIZE * share));
   // A map that moved is read with the row.
   const handed = arrived?.every(({ event }) => event.mapVersion === relay.version) === true ? arrived : null;
-  const isHanded = handed !== null;
+  const came = handed === null ? "read" : "handed";
   const most = Math.ceil(MOST_READ * share);
   const due = handed ?? (await listDueEvents(tx, relay.id, most)).map((event) => ({ event, payload: null }));
   let through = 0;
   let ran = 0;
   for (const { event, payload } of due) {
-    const isOver = await run({ event: countAttempt(event), payload, isHanded });
+    const isOver = await run({ event: countAttempt(event), payload, came });
     through = event.seq;
     ran += 1;
     if (isOver) break;
   }
-  const isWhole = isHanded || (ran === due.length && due.length < most);
+  const isWhole = handed !== null || (ran === due.length && due.length < most);
+  arrivals.runIn(tx.whole, relay.id, through);
   tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
 }
 
 /** Not finished: that is done for all of a batch at once. An error nobody foresaw throws. */
-async function runEvent(
+export async function runEvent(
   tx: Writer,
   relay: LiveRelay,
-  { event, payload, isHanded }: Due,
+  { event, payload, came }: Due,
   nowMs: number,
   deps: BatchDeps,
-): Promise<Ended> {
-  const attempt = new Attempt(event, relay, nowMs, deps, { payload, isHanded });
+): Promise<Ending> {
+  const attempt = new Attempt(event, relay, nowMs, deps, { payload });
   const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
   if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
-  return { attempt, end };
+  return endAttempt({ attempt, came, end }, nowMs);
 }
 
 /** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
@@ -129,8 +129,8 @@ async function runCarefully(
 ): Promise<Finished> {
   try {
     return await tx.attempt(async () => {
-      const { attempt, end } = await runEvent(tx, relay, one, nowMs, deps);
-      return finishAttempt(tx, attempt, end, nowMs);
+      const [finished] = await finishAttempts(tx, [await runEvent(tx, relay, one, nowMs, deps)], nowMs);
+      return finished as Finished;
     });
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
@@ -188,6 +188,23 @@ export class Arrivals {
     return !isWhole || held.length > 0;
   }
 
+  /** In a transaction: the relay's events up to `through` were run in it. */
+  runIn(whole: WholeTransaction | null, relayId: string, through: number): void {
+    this.#of(relayId).ranIn = { whole, through };
+  }
+
+  /** In a transaction: an event of the relay was stored that is due, or may be. */
+  leaveIn(whole: WholeTransaction | null, relayId: string): void {
+    this.#of(relayId).leftIn = whole;
+  }
+
+  /** Whether no event of the relay is due, as a transaction sees it that told of all it did: then the next to come is the oldest. */
+  isClear(whole: WholeTransaction, relayId: string): boolean {
+    const { isWhole, held, ranIn, leftIn } = this.#of(relayId);
+    const last = held.at(-1)?.event.seq ?? 0;
+    return isWhole && leftIn !== whole && (last === 0 || (ranIn?.whole === whole && ranIn.through >= last));
+  }
+
   /** The relay is gone. */
   forget(relayId: string): void {
     this.lose(relayId);
@@ -231,4 +248,7 @@ class RelayMemory {
   /** Counts how often it was lost, so that a look from before does not make it whole again. */
   losses = 0;
   held: HandedEvent[] = [];
+  /** What was run, and whether anything was left, in a transaction that is not durable yet; of an earlier one it says nothing. */
+  ranIn: { whole: WholeTransaction | null; through: number } | null = null;
+  leftIn: WholeTransaction | null = null;
 }

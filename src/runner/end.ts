@@ -5,6 +5,7 @@ import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import { countAttempt, type EventToRun, type EventTrigger, listDueEvents } from "../event/event.ts";
 import {
   type EndedRun as EndedRow,
+  type EventCame,
   finishRuns,
   numberAnew,
   RUN_RESULTS,
@@ -55,25 +56,32 @@ interface EndedAttempt extends Run {
 }
 
 /** An attempt with how it ended. */
-export interface Ended {
+interface Ended {
   attempt: EndedAttempt;
+  /** How its event came to it. */
+  came: EventCame;
   end: AttemptEnd;
 }
 
-type Ending = Ended & { next: NextState };
+export type Ending = Ended & { next: NextState; row: EndedRow };
 
-/** Ends attempts, each of another event, in their order. */
+/** What an attempt's end comes to. */
+export function endAttempt(ended: Ended, nowMs: number): Ending {
+  const { attempt, came, end } = ended;
+  const next = nextStateOf(end, attempt.event.attempts, nowMs);
+  return { ...ended, next, row: { run: attempt, end: runEndOf(ended, next, nowMs), came } };
+}
+
+/** Writes down how attempts ended, each of another event, in their order. */
 export async function finishAttempts(
   tx: Writer,
-  ended: readonly Ended[],
+  endings: readonly Ending[],
   nowMs: number,
 ): Promise<Finished[]> {
-  const endings = ended.map((one) => ({
-    ...one,
-    next: nextStateOf(one.end, one.attempt.event.attempts, nowMs),
-  }));
-  const rows = endings.map((ending) => ({ run: ending.attempt, end: runEndOf(ending, nowMs) }));
-  await finishRuns(tx, rows);
+  await finishRuns(
+    tx,
+    endings.map(({ row }) => row),
+  );
   for (const ending of endings) await tellOwner(tx, ending, nowMs);
   return endings.map((ending) => finishedOf(ending, nowMs));
 }
@@ -84,11 +92,11 @@ export async function finishAttempt(
   end: AttemptEnd,
   nowMs: number,
 ): Promise<Finished> {
-  const [finished] = await finishAttempts(tx, [{ attempt, end }], nowMs);
+  const [finished] = await finishAttempts(tx, [endAttempt({ attempt, came: "read", end }, nowMs)], nowMs);
   return finished as Finished;
 }
 
-function runEndOf({ attempt, end, next }: Ending, nowMs: number): RunEnd {
+function runEndOf({ attempt, end }: Ended, next: NextState, nowMs: number): RunEnd {
   const { personId, mapVersion } = attempt;
   const outcome = end.outcome === "ok" ? "ok" : "failed";
   return { ...next, outcome, personId, warnings: [...attempt.warnings], finishedAtMs: nowMs, mapVersion };
@@ -208,7 +216,7 @@ export async function failOrphanedEvents(
   const rows: EndedRow[] = [];
   for (const event of due) {
     const run = { event: await numberAnew(tx, event), startedAtMs: nowMs, results: [], ran: null };
-    rows.push({ run, end: { ...end, ...rest } });
+    rows.push({ run, end: { ...end, ...rest }, came: "read" });
   }
   await finishRuns(tx, rows);
   const [first] = due;

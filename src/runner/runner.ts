@@ -2,9 +2,9 @@
  * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback; events of one relay start in arrival
  * order; different relays never wait for each other. It never knows where an event came from.
  *
- * Two roads. Relays whose actions only touch the database run together in batches: taking an event, its effects, its results and its next
- * state are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events (`running`, the attempt counts) and goes
- * with each up to its first send in one transaction, then runs each by itself, committing before and after every send.
+ * Relays whose actions only touch the database run beside the ingest (beside.ts) or in batches: an event, its effects, results and next state
+ * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
+ * transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
 import type { HandedEvent } from "../event/event.ts";
@@ -12,14 +12,15 @@ import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { type FencedStore, StoreUnavailable, type Touched } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable, type Touched, type Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
 import { Arrivals, BATCH_SIZE, runBatch } from "./batch.ts";
+import { Beside, type RunsBeside } from "./beside.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 
-/** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
+/** A graceful stop waits so long for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
 interface RunWatcher {
@@ -55,6 +56,7 @@ export class Runner {
   readonly #slots: Slots;
   readonly #poller: Poller;
   readonly #arrivals = new Arrivals();
+  readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
   readonly #watchers: Set<RunWatcher>;
   #batching = false;
   #pumping = false;
@@ -67,6 +69,7 @@ export class Runner {
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
     this.#watchers = new Set(deps.watchers);
+    this.#besideDeps = { ...deps, arrivals: this.#arrivals, onFinished: this.#onFinished };
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
       for (const relayId of relayIds) this.#lookInto(relayId);
@@ -89,12 +92,16 @@ export class Runner {
     this.#pump();
   }
 
+  /** For a transaction that stores events: runs those that may run in it. */
+  beside(tx: Writer): RunsBeside {
+    return new Beside(tx, this.#besideDeps, !this.#stopped);
+  }
+
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
   rescue(): Promise<void> {
     return this.#poller.rescue();
   }
 
-  /** Begins. */
   start(): Promise<void> {
     return this.#poller.start();
   }
@@ -189,13 +196,7 @@ export class Runner {
   #beginBatch(relays: readonly LiveRelay[]): void {
     this.#batching = true;
     const ids = relays.map(({ id }) => id);
-    this.#begin(ids, async () => {
-      try {
-        return await this.#runBatch(relays);
-      } finally {
-        this.#batching = false;
-      }
-    });
+    this.#begin(ids, () => this.#runBatch(relays));
   }
 
   /** Ready relays, those with the fewest running events first, so that a free slot goes to the one that waited for its first. */
@@ -237,8 +238,9 @@ export class Runner {
 
   async #runBatch(relays: readonly LiveRelay[]): Promise<string[]> {
     const arrivals = this.#arrivals;
-    const { finished, unreached } = await runBatch(relays, { ...this.#deps, arrivals });
-    for (const one of finished) this.#onFinished(one);
+    const ran = runBatch(relays, { ...this.#deps, arrivals });
+    const { finished, unreached } = await ran.finally(() => (this.#batching = false));
+    finished.forEach(this.#onFinished);
     // Whom the time did not suffice for comes first.
     this.#ready = new Set([...unreached.map(({ id }) => id), ...this.#ready]);
     return relays.flatMap(({ id }) => (arrivals.mayHold(id) ? [id] : []));
@@ -289,13 +291,13 @@ export class Runner {
       relays.invalidate();
       return [relayId];
     }
-    for (const one of finished) this.#onFinished(one);
+    finished.forEach(this.#onFinished);
     return finished.length === BATCH_SIZE ? [relayId] : [];
   }
 
-  #onFinished({ line, run, told }: Finished): void {
+  readonly #onFinished = ({ line, run, told }: Finished): void => {
     this.#deps.printRun(line);
     if (told !== null) this.#deps.teller.tellRun(told);
     for (const watcher of this.#watchers) watcher.noteRun(run);
-  }
+  };
 }

@@ -58,7 +58,8 @@ export class GroupCommit {
   #waiting: Waiting[] = [];
   /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
   #drafts = FIRST_DRAFTS;
-  /** Of the open transaction. */
+  /** Of the open transaction: whether what is written now is captured. */
+  #captured = true;
   #version = 0;
   #closed = false;
   #idle: (() => void)[] = [];
@@ -167,7 +168,9 @@ export class GroupCommit {
     await this.#begin();
     const watch = new Watch();
     const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
-    let captured = true;
+    this.#captured = true;
+    const whole = careful ? null : committed.whole(() => this.#setCaptured(false));
+    const shared = { version: this.#version, committed, whole };
     try {
       while (outcomes.length < group.length) {
         const beganMs = systemClock.monotonicMs();
@@ -179,12 +182,8 @@ export class GroupCommit {
           continue;
         }
         if (fence !== null) passed.add(fence);
-        const capture = !UNCAPTURED.has(origin);
-        if (capture !== captured) {
-          this.#setCaptured(capture);
-          captured = capture;
-        }
-        const outcome = await this.#runOne((tx) => work(tx, drafts), watch, { careful, captured }, committed);
+        this.#setCaptured(!UNCAPTURED.has(origin));
+        const outcome = await this.#runOne((tx) => work(tx, drafts), watch, shared);
         if (outcome === null || (!careful && !outcome.ok)) {
           this.#rollBack();
           committed.clear();
@@ -195,7 +194,7 @@ export class GroupCommit {
         if (!outcome.ok) outcomes.push(outcome);
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
-      if (!captured) this.#setCaptured(true);
+      this.#setCaptured(true);
       await this.#log.write();
       this.#connection.exec("COMMIT");
       this.#log.commit();
@@ -257,15 +256,14 @@ export class GroupCommit {
   async #runOne(
     work: (tx: Writer) => Promise<readonly unknown[]>,
     watch: Watch,
-    { careful, captured }: { careful: boolean; captured: boolean },
-    committed: Committed,
+    shared: ConstructorParameters<typeof SqliteWriter>[2],
   ): Promise<{ ok: true; value: readonly unknown[] } | { ok: false; error: unknown } | null> {
-    const writer = new SqliteWriter(this.#connection, this.#log, { careful, version: this.#version });
+    const writer = new SqliteWriter(this.#connection, this.#log, shared);
     const run = () => watch.over(work(writer));
     try {
-      const value = await (careful ? writer.attempt(run) : run());
+      const value = await (shared.whole === null ? writer.attempt(run) : run());
       if (writer.passedOver) return null;
-      committed.add(writer, { captured });
+      shared.committed.add(writer, { captured: this.#captured });
       return { ok: true, value };
     } catch (error) {
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
@@ -279,6 +277,8 @@ export class GroupCommit {
   }
 
   #setCaptured(captured: boolean): void {
+    if (captured === this.#captured) return;
+    this.#captured = captured;
     this.#connection.exec(
       captured ? "UPDATE capture_switch SET captured = 1" : "UPDATE capture_switch SET captured = 0",
     );

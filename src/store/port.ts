@@ -56,6 +56,8 @@ export interface Writer extends Reader {
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
+  /** The same for all works of a transaction that is kept or undone as one; null where this work may be undone alone. */
+  readonly whole: WholeTransaction | null;
   /** Another one than at an earlier write where another process has committed since. */
   readonly foreignVersion: number;
   /** Keys that are each spent once. */
@@ -63,6 +65,13 @@ export interface Writer extends Reader {
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
   touch(topic: PlainTopic, environmentId?: number): void;
   touch(topic: "event", relayId: string): void;
+}
+
+export interface WholeTransaction {
+  /** Whether a work before this one touched it; without an id: any of the topic. */
+  hasTouched(topic: Topic, id?: string): boolean;
+  /** What this work writes from here on is not captured, as though `relay` wrote it. */
+  hush(): void;
 }
 
 /** A memory of keys, each with the number of the row it was kept for. It may find too much and never too little: the row has the whole key. */
@@ -104,6 +113,8 @@ export interface Store {
   gather<Draft, Result>(origin: Origin, work: GatheredWork<Draft, Result>): (draft: Draft) => Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
   behind(fence: Fence): FencedStore;
+  /** Whether its fence, if it has one, lets pass what is done in a transaction that others began. */
+  letsPass(tx: Reader): Promise<boolean>;
   /**
    * Calls back after every commit of this process that touched one of `topics`, by default any of them, before its writers are answered. The
    * answer stops it.
@@ -125,7 +136,7 @@ export interface Store {
 }
 
 /** What a room needs of a store that may run only while this server holds the lease. */
-export type FencedStore = Pick<Store, "read" | "write" | "tend">;
+export type FencedStore = Pick<Store, "read" | "write" | "tend" | "letsPass">;
 
 /** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept. */
 export class StoreUnavailable extends Error {

@@ -160,7 +160,22 @@ class SqliteStore implements Store {
       read: (work) => this.read(work),
       write: (origin, work) => this.#add(() => this.#group.add(origin, work, fence)),
       tend: (options) => this.tend(options),
+      letsPass: (tx) => this.#letsPass(fence, tx),
     };
+  }
+
+  async letsPass(): Promise<boolean> {
+    return true;
+  }
+
+  async #letsPass(fence: Fence, tx: Reader): Promise<boolean> {
+    try {
+      await fence(tx);
+      return true;
+    } catch (error) {
+      if (!this.#writer.inTransaction) throw error;
+      return false;
+    }
   }
 
   /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */

@@ -9,6 +9,7 @@ import {
   type SqlNames,
   type Topic,
   type Touched,
+  type WholeTransaction,
   type Writer,
 } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
@@ -19,28 +20,38 @@ interface UndoableKeys extends KeyMemory {
   undoTo(mark: number): void;
 }
 
+/** What the works of a transaction share. */
+interface Shared {
+  version: number;
+  committed: Committed;
+  /** null: they may be undone one by one. */
+  whole: WholeTransaction | null;
+}
+
 /** The writing side: adds nested attempts and what is to happen after the commit. */
 export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
   readonly touched: (readonly [topic: Topic, id: string])[] = [];
-  readonly foreignVersion: number;
-  readonly #careful: boolean;
+  readonly #shared: Shared;
   readonly #keys: UndoableKeys;
   #depth = 0;
   #open = true;
   #passedOver = false;
 
-  /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
-  constructor(
-    connection: SqliteConnection,
-    keys: UndoableKeys,
-    { careful, version }: { careful: boolean; version: number },
-  ) {
-    this.foreignVersion = version;
+  /** Where works are whole, an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  constructor(connection: SqliteConnection, keys: UndoableKeys, shared: Shared) {
     this.#connection = connection;
     this.#keys = keys;
-    this.#careful = careful;
+    this.#shared = shared;
+  }
+
+  get foreignVersion(): number {
+    return this.#shared.version;
+  }
+
+  get whole(): WholeTransaction | null {
+    return this.#shared.whole;
   }
 
   get passedOver(): boolean {
@@ -69,7 +80,7 @@ export class SqliteWriter implements Writer {
 
   attempt<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#open) return Promise.reject(ended());
-    return this.#careful ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
+    return this.#shared.whole === null ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
   }
 
   async #attemptCarefully<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -141,6 +152,15 @@ export class Committed {
       this.#touched.set(topic, ids.add(id));
       if (topic === "record" && captured) this.#touched.set("record_change", new Set());
     }
+  }
+
+  /** The transaction as works see it that are kept or undone as one. */
+  whole(hush: () => void): WholeTransaction {
+    const hasTouched = (topic: Topic, id?: string): boolean => {
+      const ids = this.#touched.get(topic);
+      return ids !== undefined && (id === undefined || ids.has(id));
+    };
+    return { hasTouched, hush };
   }
 
   clear(): void {

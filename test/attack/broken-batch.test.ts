@@ -1,7 +1,7 @@
 /** One event of a batch whose end the database refuses, wherever it stands and whichever row is refused: its neighbours end once, it is tried again, nothing is granted twice. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { eventIdOf, type HandedEvent } from "../../src/event/event.ts";
-import { GRANT, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { GRANT, putEvents, runNothingBeside, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -23,13 +23,19 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 const write = (sql: string) => running.service.store.write("erasure", (tx) => tx.run(sql));
 
-/** They wait when this ends, all due, and the runner takes them in one batch: from memory, or from the store. */
-async function arrive(from: "memory" | "store", refuse: () => Promise<void>): Promise<void> {
+/** They run in the transaction that brings them; or they wait when this ends, all due, and the runner takes them in one batch, from memory or from the store. */
+async function arrive(from: "itself" | "memory" | "store", refuse: () => Promise<void>): Promise<void> {
+  if (from === "itself") {
+    await refuse();
+    for (const id of IDS) await sendEvent(running, id, { email: EMAIL });
+    return;
+  }
   if (from === "store") {
     // Behind the events, and before the batch that takes them.
     await Promise.all([putEvents(running, IDS, { email: EMAIL }), refuse()]);
     return;
   }
+  runNothingBeside(running);
   const { runner } = running.service;
   const handOver = runner.handOver.bind(runner);
   const kept: HandedEvent[] = [];
@@ -55,7 +61,10 @@ const REFUSALS: readonly [row: string, trigger: (at: number) => string][] = [
 
 test.each(
   REFUSALS.flatMap(([row, trigger]) =>
-    (["memory", "store"] as const).flatMap((from) => [0, 2, 5].map((place) => [row, from, place, trigger] as const)),
+    (["itself", "memory", "store"] as const).flatMap((from) =>
+      // One that runs as it is stored has no row yet that could refuse.
+      (from !== "itself" ? [0, 2, 5] : row === "the event's row" ? [] : [2]).map((place) => [row, from, place, trigger] as const),
+    ),
   ),
 )("%s refused, events from %s, the broken one at place %d", async (_row, from, place, trigger) => {
   const seq = place + 3;

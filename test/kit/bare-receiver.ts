@@ -22,7 +22,7 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     local: false,
     teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
     metrics: { noteCall: () => undefined },
-    runner: { handOver: () => undefined },
+    runner: { handOver: () => undefined, beside: () => ({ run: async () => null, end: async () => undefined }) },
   });
   const stop = async (): Promise<void> => {
     await watch.stop();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { HandedEvent } from "../../src/event/event.ts";
 import { Arrivals } from "../../src/runner/batch.ts";
-import { editRelay, GRANT, putEvents, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { editRelay, GRANT, putEvents, runNothingBeside, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -92,6 +92,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
   let running: RunningService;
   beforeEach(async () => {
     running = await startRunningService();
+    runNothingBeside(running);
     await makeOrders(running);
   });
   afterEach(() => running[Symbol.asyncDispose]());

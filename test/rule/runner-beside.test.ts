@@ -1,0 +1,145 @@
+/** An event runs in the transaction that stores it only where nothing of its relay waits before it and nothing about relays changes meanwhile. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Topic, Writer } from "../../src/store/port.ts";
+import { CALL, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { FakeCaller } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const WRITE_SEEN = { type: "write_record", collection: "seen", data: { order: "{{record.data.order}}" } };
+
+let running: RunningService;
+let handed: string[];
+
+beforeEach(async () => {
+  running = await startRunningService({ ports: { caller: new FakeCaller() } });
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
+  await sendEvent(running, "first");
+  await running.drain();
+  handed = [];
+  const { runner } = running.service;
+  const handOver = runner.handOver.bind(runner);
+  runner.handOver = (arrived) => {
+    handed.push(JSON.parse(arrived.event.payload).event.id);
+    handOver(arrived);
+  };
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const orders = async () =>
+  (await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY seq`)).map((row) => row.order);
+const write = (origin: "app" | "relay", work: (tx: Writer) => Promise<unknown>) => running.service.store.write(origin, work);
+const relayId = async () => (await running.rows<{ id: string }>("SELECT id FROM relay WHERE name = 'orders'"))[0]?.id ?? "";
+const count = async (table: string) => (await running.rows<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]?.count;
+
+test("it is done when its call is answered, with its run and one audit row, and is handed to nobody", async () => {
+  const event = await sendEvent(running, "second");
+  expect(await showEvent(running, event)).toMatchObject({ state: "done", runs: [{ attempt: 1, outcome: "ok" }] });
+  expect([await orders(), handed]).toEqual([["first", "second"], []]);
+  expect([await count("run"), await count("audit WHERE action = 'run'")]).toEqual([2, 2]);
+  expect(await running.rows("SELECT state, attempts, runs, started_at IS NOT NULL AS began FROM event WHERE seq = 2")).toEqual([
+    { state: "done", attempts: 1, runs: 1, began: 1 },
+  ]);
+});
+
+test("a repeat of it runs nothing, in the same transaction or later", async () => {
+  const answers = await Promise.all(["twice", "twice"].map((id) => sendEvent(running, id)));
+  await sendEvent(running, "twice");
+  await running.drain();
+  expect([new Set(answers).size, await orders()]).toEqual([1, ["first", "twice"]]);
+});
+
+test("an action that fails leaves the event waiting for its retry with the attempt counted, and what comes behind it runs", async () => {
+  await write("app", (tx) => tx.run("UPDATE collection SET fields = replace(fields, 'text', 'number') WHERE name = 'orders'"));
+  const broken = await sendEvent(running, "no number");
+  expect(await showEvent(running, broken)).toMatchObject({ runs: [{ attempt: 1, outcome: "failed" }] });
+  await write("app", (tx) => tx.run("UPDATE collection SET fields = replace(fields, 'number', 'text') WHERE name = 'orders'"));
+  await sendEvent(running, "behind");
+  expect([await orders(), handed]).toEqual([["first", "behind"], []]);
+  await replay(running, broken);
+  await running.drain();
+  expect(await orders()).toEqual(["first", "behind", "no number"]);
+});
+
+/** The next event's transaction as though works before it had touched this; null: as one whose works may be undone alone. */
+function within(touched: readonly [topic: Topic, id?: string] | null): void {
+  const { runner } = running.service;
+  const beside = runner.beside.bind(runner);
+  runner.beside = (tx) => {
+    runner.beside = beside;
+    const isIt = (topic: Topic, id?: string) => topic === touched?.[0] && (id === undefined || id === touched[1]);
+    const whole = tx.whole === null || touched === null ? null : { ...tx.whole, hasTouched: isIt };
+    const get = (target: Writer, name: keyof Writer) => {
+      const value = name === "whole" ? whole : target[name];
+      return typeof value === "function" ? value.bind(target) : value;
+    };
+    return beside(new Proxy(tx, { get } as ProxyHandler<Writer>));
+  };
+}
+
+/** As another process would. */
+function outside(sql: string): void {
+  using database = new Database(join(running.dataDir, "relay.db"));
+  database.exec(sql);
+}
+
+const OBSTACLES: readonly [what: string, make: () => Promise<void>][] = [
+  ["a relay was changed before it in the transaction", async () => within(["relay"])],
+  ["an environment was changed before it in the transaction", async () => within(["environment"])],
+  ["an event of its relay was made due before it in the transaction", async () => within(["event", await relayId()])],
+  ["its transaction is run again with a savepoint a work", async () => within(null)],
+  ["another process wrote", async () => outside("UPDATE app SET name = 'other'")],
+];
+
+test.each(OBSTACLES)("it is handed over and runs behind its transaction where %s", async (_what, make) => {
+  await make();
+  const event = await sendEvent(running, "second");
+  await sendEvent(running, "third");
+  await running.drain();
+  expect(handed[0]).toBe("second");
+  expect(await showEvent(running, event)).toMatchObject({ state: "done", runs: [{ attempt: 1 }] });
+  expect(await orders()).toEqual(["first", "second", "third"]);
+  handed.length = 0;
+  await sendEvent(running, "fourth");
+  expect([await orders(), handed]).toEqual([["first", "second", "third", "fourth"], []]);
+});
+
+test("while its relay is paused it waits, and afterwards all run in their order", async () => {
+  await running.api("POST", "/relays/orders/pause");
+  for (const id of ["a", "b"]) await sendEvent(running, id);
+  expect(await orders()).toEqual(["first"]);
+  await Promise.all([running.api("POST", "/relays/orders/resume"), sendEvent(running, "c")]);
+  await sendEvent(running, "d");
+  await running.drain();
+  expect(await orders()).toEqual(["first", "a", "b", "c", "d"]);
+});
+
+test("a server that lost the lease stores it and runs nothing", async () => {
+  outside("UPDATE runner_lease SET epoch = epoch + 1, holder = 'another'");
+  const event = await sendEvent(running, "second");
+  expect(await showEvent(running, event)).toMatchObject({ state: "queued", runs: [] });
+  expect(await orders()).toEqual(["first"]);
+});
+
+test("what it writes sets off no relay that watches, and what an app writes beside it does", async () => {
+  const trigger = { kind: "data_change", collection: "orders", on: ["created"] };
+  await running.api("POST", "/collections", { name: "seen", kind: "shared", fields: { order: { type: "text" } } });
+  const watching = await running.api("POST", "/relays", { definition: { name: "watching", trigger, actions: [WRITE_SEEN] } });
+  expect(watching.status).toBe(201);
+  const written = running.api("POST", "/collections/orders/records", { data: { order: "by the app" } });
+  await Promise.all([written, ...["b", "c"].map((id) => sendEvent(running, id))]);
+  await sendEvent(running, "d");
+  await running.drain();
+  const seen = await running.rows(`SELECT json_extract(data, '$.order') AS "order" FROM record WHERE collection = 'seen'`);
+  expect(seen).toEqual([{ order: "by the app" }]);
+});
+
+test("a relay that sends claims it as before", async () => {
+  await saveRelay(running, receiverDefinition({ name: "calling", actions: [WRITE, CALL] }));
+  for (const id of ["x", "y"]) await sendEvent(running, id, {}, "calling");
+  await running.drain();
+  expect(handed).toEqual(["x", "y"]);
+});
