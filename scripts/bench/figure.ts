@@ -100,6 +100,18 @@ export function printFigures(figures: readonly Figure[]): void {
     );
 }
 
+/** How many of the goals that were measured are met, and by how much the others are not. */
+export function tellGoals(figures: readonly Figure[]): string {
+  const missed = figures.filter(({ met }) => met === false);
+  const goals = figures.filter(({ met }) => met !== undefined).length;
+  const told = missed.map(
+    ({ name, value, ratio, goal }) =>
+      `  ${name.trim()}: ${value}${ratio === undefined ? "" : ` (${ratio})`}, goal ${goal}`,
+  );
+  const end = told.length === 0 ? "." : "; not met:";
+  return [`${goals - missed.length} of ${goals} goals met${end}`, ...told].join("\n");
+}
+
 function cpuOf(rounds: readonly Round[]): string {
   return median(rounds.map(({ cpuMicros }) => cpuMicros)).toFixed(1);
 }

@@ -2,16 +2,17 @@
  * The bench: every figure of the product beside the bare limit measured in the same run, as a ratio, since machines differ. Product and limit
  * take turns after a second of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios.
  *
- * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
+ * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,lone,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
  *   [--executable dist/relay] [--rounds 3] [--seconds 15]
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { measureDashboard } from "./dashboard.ts";
-import { type Figure, printFigures } from "./figure.ts";
+import { type Figure, printFigures, tellGoals } from "./figure.ts";
 import { measureGrowth, measureStart } from "./filled.ts";
 import { measureIngest, measureRun, measureSustained } from "./ingest.ts";
 import { measureCall, measureLatency } from "./latency.ts";
+import { measureLone } from "./lone.ts";
 import { scratch } from "./process.ts";
 import { measureRefused } from "./refused.ts";
 
@@ -40,6 +41,7 @@ const MEASURES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   run: () => measureRun(turns),
   latency: () => measureLatency(quick ? 200 : 1_000),
   call: () => measureCall(turns.rounds),
+  lone: () => measureLone(),
   refused: () => measureRefused(turns.seconds),
   growth: () => measureGrowth(store, rows, turns),
   start: () => measureStart(store, rows, { rounds: Math.max(5, turns.rounds), service }),
@@ -62,6 +64,7 @@ for (const [at, name] of Object.keys(MEASURES)
   figures.push(...((await MEASURES[name]?.()) ?? []));
 }
 printFigures(figures);
+console.log(`\n${tellGoals(figures)}`);
 console.log(`
 What people use instead, less work each, measured elsewhere on two shared cores: Node-RED 2,250/s, adnanh/webhook 300/s with a stored row,
 Directus flow 43 to 184/s, n8n 8 to 37/s; queues alone: plainjob 2,800/s, graphile-worker 1,500/s, BullMQ with fsync 3,400/s.`);
