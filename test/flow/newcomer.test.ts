@@ -53,7 +53,7 @@ beforeAll(() => {
   place = mkdtempSync(join(tmpdir(), "relay-newcomer-"));
 });
 
-afterAll(() => rmSync(place, { recursive: true, force: true }));
+afterAll(() => rmSync(place, { recursive: true, force: true }), PATIENCE_MS);
 
 function makePath(folder: string, machine: Machine): string {
   mkdirSync(folder);
