@@ -34,6 +34,8 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
+/** Each starts a process of its own to migrate, by another command. */
+const FROM_SOURCES = [process.execPath, join(import.meta.dir, "../../src/main.ts")];
 const serve = (env: Record<string, string> = {}, command?: readonly string[]) =>
   startCli(["serve", "--port", "0", "--data-dir", dataDir], { cwd: dataDir, env, ...(command === undefined ? {} : { command }) });
 const readSchema = (): unknown => {
@@ -45,7 +47,7 @@ test.each(["the sources", "the executable"])(
   "run from %s, its port is never silent for a second, tells how far it is, and a start that is told to stop is gone on with",
   async (from) => {
     using executable = from === "the executable" ? placeExecutable() : null;
-    const command = executable === null ? undefined : [executable.file];
+    const command = executable === null ? FROM_SOURCES : [executable.file];
     await using first = serve({}, command);
     const url = await portOf(first);
     await first.line("rows=");
