@@ -16,7 +16,7 @@ import { BATCH_BYTES, BATCH_EVENTS, dropEvent } from "./retention.ts";
 const MOST_COUNTED = 10_000;
 
 const EVENTS =
-  "relay_name JOIN event ON event.name_key = relay_name.key WHERE relay_name.environment_id = $id";
+  "relay_name JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key WHERE relay_name.environment_id = $id";
 /** What is counted, each by an index that leads to the environment's; and the word for one of it. */
 const COUNTED = {
   relays: ["relay", "relay WHERE environment_id = $id"],
@@ -108,8 +108,6 @@ export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
   });
   for (const { id } of environments) {
     await tx.run("UPDATE environment SET deleted_at = $nowMs WHERE id = $id", { nowMs, id });
-    // With them goes what makes events of records; the runner ends what waits for a relay that is not there.
-    await tx.run("DELETE FROM relay WHERE environment_id = ?1", id);
     await tx.run("DELETE FROM bulk_replay WHERE environment_id = ?1 AND state = 'running'", id);
     tx.touch("environment", id);
     tx.touch("problem", id);
@@ -190,6 +188,8 @@ const SHORT_TABLES = ["record_change", "approval", "login_request"];
 
 /** One step of emptying an environment whose app was deleted; answers whether there may be more. An event that is running stays until it ends. */
 async function emptyEnvironment(tx: Writer, id: number): Promise<boolean> {
+  // With them goes what makes events of records.
+  if (await dropRows(tx, "relay", "id", LARGE, id)) return true;
   if (await dropEvents(tx, id)) return true;
   for (const [table, key, most] of TABLES) if (await dropRows(tx, table, key, most, id)) return true;
   if (await dropPeople(tx, id)) return true;

@@ -202,14 +202,16 @@ export function finishBroken(
   return finishAttempt(tx, attempt, { outcome: "failed", code: "internal", final: false }, nowMs);
 }
 
-/** Ends up to `limit` of the due events of a relay that was deleted while they waited. null: the store holds the relay, whatever memory says. */
+/** Ends up to `limit` of the due events of a relay that was deleted while they waited, itself or with its app. null: the store holds the relay, whatever memory says. */
 export async function failOrphanedEvents(
   tx: Writer,
   relayId: string,
   limit: number,
   nowMs: number,
 ): Promise<Finished[] | null> {
-  if ((await tx.get("SELECT 1 FROM relay WHERE id = ?1", relayId)) !== null) return null;
+  const standing = `SELECT 1 FROM relay JOIN environment ON environment.id = relay.environment_id
+    WHERE relay.id = ?1 AND environment.deleted_at IS NULL`;
+  if ((await tx.get(standing, relayId)) !== null) return null;
   const due = (await listDueEvents(tx, relayId, limit)).map(countAttempt);
   const end = { outcome: "failed", state: "failed", reason: "relay_deleted", nextAttemptAtMs: null } as const;
   const rest = { personId: null, warnings: [], finishedAtMs: nowMs, mapVersion: null };
