@@ -50,7 +50,7 @@ export const callsList: Command = {
   words: ["calls", "list"],
   summary: "list calls that became no event, with the cause",
   details:
-    "Newest first. Refused calls, those that a relay's when ignores, duplicates, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+    "Newest first. Refused calls, those that a relay's when ignores, duplicates, handshakes that were answered, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
   options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
   async run(input, world) {

@@ -25,11 +25,13 @@ export interface RelayStory {
 export const MAX_SHOWN_CALLS = 5;
 
 export function writeStory({ relay, health, heldAt, warnings, calls }: RelayStory): string[] {
-  const { name, secret, lastEventAt, receiverUrl } = relay;
+  const { name, secret, lastEventAt, receiverUrl, handshake } = relay;
   const lines: [string, string][] = [
     ["health", sayHealth(health)],
     ["trigger", relay.triggerInWords],
     ...entry("receiver", receiverUrl),
+    ...entry("handshake", handshake?.message),
+    ...entry("token", handshake?.verifyToken),
     ...entry("next tick", relay.nextTick?.message),
     ["last event", lastEventAt ?? "never"],
     ["last 24 h", sayCounts(relay.last24h)],

@@ -21,7 +21,7 @@ import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
 import { LIMIT, readLimit } from "./listing.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-there.ts";
@@ -122,7 +122,11 @@ export const relaysShow: Command = {
   examples: ["relay relays show checkout-completed"],
   async run(input, world) {
     const story = await atPlace<RelayStory>(input, world, {
-      here: (store, environment) => readStory(store, contextOf(input, world, environment), input.first()),
+      here: async (store, environment) => {
+        const sealer = await openSealerHere(store, input, world).catch(() => undefined);
+        const context = { ...contextOf(input, world, environment), ...(sealer && { sealer }) };
+        return await readStory(store, context, input.first());
+      },
       there: (remote) => readStoryThere(remote, input.first()),
     });
     if (input.on("json")) return world.say(writeJson(story, 2));

@@ -11,12 +11,12 @@ import { errorCode } from "../outbound/connect.ts";
 import { findRelay } from "../relay/relay.ts";
 import { readLocalSecrets, SECRETS_FILE } from "../secret/local-file.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
-import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
 import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-here.ts";
 import {
   BASE_URL,
@@ -47,6 +47,7 @@ export const send: Command = {
   arguments: [{ name: "name", help: "the relay's name", of: "relay" }],
   options: [
     { name: "explain", help: "show each step with no effect, instead of sending" },
+    { name: "handshake", help: "ask what the sender asks when the URL is registered, instead of an event" },
     { name: "event", value: "<id>", help: "with --explain: a stored event instead of a body" },
     {
       name: "data",
@@ -72,6 +73,7 @@ export const send: Command = {
     "relay send checkout-completed",
     "relay send checkout-completed --data event.json",
     "relay send checkout-completed --explain",
+    "relay send chat-events --handshake",
     "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
   ],
   async run(input, world) {
@@ -87,6 +89,7 @@ export const send: Command = {
       const { eventId, environmentId } = await sendHere(name, await readGiven(input, world), input, world);
       return await waitForEvent(eventId, environmentId, input, world);
     }
+    if (input.on("handshake")) return await askHere(name, input, world);
     const target = await findSendTarget(name, input, world);
     const event = await readEvent(target, input, world);
     const response = await post(target, event, world);
@@ -98,15 +101,6 @@ export const send: Command = {
     return await explain(response, body, target, input, world);
   },
 };
-
-interface SendTarget {
-  trigger: ReceiverTrigger;
-  url: string;
-  /** The receiver secret, or the sender's private key. */
-  secret: string;
-  /** Where the relay was found in the data directory; null: it was not. */
-  environmentId: number | null;
-}
 
 /** Where to post to, and as whom. Fails with a sentence where one of them is not to be found. */
 async function findSendTarget(name: string, input: Input, world: World): Promise<SendTarget> {
@@ -215,6 +209,24 @@ async function readDataFile(file: string): Promise<Buffer> {
   });
 }
 
+/** Asks the relay's handshake. Answers the exit code. */
+async function askHere(name: string, input: Input, world: World): Promise<number> {
+  const target = await findSendTarget(name, input, world);
+  const { url, init } = await makeHandshakeCall(name, target, input, world);
+  const response = await call(url, init);
+  const text = await response.text();
+  world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
+  world.tell(`${response.status} from ${target.url}`);
+  if (response.ok) {
+    world.tell("The handshake was answered; relay calls list shows it.");
+    return 0;
+  }
+  const { code } = readRefusal(readBody(text), input, world);
+  world.tell(NEXT[code] ?? "The handshake was not answered; relay calls list says why.");
+  world.tell(writeCodeLine(code, ["--data-dir", readDataDir(input, world)], world));
+  return 1;
+}
+
 async function post(target: SendTarget, event: SampleEvent, world: World): Promise<Response> {
   const { trigger, url, secret } = target;
   const scheme = bindScheme(trigger.verify);
@@ -225,14 +237,16 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
     );
   const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
   const signed = scheme.sign(secret, draft);
+  return await call(`${url}${signed.search}`, {
+    method: "POST",
+    headers: signed.headers,
+    body: signed.body as BodyInit,
+  });
+}
+
+async function call(url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(`${url}${signed.search}`, {
-      method: "POST",
-      headers: signed.headers,
-      body: signed.body as BodyInit,
-      redirect: "manual",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    return await fetch(url, { ...init, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     throw new CommandFailure(
       "service_not_running",

@@ -4,7 +4,7 @@ import { findEventView } from "../event/view.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { tellIgnored } from "../receiver/call.ts";
-import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import { listSecretsAtHand } from "../relay/secret-at-hand.ts";
 import type { Writer } from "../store/port.ts";
@@ -47,6 +47,12 @@ export async function receiveGiven(
   const given: GivenCall = { ...readGivenBody(trigger, asked), headers, search };
   const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
   const { call, senderEventId } = await explainSignature(steps, question);
+  if (isHandshake(relay.receiver, call))
+    steps.stop(
+      "handshake",
+      "ignore",
+      "It is the sender's handshake: it is answered once it verifies, and makes no event.",
+    );
   await turnLoop();
   const parsed = call.parsed();
   if (!parsed.ok) {

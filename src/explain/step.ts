@@ -45,6 +45,7 @@ const stepView = Type.Object({
     "parts",
     "signed_text",
     "signature",
+    "handshake",
     "map",
     "when",
     "where",

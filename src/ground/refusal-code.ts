@@ -20,6 +20,11 @@ export const REFUSALS = {
     when: "The call's signature or token did not verify against the receiver's secret or key.",
     todo: "Check that the relay holds the provider's current secret and that its recipe matches how the provider signs; a URL with anything appended never verifies.",
   },
+  handshake_refused: {
+    status: 403,
+    when: "A sender's question to a receiver URL, as when it is registered there, was not answered: its verify token, its challenge or its token is not what that sender sends.",
+    todo: "Compare the verify token at the sender with the one that relay relays show and the relay's page show; relay calls list says what the question lacked.",
+  },
   scheme_renamed: {
     status: 401,
     when: "The relay is stored under the old scheme name hmac_sha256_header.",

@@ -113,6 +113,10 @@ export const TROUBLES = {
     when: "A call carried an event that had arrived before, so nothing was done again.",
     todo: "Nothing: senders send twice. Where the bodies differ, look whether event_id in the relay's map is really the event's own id.",
   },
+  handshake: {
+    when: "A sender's question to a receiver URL, as when it is registered there, was answered as the relay's verify.handshake says.",
+    todo: "Nothing: it makes no event. Where you registered no sender, look at the relay's calls, and remove handshake from its definition when nobody asks any more.",
+  },
   waiting: {
     when: "An event was stored and does not run yet, because its relay is paused or its environment is on hold.",
     todo: "Resume the relay with relay relays resume, or release the hold with relay settings set held off; it then runs by itself.",

@@ -6,6 +6,7 @@ import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { HandshakeAnswer } from "../verify/handshake.ts";
 import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError, type RefusedCalls } from "./answer.ts";
 import { readBytes } from "./body.ts";
@@ -18,13 +19,50 @@ type HookDeps = HttpDeps & {
   app: { server: Pick<Server<unknown>, "requestIP"> | null };
 };
 
-/** `POST /hooks/:appId/:name` */
-export function hooksRoute(deps: HookDeps) {
-  return new Elysia({ name: "hooks" }).post(
-    "/hooks/:appId/:name",
-    ({ request, params }) => answerCall(deps, request, params),
-    { parse: "none" },
-  );
+/**
+ * `POST /hooks/:appId/:name`, and what a sender asks by GET or HEAD when the URL is registered; `answerElse` answers where no relay is asked so.
+ */
+export function hooksRoute(deps: HookDeps, answerElse: (request: Request) => Promise<Response>) {
+  const path = "/hooks/:appId/:name";
+  const ask = async (request: Request, params: { appId: string; name: string }): Promise<Response> => {
+    requireOneReading(request, params);
+    return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
+  };
+  return new Elysia({ name: "hooks" })
+    .post(path, ({ request, params }) => answerCall(deps, request, params), { parse: "none" })
+    .get(path, ({ request, params }) => ask(request, params), { parse: "none" })
+    .head(path, ({ request, params }) => ask(request, params), { parse: "none" });
+}
+
+async function answerQuestion(
+  { receiver, sources, refused, app }: HookDeps,
+  request: Request,
+  { appId, name }: { appId: string; name: string },
+): Promise<Response | null> {
+  const answer = await receiver.ask({
+    appId,
+    name,
+    method: request.method === "HEAD" ? "HEAD" : "GET",
+    search: appendedTo(`/hooks/${appId}/${name}`, request.url),
+    source: () =>
+      sources.sourceOf(
+        app.server?.requestIP(request)?.address ?? null,
+        request.headers.get("x-forwarded-for"),
+      ),
+  });
+  if (answer === null) return null;
+  return answer instanceof Refusal ? refused.answer(request, answer) : writeHandshake(answer);
+}
+
+/** Said back as text and as nothing else, whatever reads it. */
+function writeHandshake({ body, contentType, status }: HandshakeAnswer): Response {
+  const headers = {
+    "content-type": contentType,
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'",
+    "cache-control": "no-store",
+  };
+  return new Response(status === 204 ? null : body, { status, headers });
 }
 
 /** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
@@ -61,6 +99,7 @@ export async function answerCall(
       source: from,
     });
     if (answer instanceof Refusal) return refused.answer(request, answer);
+    if (answer instanceof HandshakeAnswer) return writeHandshake(answer);
     if (sources.looksAtUnasked) from();
     return Response.json(answer, ANSWERED);
   } catch (error) {

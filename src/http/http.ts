@@ -117,7 +117,7 @@ export function createHttp(deps: HttpDeps) {
     app.onRequest(({ request, server }) => requireHost(request, server));
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
-  app.use(hooksRoute(hooks));
+  app.use(hooksRoute(hooks, (request) => answerWithoutRoute(deps, request, pages)));
   for (const route of ROUTES) {
     app.route(
       route.method,

@@ -68,6 +68,23 @@ const RECEIVER = {
   },
 };
 
+/** What a sender asks before it sends. */
+const ASKED = {
+  summary:
+    "Answers what a sender asks when the URL is registered, where the relay's verify.handshake names it.",
+  operationId: "getHooksAppIdName",
+  tags: ["hooks"],
+  security: [],
+  parameters: pathParameters("/hooks/{appId}/{name}"),
+  responses: {
+    200: {
+      description: "The challenge said back, or nothing for a probe.",
+      content: { "text/plain": { schema: { type: "string" } } },
+    },
+    default: REFUSED,
+  },
+};
+
 /** The document of these routes, served under `baseUrl`. */
 export function writeOpenApi(routes: readonly Route[], baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -76,7 +93,7 @@ export function writeOpenApi(routes: readonly Route[], baseUrl: string): object 
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = describeRoute(route, path);
   }
-  paths["/hooks/{appId}/{name}"] = { post: RECEIVER };
+  paths["/hooks/{appId}/{name}"] = { post: RECEIVER, get: ASKED };
   return {
     openapi: "3.1.0",
     info: { title: "Relay Service", version: VERSION },

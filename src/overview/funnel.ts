@@ -108,7 +108,7 @@ async function readCalls(tx: Reader, environmentId: number, relay: string, since
 
 // The cause is the one of the row with the latest time, as SQLite has it beside max().
 const CALLS = `SELECT outcome, code, sum(count) AS count, cause, max(at) AS at FROM recent_call
-  WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs GROUP BY outcome, code ORDER BY count DESC`;
+  WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs AND outcome <> 'answered' GROUP BY outcome, code ORDER BY count DESC`;
 
 function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {
   const of = (outcome: CallStop["outcome"]): StopView[] =>

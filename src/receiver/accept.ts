@@ -27,13 +27,14 @@ import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
-import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
+import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
+import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
 import { tellDuplicate, tellIgnored } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
-import { refuseEventless, refuseFullApp, refuseSecondBody } from "./refusal.ts";
+import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./refusal.ts";
 import {
   type EarlierUse,
   findEarlierUse,
@@ -44,6 +45,7 @@ import {
 } from "./signature-memory.ts";
 
 export type ReceiverAnswer =
+  | HandshakeAnswer
   | { received: true; eventId: string }
   | { received: true; duplicate: true; eventId: string | null }
   | { received: true; ignored: "when" };
@@ -116,6 +118,10 @@ export class Acceptance {
     const { store, ring, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
+    if (receiver.handshake !== null) {
+      const answer = this.#shakeHands(relay, receiver.handshake, call, verdict, source);
+      if (answer !== null) return answer;
+    }
     const once =
       verdict.onceText === null ? null : onceUse(relay, verdict.onceText, verdict.expiresAtMs, body);
     if (once !== null) {
@@ -163,6 +169,33 @@ export class Acceptance {
     health.receive(relay);
     if (relay.waiting) ring.noteWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
+  }
+
+  /** Answers a verified call that is its sender's handshake, which makes no event; null: it is none. */
+  #shakeHands(
+    relay: LiveRelay,
+    { handshake, present, previous }: LiveHandshake,
+    call: ReceivedCall,
+    { byPrevious = false }: Verified,
+    source: () => string,
+  ): HandshakeAnswer | null {
+    const answer = answerHandshake(handshake, call, byPrevious ? previous : present);
+    if (answer === null) return null;
+    this.#countEventless(relay);
+    if (typeof answer === "string") throw refuseHandshake(handshake, answer);
+    this.#noteAnswered(relay, handshake, source());
+    return answer;
+  }
+
+  /** Takes note of a handshake that came without a signature and is answered; throws Refusal over the relay's bound. */
+  noteAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): void {
+    this.#countEventless(relay);
+    this.#noteAnswered(relay, handshake, source);
+  }
+
+  #noteAnswered(relay: LiveRelay, { called }: NamedHandshake, source: string): void {
+    const cause = `${called} was answered`;
+    this.#deps.ring.note(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
   /** What is stored of a call, whose dedupe key holds from now on. */

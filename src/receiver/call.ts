@@ -1,5 +1,5 @@
 /**
- * Recent calls: those to an environment's receivers that were refused, ignored or recognised as duplicates, each with its cause, so that
+ * Recent calls: those to an environment's receivers that were refused, ignored, recognised as duplicates or answered as handshakes, each with its cause, so that
  * "the provider says it sent it" can be answered. They make no event row and are kept in a ring, the oldest making room; no body and no
  * secret is ever kept here, and nothing that an unverified call says.
  */
@@ -17,7 +17,7 @@ import { defineTable, integer, orNull, type RowOf, text } from "../store/table.t
 const MAX_SHOWN_CHARS = 100;
 const MAX_SHOWN_CHOICES = 4;
 
-export const CALL_OUTCOMES = ["refused", "ignored", "duplicate"] as const;
+export const CALL_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
 type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
 const RECENT_CALL = defineTable({
@@ -34,7 +34,7 @@ const RECENT_CALL = defineTable({
     at: integer(),
     relayName: text(),
     outcome: text<CallOutcome>(),
-    /** A refusal's code, `when` for an ignored call, or `duplicate`. */
+    /** A refusal's code, `when` for an ignored call, `duplicate`, or `handshake` for an answered one. */
     code: text(),
     /** Why, in words for the owner. */
     cause: text(),

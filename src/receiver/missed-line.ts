@@ -13,7 +13,7 @@ import {
   MAX_TOLERANCE_SECONDS,
 } from "../ground/limit.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
-import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict } from "../verify/contract.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
@@ -58,6 +58,8 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
   }
   const parsed = call.parsed();
   if (!parsed.ok) return refuse("invalid_json", parsed.message);
+  if (isHandshake(receiver, call))
+    return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
   const mapped = readMap(receiver.map, parsed);
   const mismatch = matchesWhen(receiver.when, mapped);
   if (mismatch !== null) return { outcome: "ignored", message: tellIgnored(mismatch) };

@@ -13,6 +13,7 @@ import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.t
 import type { Sealer } from "../secret/seal.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { wayOf } from "../verify/fit.ts";
+import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type EventRunner, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
@@ -21,6 +22,8 @@ import {
   explainToCaller,
   explainToOwner,
   FullSources,
+  HANDSHAKE_REFUSED,
+  type RefusedBy,
   refuseLargeBody,
   UNKNOWN_RECEIVER,
   type UnverifiedBy,
@@ -40,6 +43,15 @@ interface ReceiverRequest {
   /** What followed the path, "?" included. */
   search: string;
   /** The caller's address, as the cap counts it; asked for only when it is needed. */
+  source: () => string;
+}
+
+/** A receiver URL that somebody looks at. */
+interface AskedUrl {
+  appId: string;
+  name: string;
+  method: "GET" | "HEAD";
+  search: string;
   source: () => string;
 }
 
@@ -119,9 +131,7 @@ export class Receiver {
       verified = looked;
       this.#deps.health.accept(verified.relay, verified.call.nowMs);
       const answer = await this.#acceptance.accept(verified, request.source);
-      this.#deps.metrics.noteCall(
-        "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted",
-      );
+      this.#deps.metrics.noteCall(nameOutcome(answer));
       return answer;
     } catch (error) {
       const refusal = this.#asRefusal(error);
@@ -131,6 +141,47 @@ export class Receiver {
       }
       this.#deps.metrics.noteCall(refusal.code);
       return refusal;
+    }
+  }
+
+  /**
+   * What a GET or HEAD of the receiver URL is answered where a definition's handshake asks it so; null: nobody asked here. It counts as an
+   * unverified call of its address, whoever asks.
+   */
+  async ask({ appId, name, method, search, source }: AskedUrl): Promise<HandshakeAnswer | Refusal | null> {
+    const refused: RefusedBy[] = [];
+    for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name)) {
+      const live = relay.receiver.handshake;
+      const asked = live === null ? null : askHandshake(live.handshake, method, search, live.verifyToken);
+      if (live === null || asked === null) continue;
+      const why = `${live.handshake.called} was not answered`;
+      if (typeof asked === "string") {
+        refused.push({ relay, code: "handshake_refused", cause: `${why}: ${asked}` });
+        continue;
+      }
+      const from = source();
+      const refusal = this.#countAsked(relay, live.handshake, from);
+      this.#deps.metrics.noteCall(refusal?.code ?? "handshake");
+      if (refusal !== null) this.#ring.noteRefused({ relay, code: refusal.code, cause: why }, from, refusal);
+      return refusal ?? asked;
+    }
+    if (refused.length === 0) return null;
+    const from = source();
+    const refusal = this.#countUnverified(from, HANDSHAKE_REFUSED);
+    this.#deps.metrics.noteCall(refusal.code);
+    for (const by of refused) this.#ring.noteRefused(by, from, refusal);
+    return refusal;
+  }
+
+  /** Counts and notes what is answered; the refusal over a cap, or null. */
+  #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Refusal | null {
+    const resetAtMs = this.#unverified.take(source);
+    if (resetAtMs !== null) return this.#full.refuse(resetAtMs);
+    try {
+      this.#acceptance.noteAsked(relay, handshake, source);
+      return null;
+    } catch (error) {
+      return this.#asRefusal(error);
     }
   }
 
@@ -258,6 +309,11 @@ export class Receiver {
     else this.#deps.log.error("receiver failed", { error });
     return new Refusal("not_recorded", "The event could not be stored and nothing ran; send it again.");
   }
+}
+
+function nameOutcome(answer: ReceiverAnswer): string {
+  if (answer instanceof HandshakeAnswer) return "handshake";
+  return "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted";
 }
 
 /** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */

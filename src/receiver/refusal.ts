@@ -6,6 +6,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Closed } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict } from "../verify/contract.ts";
+import type { NamedHandshake } from "../verify/handshake.ts";
 
 type Refused = Extract<Verdict, { verified: false }>;
 
@@ -71,6 +72,17 @@ export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
   if (told === undefined) return BAD_SIGNATURE;
   return told.code === "invalid_json" ? new Refusal("invalid_json", told.cause) : TOO_MANY_SIGNATURES;
 }
+
+/** What its sender's check asks for is not there. The owner is told `why`; the caller as well where it verified. */
+export function refuseHandshake({ called }: NamedHandshake, why: string): Refusal {
+  return new Refusal("handshake_refused", `${called} was not answered: ${why}.`);
+}
+
+/** As `refuseHandshake`, for a caller of whom nothing is known. */
+export const HANDSHAKE_REFUSED = new Refusal(
+  "handshake_refused",
+  "The question was not answered, as it is not what the sender that is registered here asks; compare it with what the relay's page shows.",
+);
 
 export function refuseLargeBody(): Refusal {
   return new Refusal(

@@ -10,7 +10,8 @@ import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";
-import type { BodyKinds, Verifier, VerifyFields } from "../verify/contract.ts";
+import type { BodyKinds, ReceivedCall, Verifier, VerifyFields } from "../verify/contract.ts";
+import { answerHandshake, findHandshake, type NamedHandshake } from "../verify/handshake.ts";
 import { bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import { processorSecretContext, type RelayRow, receiverSecretContext, receiverUrl } from "./relay.ts";
@@ -41,6 +42,17 @@ export interface LiveReceiver {
   unsigned: boolean;
   /** When calls last verified by which secret, while two do; null: one secret alone verifies. */
   overlap: SecretUse | null;
+  /** What its sender asks this URL; null: its definition names nothing. */
+  handshake: LiveHandshake | null;
+}
+
+/** A handshake with what answers it. */
+export interface LiveHandshake {
+  handshake: NamedHandshake;
+  verifyToken: string;
+  /** The secrets that answer it, where one does; "" where there is none. */
+  present: string;
+  previous: string;
 }
 
 /** Milliseconds since the epoch; null: none since the service started or the relay was last changed. */
@@ -79,7 +91,28 @@ export function openReceiver(
     when: trigger.when ?? null,
     unsigned,
     overlap: row.previousSecret === null ? null : { presentAt: null, previousAt: null },
+    handshake: openHandshake(row, trigger.verify, deps.sealer),
   };
+}
+
+function openHandshake(row: ReceiverRow, verify: VerifyFields, sealer: Sealer): LiveHandshake | null {
+  const handshake = findHandshake(verify);
+  if (handshake === null) return null;
+  const open = (sealed: Uint8Array | null): string =>
+    sealed === null || handshake.answer === undefined
+      ? ""
+      : sealer.unseal(sealed, receiverSecretContext(row.id));
+  return {
+    handshake,
+    verifyToken: sealer.verifyToken(row.id),
+    present: open(row.secret),
+    previous: open(row.previousSecret),
+  };
+}
+
+/** Whether a call is what the relay's sender asks when the URL is registered, verified or not. */
+export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCall): boolean {
+  return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
 
 function openVerifier(row: ReceiverRow, verify: VerifyFields, sealer: Sealer): Closed | Verifier {

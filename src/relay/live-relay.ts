@@ -283,6 +283,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
       when: null,
       unsigned: false,
       overlap: null,
+      handshake: null,
     },
     signingSecret: null,
   };

@@ -9,11 +9,13 @@ import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { oneOf, savedFile, time, timeOrNull, warningView } from "../ground/schema.ts";
+import type { Sealer } from "../secret/seal.ts";
 import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
+import { findHandshake } from "../verify/handshake.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
@@ -70,6 +72,10 @@ export const relayView = Type.Object({
   }),
   /** Only a relay with a call_url has one. */
   signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  /** What its sender asks when the URL is registered; `verifyToken`: what the sender has to be given for that. */
+  handshake: Type.Optional(
+    Type.Object({ name: Type.String(), message: Type.String(), verifyToken: Type.Optional(Type.String()) }),
+  ),
   problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
 });
 export type RelayView = Static<typeof relayView>;
@@ -87,6 +93,8 @@ export type SavedRelay = Static<typeof savedRelay>;
 
 interface ViewContext {
   environment: Environment;
+  /** Absent: the server's own key is not at hand. */
+  sealer?: Pick<Sealer, "verifyToken">;
   baseUrl: string;
   nowMs: number;
 }
@@ -113,6 +121,7 @@ export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow)
     updatedAt: toIso(row.updatedAt),
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
+    ...showHandshake(context, row),
     problems: await showProblems(tx, row),
   };
 }
@@ -177,6 +186,15 @@ export function tellNextTick(
   const since = toIso(activeSince);
   const message = `The next tick is at ${next}: the period that began at ${toIso(startMs)} has none, because the schedule was made, changed or resumed after that, at ${since}.`;
   return { at: next, message };
+}
+
+function showHandshake({ sealer }: ViewContext, { id, definition }: RelayRow): Pick<RelayView, "handshake"> {
+  const { trigger } = definition;
+  const handshake = trigger.kind === "receiver" ? findHandshake(trigger.verify) : null;
+  if (handshake === null) return {};
+  const { name, todo: message, byToken } = handshake;
+  const token = byToken === true && sealer !== undefined ? { verifyToken: sealer.verifyToken(id) } : {};
+  return { handshake: { name, message, ...token } };
 }
 
 /** A processor relay shows the environment's own secret. */

@@ -10,17 +10,21 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const SHOWN_HEX = 16;
+/** Of 6 bits each. */
+const VERIFY_TOKEN_CHARS = 32;
 
 export class Sealer {
   readonly #sealKey: Buffer;
   readonly #digestKey: Buffer;
   readonly #fingerprintKey: Buffer;
+  readonly #verifyTokenKey: Buffer;
 
   /** `masterKey`: 32 bytes, as `loadMasterKey` gives them. */
   constructor(masterKey: Uint8Array) {
     this.#sealKey = deriveKey(masterKey, "seal");
     this.#digestKey = deriveKey(masterKey, "digest");
     this.#fingerprintKey = deriveKey(masterKey, "fingerprint");
+    this.#verifyTokenKey = deriveKey(masterKey, "verify token");
   }
 
   /** Seals a text. `context` says what it belongs to (`receiver:<relay id>`), and the same is needed to unseal it. */
@@ -53,6 +57,15 @@ export class Sealer {
   fingerprint(text: string): string {
     const hash = createHmac("sha256", this.#fingerprintKey).update(text).digest("hex");
     return `hmac:${hash.slice(0, SHOWN_HEX)}`;
+  }
+
+  /**
+   * What a sender says so that its question is known as the one that the owner registered: the same as long as the relay is there, told by the
+   * master key and the relay's id alone, and good for nothing else, so that it may be shown whenever somebody asks.
+   */
+  verifyToken(relayId: string): string {
+    const hash = createHmac("sha256", this.#verifyTokenKey).update(relayId).digest("base64url");
+    return `vt_${hash.slice(0, VERIFY_TOKEN_CHARS)}`;
   }
 
   /** A keyed hash of a text, the same for the same text: 32 bytes. */

@@ -64,6 +64,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 35, name: "session-seen", sql: sessionSeen },
   { number: 36, name: "story", sql: story },
   { number: 37, name: "app-deleted", sql: appDeleted },
+  { number: 38, name: "handshake-call", sql: handshakeCall },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -192,3 +193,4 @@ import bulkReplayEnded from "../../migrations/0034-bulk-replay-ended.sql" with {
 import sessionSeen from "../../migrations/0035-session-seen.sql" with { type: "text" };
 import story from "../../migrations/0036-story.sql" with { type: "text" };
 import appDeleted from "../../migrations/0037-app-deleted.sql" with { type: "text" };
+import handshakeCall from "../../migrations/0038-handshake-call.sql" with { type: "text" };

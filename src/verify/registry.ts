@@ -2,6 +2,7 @@
  * Every verification scheme, one line each, and a definition's `verify` bound to its own. Everything that lists schemes (checks, the JSON
  * Schema, the dashboard, the docs) reads this.
  */
+import { type TObject, Type } from "typebox";
 import type { Problem } from "../ground/refusal.ts";
 import { adyen } from "./adyen.ts";
 import type {
@@ -13,13 +14,21 @@ import type {
   Verifier,
   VerifyFields,
 } from "./contract.ts";
+import { checkHandshake, handshakeShape } from "./handshake.ts";
 import { hooks } from "./hooks.ts";
 import { namedSchemes } from "./named-sender.ts";
 import { processor } from "./processor.ts";
 import { sharedToken } from "./shared-token.ts";
 import { signature } from "./signature.ts";
 
-export const SCHEMES: readonly Scheme[] = [signature, processor, hooks, sharedToken, ...namedSchemes, adyen];
+const ALL: readonly Scheme[] = [signature, processor, hooks, sharedToken, ...namedSchemes, adyen];
+
+/** Each may name what its sender asks the URL, beside its own fields. */
+export const SCHEMES: readonly Scheme[] = ALL.map((scheme) => {
+  const { properties } = scheme.shape as TObject;
+  const shape = Type.Object({ ...properties, handshake: handshakeShape }, { additionalProperties: false });
+  return { ...scheme, shape };
+});
 
 /** The earlier name of `signature`: refused at save, and answered 401 `scheme_renamed` where it is still stored. */
 export const RENAMED_SCHEME = "hmac_sha256_header";
@@ -51,7 +60,7 @@ export function bindScheme(verify: VerifyFields): BoundScheme | null {
   return {
     name: scheme.name,
     bodies: scheme.bodies,
-    check: () => scheme.check(verify),
+    check: () => [...scheme.check(verify), ...checkHandshake(verify)],
     secretNeed: () => scheme.secretNeed(verify),
     signsEvent: () => scheme.signsEvent(verify),
     signedPaths: scheme.signedPaths ?? null,

@@ -95,7 +95,9 @@ export class Teller {
     const { log, terminal } = this.#deps;
     const { code, cause, calls, eventId } = call;
     if (terminal === null && code === "ignored") this.#logIgnored(call);
-    else if (terminal === null) {
+    else if (terminal === null && code === "handshake") {
+      log.info("a handshake was answered", { ...fieldsOf(call), code, cause, calls });
+    } else if (terminal === null) {
       log.warn(code === "waiting" ? "an event waits" : "a call became no event", {
         ...fieldsOf(call),
         code,

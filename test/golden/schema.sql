@@ -586,21 +586,22 @@ CREATE TABLE ran_actions (
   used_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
-CREATE TABLE recent_call (
+CREATE TABLE "recent_call" (
   environment_id INTEGER NOT NULL,
   slot INTEGER NOT NULL,
   -- Counts the environment's calls; the newest has the highest.
   seq INTEGER NOT NULL,
+  first_at INTEGER NOT NULL,
   at INTEGER NOT NULL,
   relay_name TEXT NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('refused', 'ignored', 'duplicate')),
+  outcome TEXT NOT NULL,
   code TEXT NOT NULL,
   cause TEXT NOT NULL,
   source TEXT NOT NULL,
   -- The first event's, on a duplicate.
   event_id TEXT,
-  -- More than 1 for calls over a cap, which are told together.
-  count INTEGER NOT NULL DEFAULT 1, first_at INTEGER NOT NULL DEFAULT 0,
+  -- How many calls it stands for.
+  count INTEGER NOT NULL DEFAULT 1,
   PRIMARY KEY (environment_id, slot)
 ) WITHOUT ROWID;
 

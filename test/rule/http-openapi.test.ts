@@ -21,9 +21,10 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
 
-test("it lists every route and the receiver once", () => {
+test("it lists every route and the receiver, once each", () => {
   const listed = operations.map(({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`);
-  const served = [...ROUTES, { method: "POST", path: "/hooks/:appId/:name" }];
+  const receiver = ["GET", "POST"].map((method) => ({ method, path: "/hooks/:appId/:name" }));
+  const served = [...ROUTES, ...receiver];
   expect(listed.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
 });
 

@@ -30,6 +30,7 @@ const OUTCOMES = [
   ["refused", "Refused"],
   ["ignored", "Ignored"],
   ["duplicate", "Duplicates"],
+  ["answered", "Handshakes"],
   ["accepted", "Accepted"],
 ] as const;
 

@@ -19,6 +19,7 @@ const MARKS = {
   refused: { state: "refused", word: "Refused" },
   ignored: { state: "skipped", word: "Ignored" },
   duplicate: { state: "skipped", word: "Duplicate" },
+  answered: { state: "done", word: "Handshake" },
 } as const;
 
 export function CallRow({

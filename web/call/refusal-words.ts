@@ -3,6 +3,7 @@ const WORDS: Readonly<Record<string, string>> = {
   bad_signature: "Signature missing or wrong",
   too_many_signatures: "Too many signatures",
   invalid_json: "Body is not JSON",
+  handshake_refused: "Handshake not answered",
   unsupported_media_type: "Content type is not JSON",
   body_too_large: "Body too large",
   unknown_receiver: "Name that no receiver has",

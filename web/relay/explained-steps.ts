@@ -17,6 +17,7 @@ const TITLES: Readonly<Record<Step["step"], string>> = {
   parts: "Parts of the signature",
   signed_text: "The text that is signed",
   signature: "Verdict",
+  handshake: "Handshake",
   map: "Map",
   when: "When",
   where: "Where",

@@ -6,6 +6,7 @@ import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
+import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
@@ -24,7 +25,7 @@ const KIND_WORDS = {
   none: "None yet: every call is refused",
 } as const;
 
-const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256)"/;
+const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256|telnyx)"/;
 
 /** When calls last verified by which of two secrets. */
 export interface SecretUse {
@@ -44,7 +45,7 @@ export function RelaySecrets({
   onChanged: () => void;
 }): View {
   const [open, setOpen] = useState<"receiver" | "signing" | null>(null);
-  const { secret, signingSecret } = relay;
+  const { secret, signingSecret, handshake } = relay;
   if (relay.trigger !== "receiver" && signingSecret === undefined) return null;
   return html`<section class="card secrets" aria-label="Secrets"><h2>Secrets</h2>
     ${
@@ -61,6 +62,15 @@ export function RelaySecrets({
         }</div>`
     }
     ${relay.trigger === "receiver" && html`<${KnownSender} place=${place} relay=${relay.name} />`}
+    ${
+      handshake !== undefined &&
+      html`<div class="fact"><h3>Handshake</h3><p>Answers ${handshake.name}</p>
+        <p class="quiet">${handshake.message}</p>
+        ${
+          handshake.verifyToken !== undefined &&
+          html`<p>Verify token <code>${handshake.verifyToken}</code> <${CopyButton} text=${handshake.verifyToken} label="Copy the verify token" /></p>`
+        }</div>`
+    }
     ${
       signingSecret !== undefined &&
       html`<div class="fact"><h3>Signing</h3>

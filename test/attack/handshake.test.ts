@@ -1,0 +1,77 @@
+/** Whatever a stranger asks a receiver URL, what is said back is short, harmless and asked for by the definition; and no text that could sign an event. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer } from "../../src/verify/handshake.ts";
+import { makeCall } from "../kit/sender-call.ts";
+
+const TOKEN = "vt_ownTokenOfTheRelay";
+const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+const HARMLESS = /^[A-Za-z0-9._~+/=-]{0,256}$/;
+const NAMES = ["meta", "slack", "zoom", "discord", "dropbox", "twitch", "probe"];
+const found = (name: string) => {
+  const handshake = findHandshake({ scheme: "signature", handshake: name });
+  if (handshake === null) throw new Error(name);
+  return handshake;
+};
+const field = fc.constantFrom("hub.mode", "hub.challenge", "hub.verify_token", "challenge", "type", "x");
+const value = fc.oneof(
+  fc.constantFrom(TOKEN, "subscribe", "1158201444", "<script>alert(1)</script>", "\u2028", "\u0000", "a".repeat(300)),
+  fc.string({ unit: "binary", maxLength: 300 }),
+);
+
+describe("a question by GET", () => {
+  test("any query of any names, however often each comes", () => {
+    const query = fc.array(fc.tuple(field, value), { maxLength: 8 });
+    fc.assert(
+      fc.property(fc.constantFrom(...NAMES), fc.constantFrom("GET" as const, "HEAD" as const), query, (name, method, pairs) => {
+        const asked = askHandshake(found(name), method, `?${new URLSearchParams(pairs)}`, TOKEN);
+        if (!(asked instanceof HandshakeAnswer)) return asked === null || !asked.includes("<");
+        const once = (one: string) => pairs.filter(([other]) => other === one).length === 1;
+        const isMeta = pairs.some(([one, said]) => one === "hub.verify_token" && said === TOKEN) && once("hub.verify_token") && once("hub.challenge");
+        return HARMLESS.test(asked.body) && asked.contentType.startsWith("text/plain") && (name !== "meta" || isMeta);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+  test("a token that begins alike, is longer or has other letters is not the relay's", () => {
+    for (const said of [
+      "",
+      TOKEN.slice(0, -1),
+      `${TOKEN}x`,
+      TOKEN.toUpperCase(),
+      `${TOKEN}\u0000`,
+      "ｖt_ownTokenOfTheRelay",
+      `${TOKEN}ö`.slice(0, TOKEN.length - 1),
+    ])
+      expect(
+        askHandshake(
+          found("meta"),
+          "GET",
+          `?${new URLSearchParams({ "hub.mode": "subscribe", "hub.verify_token": said, "hub.challenge": "1" })}`,
+          TOKEN,
+        ),
+      ).toBeString();
+  });
+});
+
+test("a call of any JSON is answered with harmless text, or JSON of it, or not at all", () => {
+  const body = fc.record(
+    {
+      type: fc.constantFrom<unknown>("url_verification", 0, 1, 2),
+      challenge: fc.oneof(value, fc.jsonValue({ maxDepth: 1 })),
+      event: fc.constantFrom<unknown>("endpoint.url_validation", {}, null),
+      payload: fc.oneof(fc.record({ plainToken: fc.oneof(value, fc.constantFrom("v0:1768478400:{}", "a:b")) }), fc.jsonValue({ maxDepth: 1 })),
+      subscription: fc.constantFrom<unknown>({ status: "webhook_callback_verification_pending" }, null),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...NAMES), body, (name, said) => {
+      const answer = answerHandshake(found(name), makeCall({ body: JSON.stringify(said) }), SECRET);
+      if (!(answer instanceof HandshakeAnswer)) return true;
+      const texts = answer.contentType === "application/json" && answer.body !== "" ? Object.values(JSON.parse(answer.body)) : [answer.body];
+      return texts.every((text) => HARMLESS.test(String(text))) && !answer.body.includes(":{");
+    }),
+    { numRuns: 2_000 },
+  );
+});
