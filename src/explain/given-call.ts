@@ -134,7 +134,7 @@ async function explainDedupe(
     eventId === null
       ? "its body, within the UTC day"
       : readEventId(mapped) === null
-        ? "the id in the sender's header"
+        ? "the sender's own id"
         : "event_id";
   const names = receiver.map.some(([one]) => one === "event_id");
   const lost = names && readEventId(mapped) === null ? " event_id names nothing that can be an id." : "";

@@ -159,7 +159,8 @@ export class Acceptance {
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
     if (stored.duplicate) {
-      const from = readEventId(mapped) === null ? "header" : "event_id";
+      const own = verdict.idOfValues === true ? "values" : "header";
+      const from = readEventId(mapped) === null ? own : "event_id";
       const cause = async () =>
         eventId === null
           ? tellDuplicate("body", false)
@@ -324,7 +325,6 @@ export function tellUnnamed(
   if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
   const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
   if (path === undefined) return null;
-  const decides =
-    eventId === null ? "its body decides, within the UTC day," : "the id in the sender's header decides";
+  const decides = eventId === null ? "its body decides, within the UTC day," : "the sender's own id decides";
   return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
 }

@@ -220,15 +220,16 @@ export function tellIgnored({ name, wanted, found, instead }: WhenMismatch): str
 
 /** What the call was recognised by, and whether what was received then had another body. */
 export function tellDuplicate(
-  by: { id: string; from: "event_id" | "header" } | "body",
+  by: { id: string; from: "event_id" | "header" | "values" } | "body",
   hadOtherBody: boolean,
 ): string {
   if (by === "body") return "the same body was received before on this day (UTC)";
   const known = `an event with the id ${show(by.id)} was received before`;
   if (!hadOtherBody) return known;
-  return by.from === "event_id"
-    ? `${known}, with another body: is event_id really the event's own id?`
-    : `${known}, with another body: the sender's own header gives both the same id`;
+  if (by.from === "event_id") return `${known}, with another body: is event_id really the event's own id?`;
+  return by.from === "header"
+    ? `${known}, with another body: the sender's own header gives both the same id`
+    : `${known}, with another body: what their sender signs is the same in both`;
 }
 
 function show(said: string): string {

@@ -116,7 +116,7 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
     return unmatchedSignature(
       "the signature does not match; the HMAC key differs from the sender's, or what it signs was changed",
     );
-  return { verified: true, onceText: null, expiresAtMs: null, senderEventId: id };
+  return { verified: true, onceText: null, expiresAtMs: null, senderEventId: id, idOfValues: true };
 }
 
 /** Signs the body's one item; what says which notification it is, is added where the body lacks it. */

@@ -44,8 +44,10 @@ export type Verdict =
       onceText: Uint8Array | null;
       /** When the call's timestamp leaves the window, in ms since the epoch; null where it carries none. */
       expiresAtMs: number | null;
-      /** The sender's own id from a header (scheme hooks), for dedupe when the map names no event_id. */
+      /** The sender's own id (scheme hooks: of a header), for dedupe when the map names no event_id. */
       senderEventId: string | null;
+      /** Where that id stands in no header: it is made of what the sender signs. */
+      idOfValues?: true;
       /** By the secret before the present one, while both verify. */
       byPrevious?: boolean;
     }

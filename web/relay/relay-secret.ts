@@ -64,7 +64,7 @@ export function RelaySecrets({
     ${relay.trigger === "receiver" && html`<${KnownSender} place=${place} relay=${relay.name} />`}
     ${
       handshake !== undefined &&
-      html`<div class="fact"><h3>Handshake</h3><p>Answers ${handshake.name}</p>
+      html`<div class="fact"><h3>Handshake</h3><p>Answers <code>${handshake.name}</code></p>
         <p class="quiet">${handshake.message}</p>
         ${
           handshake.verifyToken !== undefined &&
