@@ -85,7 +85,7 @@ export function tellFrom({ sender, name }: FromSender, world: World): void {
   const secret =
     sender.secret.from === "relay"
       ? `${relay} dev makes one and writes it to .secrets.json`
-      : `${relay} relays set-secret ${name} stores it, once ${relay} dev runs`;
+      : `${relay} relays set-secret ${name} stores it while ${relay} dev runs; until then ${relay} send goes by one that ${relay} dev made`;
   world.tell("");
   for (const step of startSteps(sender)) world.tell(`- ${step}`);
   world.tell(`- ${secret}.`);
@@ -93,6 +93,6 @@ export function tellFrom({ sender, name }: FromSender, world: World): void {
   world.tell("");
   world.tell(`Next: ${relay} dev shows the receiver URL and watches these files;`);
   world.tell(
-    `then, from another terminal: ${relay} send ${name} posts a signed example event of ${sender.title} to it.`,
+    `then, from another terminal: ${relay} send ${name} posts an example event to it, as ${sender.title} would send it.`,
   );
 }
