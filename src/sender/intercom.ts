@@ -12,6 +12,7 @@ export const intercom: Sender = {
     signatureKey: "sha1",
     signedPayload: "{body}",
     encoding: "hex",
+    handshake: "probe",
   },
   map: {
     event_id: "id",
@@ -64,6 +65,7 @@ export const intercom: Sender = {
     { type: "ping", meaning: "The test of the endpoint." },
   ],
   pitfalls: [
+    "Make the relay first: Intercom looks whether the URL answers before it takes it.",
     "Intercom signs with SHA-1; the event is signed all the same.",
     "A repeat’s body differs, as `delivery_attempts` is in it; event_id is the same.",
     "`data.item` is another object with each topic: the address is under `source.author` in a conversation, under `email` in a contact.",

@@ -12,9 +12,11 @@ import { circleci } from "./circleci.ts";
 import { clerk } from "./clerk.ts";
 import { coinbaseCommerce } from "./coinbase-commerce.ts";
 import { customerIo } from "./customer-io.ts";
+import { discord } from "./discord.ts";
 import { docusign } from "./docusign.ts";
 import { easypost } from "./easypost.ts";
 import { elevenlabs } from "./elevenlabs.ts";
+import { facebook } from "./facebook.ts";
 import { flutterwave } from "./flutterwave.ts";
 import { gitea } from "./gitea.ts";
 import { github } from "./github.ts";
@@ -48,6 +50,7 @@ import type { Sender } from "./sender.ts";
 import { sendgrid } from "./sendgrid.ts";
 import { sentry } from "./sentry.ts";
 import { shopify } from "./shopify.ts";
+import { slack } from "./slack.ts";
 import { square } from "./square.ts";
 import { standardWebhooks } from "./standard-webhooks.ts";
 import { stripe } from "./stripe.ts";
@@ -56,12 +59,15 @@ import { tally } from "./tally.ts";
 import { telegram } from "./telegram.ts";
 import { telnyx } from "./telnyx.ts";
 import { twilio } from "./twilio.ts";
+import { twitch } from "./twitch.ts";
 import { typeform } from "./typeform.ts";
 import { vercel } from "./vercel.ts";
 import { webflow } from "./webflow.ts";
+import { whatsapp } from "./whatsapp.ts";
 import { woocommerce } from "./woocommerce.ts";
 import { workos } from "./workos.ts";
 import { zendesk } from "./zendesk.ts";
+import { zoom } from "./zoom.ts";
 
 export const SENDERS: readonly Sender[] = [
   adyen,
@@ -77,9 +83,11 @@ export const SENDERS: readonly Sender[] = [
   clerk,
   coinbaseCommerce,
   customerIo,
+  discord,
   docusign,
   easypost,
   elevenlabs,
+  facebook,
   flutterwave,
   gitea,
   github,
@@ -112,6 +120,7 @@ export const SENDERS: readonly Sender[] = [
   sendgrid,
   sentry,
   shopify,
+  slack,
   square,
   standardWebhooks,
   stripe,
@@ -120,10 +129,13 @@ export const SENDERS: readonly Sender[] = [
   telegram,
   telnyx,
   twilio,
+  twitch,
   typeform,
   vercel,
   webflow,
+  whatsapp,
   woocommerce,
   workos,
   zendesk,
+  zoom,
 ];

@@ -136,9 +136,20 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
       headers: { "X-CIO-Timestamp": seconds(nowMs), "X-CIO-Signature": hmac("sha256", secret, `v0:${seconds(nowMs)}:${body}`) },
     }),
   },
+  discord: {
+    secret: rawKey(ED25519),
+    otherSecret: rawKey(ANOTHER),
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const pair = secret === rawKey(ED25519) ? ED25519 : ANOTHER;
+      const signature = signByKey(null, Buffer.from(seconds(nowMs) + body), pair.privateKey).toString("hex");
+      return { headers: { "X-Signature-Timestamp": seconds(nowMs), "X-Signature-Ed25519": signature } };
+    },
+  },
   docusign: bodyHmac("X-DocuSign-Signature-1", "sha256", "base64"),
   easypost: bodyHmac("X-Hmac-Signature", "sha256", "hex", "hmac-sha256-hex="),
   elevenlabs: timedParts("ElevenLabs-Signature", ["t", "v0"]),
+  facebook: bodyHmac("X-Hub-Signature-256", "sha256", "hex", "sha256="),
   flutterwave: token("verif-hash"),
   gitea: bodyHmac("X-Gitea-Signature", "sha256", "hex"),
   github: { sign: async ({ body, secret }) => ({ headers: { "X-Hub-Signature-256": await signGithub(secret, body) } }) },
@@ -207,6 +218,13 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
   },
   sentry: bodyHmac("Sentry-Hook-Signature", "sha256", "hex"),
   shopify: bodyHmac("X-Shopify-Hmac-Sha256", "sha256", "base64"),
+  slack: {
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const signature = `v0=${hmac("sha256", secret, `v0:${seconds(nowMs)}:${body}`)}`;
+      return { headers: { "X-Slack-Request-Timestamp": seconds(nowMs), "X-Slack-Signature": signature } };
+    },
+  },
   square: { sign: ({ body, secret, url }) => ({ headers: { "x-square-hmacsha256-signature": hmac("sha256", secret, url + body, "base64") } }) },
   "standard-webhooks": hooksLibrary("webhook"),
   stripe: {
@@ -240,6 +258,19 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
       return { headers: { "X-Twilio-Signature": hmac("sha1", secret, url + fields.flat().join(""), "base64") } };
     },
   },
+  twitch: {
+    timed: true,
+    sign({ body, secret, nowMs }) {
+      const [id, at] = ["befa7b53-d79d-478f-86b9-120f112b044e", iso(nowMs, ".000634234Z")];
+      return {
+        headers: {
+          "Twitch-Eventsub-Message-Id": id,
+          "Twitch-Eventsub-Message-Timestamp": at,
+          "Twitch-Eventsub-Message-Signature": `sha256=${hmac("sha256", secret, id + at + body)}`,
+        },
+      };
+    },
+  },
   typeform: bodyHmac("Typeform-Signature", "sha256", "base64", "sha256="),
   vercel: bodyHmac("x-vercel-signature", "sha1", "hex"),
   webflow: {
@@ -248,6 +279,7 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
       headers: { "x-webflow-timestamp": String(nowMs), "x-webflow-signature": hmac("sha256", secret, `${nowMs}:${body}`) },
     }),
   },
+  whatsapp: bodyHmac("X-Hub-Signature-256", "sha256", "hex", "sha256="),
   woocommerce: bodyHmac("X-WC-Webhook-Signature", "sha256", "base64"),
   workos: timedParts("WorkOS-Signature", ["t", "v1"], { separator: ", ", exact: true }),
   zendesk: {
@@ -258,6 +290,12 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
         headers: { "X-Zendesk-Webhook-Signature-Timestamp": at, "X-Zendesk-Webhook-Signature": hmac("sha256", secret, at + body, "base64") },
       };
     },
+  },
+  zoom: {
+    timed: true,
+    sign: ({ body, secret, nowMs }) => ({
+      headers: { "x-zm-request-timestamp": seconds(nowMs), "x-zm-signature": `v0=${hmac("sha256", secret, `v0:${seconds(nowMs)}:${body}`)}` },
+    }),
   },
 };
 
