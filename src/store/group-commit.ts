@@ -13,8 +13,7 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { type FilePlace, isBusy, type SqliteConnection } from "./sqlite-connection.ts";
-import { Committed, SqliteWriter, Watch } from "./transaction.ts";
+import { Committed, isBusy, type SqliteConnection, SqliteWriter, Watch } from "./sqlite-connection.ts";
 
 type Work = GatheredWork<unknown, unknown>;
 
@@ -25,6 +24,13 @@ interface Waiting {
   draft: unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
+}
+
+/** Where the database stood when it was opened. */
+interface Place {
+  /** Why it does not any more, as it was found last. */
+  readonly trouble: string | null;
+  look(): string | null;
 }
 
 /** How one work of a group ended, kept until the commit decides. */
@@ -54,7 +60,7 @@ export class GroupCommit {
   readonly #onGroup: (size: number) => void;
   readonly #onTouch: (touched: Touched) => void;
   readonly #log: KeyLog;
-  readonly #place: FilePlace;
+  readonly #place: Place;
   #waiting: Waiting[] = [];
   /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
   #drafts = FIRST_DRAFTS;
@@ -67,7 +73,7 @@ export class GroupCommit {
   constructor(
     connection: SqliteConnection,
     log: KeyLog,
-    place: FilePlace,
+    place: Place,
     { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
   ) {
     this.#connection = connection;
@@ -195,9 +201,9 @@ export class GroupCommit {
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
       this.#setCaptured(true);
-      await this.#log.write();
+      if (this.#log.used) await this.#log.write();
       this.#connection.exec("COMMIT");
-      this.#log.commit();
+      if (this.#log.used) this.#log.commit();
       // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
       this.#requirePlace();
     } catch (error) {
@@ -222,7 +228,8 @@ export class GroupCommit {
       try {
         this.#connection.exec("BEGIN IMMEDIATE");
         this.#version = await this.#connection.foreignVersion();
-        return await this.#log.lock(this.#version);
+        this.#log.locked = this.#version;
+        return;
       } catch (error) {
         if (!isBusy(error) || systemClock.monotonicMs() - startedMs >= LOCK_WAIT_MS) throw error;
       }
@@ -244,7 +251,7 @@ export class GroupCommit {
   /** Nothing is left to undo after a COMMIT. */
   #rollBack(): void {
     if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
-    this.#log.undoTo(0);
+    if (this.#log.used) this.#log.undoTo(0);
   }
 
   #requirePlace(): void {

@@ -28,12 +28,11 @@ const RUN_KEYS = 229_376;
 const STEP_ROWS = 500;
 /** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
 const STEP_BYTES = 128 * 1024;
-
 /** Filters of runs that one transaction reads: after a start the first groups ask the runs themselves. */
 const STEP_FILTERS = 4;
 /** A row with fewer bytes of keys takes those of the next transaction too, so that a quiet service's log is no row a key. */
 const MIN_ROW_BYTES = 512;
-
+/** Of a table in memory, at first. */
 const FIRST_PLACES = 4_096;
 
 /** What the open transaction did that counts once it is durable. */
@@ -67,7 +66,10 @@ export class KeyLog implements KeyMemory {
   #runsToDelete: number[] = [];
   /** What other connections wrote is known up to this version of the database, and the open transaction's; null: nothing was read yet. */
   #version: number | null = null;
-  #locked = 0;
+  /** The version that the open transaction sees: told when it has the write lock. */
+  locked = 0;
+  /** Whether the open transaction asked for a key: if not, there is nothing to write, to keep or to undo. */
+  used = false;
 
   constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
     this.#connection = connection;
@@ -75,7 +77,7 @@ export class KeyLog implements KeyMemory {
   }
 
   async find(hash: Uint8Array): Promise<number[]> {
-    while (!this.#loaded) await this.load();
+    if (!this.#isReady) await this.#makeReady();
     const key = keyOf(hash);
     const found = this.#recent.find(key);
     const open = this.#openByKey.get(key);
@@ -90,7 +92,7 @@ export class KeyLog implements KeyMemory {
   }
 
   async keep(hash: Uint8Array, value: number): Promise<void> {
-    while (!this.#loaded) await this.load();
+    if (!this.#isReady) await this.#makeReady();
     const key = keyOf(hash);
     this.#open.push({ key, value });
     const values = this.#openByKey.get(key);
@@ -99,7 +101,7 @@ export class KeyLog implements KeyMemory {
   }
 
   async forgetBefore(value: number): Promise<boolean> {
-    while (!this.#loaded) await this.load();
+    if (!this.#isReady) await this.#makeReady();
     const gone = this.#runs.find(({ newest }) => newest < value);
     if (gone === undefined) return false;
     if (!(await deleteRun(this.#connection, gone.run))) this.#wrote.gone = gone;
@@ -107,7 +109,7 @@ export class KeyLog implements KeyMemory {
   }
 
   async forgetSlot(hash: Uint8Array, value: number): Promise<void> {
-    while (!this.#loaded) await this.load();
+    if (!this.#isReady) await this.#makeReady();
     if (this.#hasSlots) await deleteSlot(this.#connection, hash, value);
   }
 
@@ -130,12 +132,18 @@ export class KeyLog implements KeyMemory {
     return !this.#loaded;
   }
 
-  /** Call when a transaction has the write lock: what another process wrote since is read before the next key is looked up. */
-  async lock(version: number): Promise<void> {
-    this.#locked = version;
-    if (this.#version === null || this.#version === version) return;
-    await this.#look();
-    this.#loaded = false;
+  get #isReady(): boolean {
+    return this.used && this.#loaded && this.#version === this.locked;
+  }
+
+  /** Before a key is looked up: what another process wrote since the last one is read. */
+  async #makeReady(): Promise<void> {
+    this.used = true;
+    if (this.#version !== null && this.#version !== this.locked) {
+      await this.#look();
+      this.#loaded = false;
+    }
+    while (!this.#loaded) await this.load();
   }
 
   /** Where the transaction's keys are, for `undoTo`. */
@@ -151,6 +159,7 @@ export class KeyLog implements KeyMemory {
       else values?.pop();
     }
     if (mark > 0) return;
+    this.used = false;
     this.#wrote = {};
     this.#filters = 0;
     // Its pieces were undone too, and another process may take the number.
@@ -168,6 +177,7 @@ export class KeyLog implements KeyMemory {
   /** The transaction is durable. */
   commit(): void {
     const { row, step, gone } = this.#wrote;
+    this.used = false;
     this.#wrote = {};
     this.#filters = 0;
     if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
@@ -210,7 +220,7 @@ export class KeyLog implements KeyMemory {
 
   /** What there is to read of what this process does not know. */
   async #look(): Promise<void> {
-    this.#version = this.#locked;
+    this.#version = this.locked;
     const known = new Set(this.#runs.map(({ run }) => run));
     this.#runs.push(...(await listRuns(this.#connection)).filter(({ run }) => !known.has(run)));
     this.#hasSlots = await hasSlots(this.#connection);

@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
 import { type Reader, type Store, StoreUnavailable } from "./port.ts";
-import { identityOf } from "./sqlite-connection.ts";
+import { identityOf } from "./sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "./table.ts";
 
 /** How long one that asks waits for an answer: a holder that runs looks every second. */

@@ -1,11 +1,22 @@
 /**
- * One SQLite connection with its prepared statements, speaking the port's Reader, and whether its file still stands where it was
- * opened. It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
+ * One SQLite connection with its prepared statements, speaking the port's Reader, and a transaction open on it as a work is given it: nested
+ * attempts, what is to happen after the commit, and the watch that it awaits nothing else. It decides how SQLite's errors are told apart, and
+ * never when a transaction begins or ends.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
-import { statSync } from "node:fs";
-import { fileErrorCode } from "../ground/durable-file.ts";
-import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
+import {
+  ANYWHERE,
+  type KeyMemory,
+  type Reader,
+  type SqlArguments,
+  type SqlNames,
+  StoreUnavailable,
+  type Topic,
+  type Touched,
+  UniqueViolation,
+  type WholeTransaction,
+  type Writer,
+} from "./port.ts";
 
 export class SqliteConnection implements Reader {
   readonly database: Database;
@@ -128,62 +139,188 @@ function tellApart(error: unknown): unknown {
   return error;
 }
 
-/** The database, its log, and the log's index: without any of them another process would read and write past this one. */
-const ENDINGS = ["", "-wal", "-shm"];
+/** Keys whose keeping is undone with a part of the transaction. */
+interface UndoableKeys extends KeyMemory {
+  readonly mark: number;
+  undoTo(mark: number): void;
+}
 
-/** Which file a path names: one that is moved along with its name keeps it, a copy or a new one is another. "": none is there. */
-export function identityOf(file: string): string {
-  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
+/** What the works of a transaction share. */
+interface Shared {
+  version: number;
+  committed: Committed;
+  /** null: they may be undone one by one. */
+  whole: WholeTransaction | null;
+}
+
+/** The writing side: adds nested attempts and what is to happen after the commit. */
+export class SqliteWriter implements Writer {
+  readonly #connection: SqliteConnection;
+  readonly committed: (() => void)[] = [];
+  readonly touched: (readonly [topic: Topic, id: string])[] = [];
+  readonly #shared: Shared;
+  readonly #keys: UndoableKeys;
+  #depth = 0;
+  #open = true;
+  #passedOver = false;
+
+  /** Where works are whole, an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  constructor(connection: SqliteConnection, keys: UndoableKeys, shared: Shared) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#shared = shared;
+  }
+
+  get foreignVersion(): number {
+    return this.#shared.version;
+  }
+
+  get whole(): WholeTransaction | null {
+    return this.#shared.whole;
+  }
+
+  get passedOver(): boolean {
+    return this.#passedOver;
+  }
+
+  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.get<Row>(sql, ...values);
+  }
+
+  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.all<Row>(sql, ...values);
+  }
+
+  run(sql: string, ...values: SqlArguments): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.run(sql, ...values);
+  }
+
+  runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.runEach(sql, rows);
+  }
+
+  attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#shared.whole === null ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
+  }
+
+  async #attemptCarefully<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#depth += 1;
+    const savepoint = `attempt_${this.#depth}`;
+    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
+    this.#connection.exec(`SAVEPOINT ${savepoint}`);
+    try {
+      const result = await work();
+      this.#connection.exec(`RELEASE ${savepoint}`);
+      return result;
+    } catch (error) {
+      this.committed.length = callbacks;
+      this.touched.length = touched;
+      this.#keys.undoTo(keys);
+      if (this.#connection.inTransaction) {
+        this.#connection.exec(`ROLLBACK TO ${savepoint}`);
+        this.#connection.exec(`RELEASE ${savepoint}`);
+      }
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  async #attemptPlainly<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#passedOver = true;
+      throw error;
+    }
+  }
+
+  get keys(): KeyMemory {
+    if (!this.#open) throw ended();
+    return this.#keys;
+  }
+
+  afterCommit(work: () => void): void {
+    if (!this.#open) throw ended();
+    this.committed.push(work);
+  }
+
+  touch(topic: Topic, id?: string | number): void {
+    if (!this.#open) throw ended();
+    this.touched.push([topic, id === undefined ? ANYWHERE : String(id)]);
+  }
+
+  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
+  end(): void {
+    this.#open = false;
+  }
+}
+
+function ended(): Error {
+  return new Error("This transaction has ended; a work may await nothing but its transaction.");
+}
+
+/** What a group's works left to be done once it is durable. */
+export class Committed {
+  readonly works: (() => void)[] = [];
+  readonly #touched = new Map<Topic, Set<string>>();
+
+  add(writer: SqliteWriter, { captured }: { captured: boolean }): void {
+    this.works.push(...writer.committed);
+    for (const [topic, id] of writer.touched) {
+      const ids = this.#touched.get(topic) ?? new Set();
+      this.#touched.set(topic, ids.add(id));
+      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
+    }
+  }
+
+  /** The transaction as works see it that are kept or undone as one. */
+  whole(hush: () => void): WholeTransaction {
+    const hasTouched = (topic: Topic, id?: string): boolean => {
+      const ids = this.#touched.get(topic);
+      return ids !== undefined && (id === undefined || ids.has(id));
+    };
+    return { hasTouched, hush };
+  }
+
+  clear(): void {
+    this.works.length = 0;
+    this.#touched.clear();
+  }
+
+  tell(onTouch: (touched: Touched) => void): void {
+    if (this.#touched.size > 0) onTouch(this.#touched);
+    for (const work of this.works) work();
+  }
 }
 
 /**
- * Where an open database stood. Somebody may delete, move or replace the folder or a file of it under a running server: SQLite writes on into
- * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
+ * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
+ * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
  */
-export class FilePlace {
-  readonly #opened: readonly { file: string; identity: string }[];
-  readonly #onChange: (trouble: string | null) => void;
-  #trouble: string | null = null;
+export class Watch {
+  #turn = setImmediate(() => this.#violated());
+  #fail: (error: Error) => void = () => undefined;
 
-  /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
-  constructor(file: string, onChange: (trouble: string | null) => void) {
-    this.#opened = ENDINGS.map((ending) => ({
-      file: file + ending,
-      identity: identityOf(file + ending),
-    })).filter(({ identity }) => identity !== "");
-    this.#onChange = onChange;
+  /** The work, or that it was violated meanwhile. */
+  over<Result>(working: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      working.then(resolve, reject);
+    });
   }
 
-  /** As it was found last. */
-  get trouble(): string | null {
-    return this.#trouble;
+  stop(): void {
+    clearImmediate(this.#turn);
   }
 
-  /** Looks: null, or what is wrong in a sentence. A few microseconds. */
-  look(): string | null {
-    const trouble = this.#findTrouble();
-    if (trouble === this.#trouble) return trouble;
-    this.#trouble = trouble;
-    this.#onChange(trouble);
-    return trouble;
-  }
-
-  #findTrouble(): string | null {
-    for (const { file, identity } of this.#opened) {
-      const now = lookUp(file);
-      if (now === identity) continue;
-      const what = now === "" ? "is not there any more" : "is another file than the one that was opened";
-      return `${file} ${what}, so nothing is recorded: put back what was there, or restore a backup and start the server again.`;
-    }
-    return null;
-  }
-}
-
-function lookUp(file: string): string {
-  try {
-    return identityOf(file);
-  } catch (error) {
-    return `unknown (${fileErrorCode(error)})`;
+  #violated(): void {
+    this.#turn = setImmediate(() => this.#violated());
+    this.#fail(new Error("A transaction's work awaited something other than its transaction."));
   }
 }

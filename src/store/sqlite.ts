@@ -1,12 +1,15 @@
 /**
  * The embedded store: SQLite in WAL mode, every commit synced to the disk before anyone is answered.
- * One connection writes, in groups; another reads, so that a read never sees an open transaction.
+ * One connection writes, in groups; another reads, so that a read never sees an open transaction. It tells when its file is not where it was.
  */
+import { statSync } from "node:fs";
 import { type Clock, Loop } from "../ground/clock.ts";
+import { fileErrorCode } from "../ground/durable-file.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
 import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
+import { emptyLog, giveBackPages } from "./page-care.ts";
 import {
   type Fence,
   type FencedStore,
@@ -19,7 +22,7 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { FilePlace, SqliteConnection } from "./sqlite-connection.ts";
+import { SqliteConnection } from "./sqlite-connection.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -29,12 +32,6 @@ const LOOK_EVERY_MS = 1_000;
 /** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
-
-/** One step is a transaction of half a megabyte moved at most, so that nobody waits long for the writer. */
-const PAGES_A_STEP = 128;
-/** Free pages that are kept: a megabyte, or this part of the file. */
-const PAGES_KEPT = 256;
-const PART_KEPT = 1 / 16;
 
 export interface SqliteOptions {
   clock: Clock;
@@ -260,35 +257,62 @@ class SqliteStore implements Store {
   }
 }
 
-/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. `everything`: it keeps none. */
-async function giveBackPages(
-  tx: Writer,
-  { everything = false }: { everything?: boolean } = {},
-): Promise<boolean> {
-  const keptOf = everything ? () => 0 : keptPagesOf;
-  const before = await countPages(tx);
-  if (before.free <= keptOf(before.all)) return false;
-  await tx.all(`PRAGMA incremental_vacuum(${PAGES_A_STEP})`);
-  const after = await countPages(tx);
-  // A file made without incremental vacuum gives nothing back.
-  return after.free < before.free && after.free > keptOf(after.all);
+/** The database, its log, and the log's index: without any of them another process would read and write past this one. */
+const ENDINGS = ["", "-wal", "-shm"];
+
+/** Which file a path names: one that is moved along with its name keeps it, a copy or a new one is another. "": none is there. */
+export function identityOf(file: string): string {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
 }
 
 /**
- * Moves the whole log into the database and cuts it to nothing, unless a transaction is open or another process reads from the log: then
- * the next time does it. Call while no read of this process is open; it waits for nobody.
+ * Where an open database stood. Somebody may delete, move or replace the folder or a file of it under a running server: SQLite writes on into
+ * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
  */
-function emptyLog(writer: SqliteConnection): void {
-  if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+class FilePlace {
+  readonly #opened: readonly { file: string; identity: string }[];
+  readonly #onChange: (trouble: string | null) => void;
+  #trouble: string | null = null;
+
+  /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
+  constructor(file: string, onChange: (trouble: string | null) => void) {
+    this.#opened = ENDINGS.map((ending) => ({
+      file: file + ending,
+      identity: identityOf(file + ending),
+    })).filter(({ identity }) => identity !== "");
+    this.#onChange = onChange;
+  }
+
+  /** As it was found last. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** Looks: null, or what is wrong in a sentence. A few microseconds. */
+  look(): string | null {
+    const trouble = this.#findTrouble();
+    if (trouble === this.#trouble) return trouble;
+    this.#trouble = trouble;
+    this.#onChange(trouble);
+    return trouble;
+  }
+
+  #findTrouble(): string | null {
+    for (const { file, identity } of this.#opened) {
+      const now = lookUp(file);
+      if (now === identity) continue;
+      const what = now === "" ? "is not there any more" : "is another file than the one that was opened";
+      return `${file} ${what}, so nothing is recorded: put back what was there, or restore a backup and start the server again.`;
+    }
+    return null;
+  }
 }
 
-function keptPagesOf(pages: number): number {
-  return Math.max(PAGES_KEPT, Math.floor(pages * PART_KEPT));
-}
-
-async function countPages(tx: Reader): Promise<{ all: number; free: number }> {
-  const row = await tx.get<{ pages: number; free: number }>(
-    "SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT freelist_count FROM pragma_freelist_count) AS free",
-  );
-  return { all: row?.pages ?? 0, free: row?.free ?? 0 };
+function lookUp(file: string): string {
+  try {
+    return identityOf(file);
+  } catch (error) {
+    return `unknown (${fileErrorCode(error)})`;
+  }
 }
