@@ -193,10 +193,11 @@ async function finish(
   const unfit = await checkWrites(stock, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
-  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await settleRelayProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
-  await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
+  // A relay that is deleted takes its problems along, so that none stands of a new one.
+  if (before !== null) await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
     row: after,
     receiverSecret: made?.minted ?? null,

@@ -286,12 +286,13 @@ export function listRelayProblems(
   return problems;
 }
 
-/** Raises what the row breaks now and clears what it no longer does. Answers whether anything changed. */
+/** Raises what the row breaks now and clears what it no longer does, of which a new one has nothing. Answers whether anything changed. */
 export async function settleRelayProblems(
   tx: Writer,
   row: RelayRow,
   sealer: Sealer,
   nowMs: number,
+  isNew = false,
 ): Promise<boolean> {
   const found = listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
   const { environmentId } = row;
@@ -299,6 +300,7 @@ export async function settleRelayProblems(
   let changed = false;
   for (const code of CODES) {
     const problem = found.find((candidate) => candidate.code === code);
+    if (problem === undefined && isNew) continue;
     const moved =
       problem === undefined
         ? await clearProblem(tx, { environmentId, code, target, nowMs })
