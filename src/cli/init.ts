@@ -7,6 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { writeJson } from "../ground/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
+import { SENDERS } from "../sender/registry.ts";
 import { catalogPath, makeCatalogSchema } from "../sync/catalog-file.ts";
 import { definitionPath, listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";
 import { type Command, UsageError } from "./command.ts";
@@ -86,7 +87,12 @@ export const init: Command = {
   details:
     "It writes one working example relay, and editor settings. Files that exist are left as they are; the schemas are always this version's. With --from the relay is of a known sender: its recipe, its map, one action that keeps what was mapped, and where its secret and its webhooks are; relay presets lists them.",
   options: [
-    { name: "from", value: "<sender>", help: "begin with this sender's recipe, such as stripe or github" },
+    {
+      name: "from",
+      value: "<sender>",
+      help: "begin with this sender's recipe, such as stripe or github",
+      of: SENDERS.map(({ name }) => name),
+    },
     { name: "name", value: "<name>", otherwise: "the sender's", help: "with --from: the relay's name" },
     SERVICE_DIR,
   ],

@@ -13,7 +13,14 @@ export const presets: Command = {
   words: ["presets"],
   summary: "the senders whose recipe is known, or one of them",
   details: "A name shows the sender; any other word searches the list.",
-  arguments: [{ name: "name", help: "a sender's name, or a word to search for", optional: true }],
+  arguments: [
+    {
+      name: "name",
+      help: "a sender's name, or a word to search for",
+      optional: true,
+      of: SENDERS.map(({ name }) => name),
+    },
+  ],
   options: [JSON_OUTPUT],
   examples: ["relay presets", "relay presets pay", "relay presets github", "relay presets github --json"],
   async run(input, world) {

@@ -109,7 +109,7 @@ export const settingsSet: Command = {
     "Caps are no settings of an environment: start the server with RELAY_LIMIT_… variables.",
   ].join("\n"),
   arguments: [
-    { name: "name", help: "one of the names below" },
+    { name: "name", help: "one of the names below", of: Object.keys(NAMES) },
     {
       name: "value",
       help: "on, off, a text, JSON, or none; a secret comes on standard input",
