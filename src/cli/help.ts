@@ -99,8 +99,14 @@ const MIN_WORDS = 24;
 /** The list of commands is no wider in a file either. */
 const PAPER = 80;
 
+/** The line in as many as the screen needs, each as far in as it was. */
 function fold(line: string, { columns: width }: Screen): string {
-  return width === null ? line : wrapTo(line, width);
+  if (width === null) return line;
+  const indent = /^ */.exec(line)?.[0] ?? "";
+  return wrapTo(line.trimStart(), width - indent.length)
+    .split("\n")
+    .map((part) => indent + part)
+    .join("\n");
 }
 
 function capital(text: string): string {
