@@ -117,10 +117,10 @@ export const appsList: Command = {
 
 export const appsDelete: Command = {
   words: ["apps", "delete"],
-  summary: "delete an app with all that it holds; what that is is counted first",
+  summary: "delete an app with all that it holds",
   details:
-    "Its receivers answer unknown_receiver within a second, its keys and schedules are none, and what it holds is removed in small steps, by the running server or by this command. An app whose production holds events is deleted in the dashboard alone, under Settings. Backups made before keep it.",
-  arguments: [{ name: "app id", help: "as relay apps list shows it" }],
+    "What it holds is counted first. Its receivers answer unknown_receiver within a second, its keys and schedules are none, and what it holds is removed in small steps, by the running server or by this command. An app whose production holds events is deleted in the dashboard alone, under Settings. Backups made before keep it.",
+  arguments: [{ name: "app id", help: "as relay apps list shows it", of: "app" }],
   options: [
     {
       name: "confirm",

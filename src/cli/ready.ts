@@ -7,9 +7,9 @@ const TIMEOUT_MS = 5_000;
 
 export const ready: Command = {
   words: ["ready"],
-  summary: "whether the server on this machine is ready: exit code 0 when it is, 1 when not",
+  summary: "whether the server on this machine is ready",
   details:
-    "It asks /readyz of the address that --host and --port name, as relay serve was started with: a write reaches the disk and the runner is alive. For a health check where there is no curl.",
+    "Exit code 0 when it is, 1 when not. It asks /readyz of the address that --host and --port name, as relay serve was started with: a write reaches the disk and the runner is alive. For a health check where there is no curl.",
   options: [
     { ...HOST, help: "the address it listens on" },
     { ...PORT, help: "the port it listens on" },

@@ -19,10 +19,15 @@ const EXAMPLES = COMMANDS.flatMap((command) => (command.examples ?? []).map((lin
 
 /** A line as a shell takes it apart: variables before it, quotations, what it reads. Folders of a machine are folders of the test. */
 function readExample(example: string) {
-  const [told = "", file] = (example.split(" | ").at(-1) ?? "").split(" < ");
+  const [told = "", file] = (example.split(";")[0]?.split(" | ").at(-1) ?? "").split(" < ");
   const words = [...told.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? "");
   const at = words.indexOf("relay");
-  const env = Object.fromEntries(words.slice(0, at).map((word) => word.split("=") as [string, string]));
+  const env = Object.fromEntries(
+    words
+      .slice(0, at)
+      .filter((word) => word.includes("="))
+      .map((word) => word.split("=") as [string, string]),
+  );
   const line = words.slice(at + 1).map((word) => word.replaceAll(/\/(var\/lib|mnt)\//g, `${cwd}/`));
   return { line, env, input: file === undefined ? "" : '{"kind":"shared","fields":{}}' };
 }
