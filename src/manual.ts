@@ -2,21 +2,76 @@
  * The documentation of this program: what people wrote, and what the registries of every room say. It stands over them all, so that no room
  * needs to know that it is documented.
  */
+import { COMMANDS } from "./cli/registry.ts";
+import { listApiPages, listRoutes } from "./docs/api-page.ts";
+import { writeCatalogFields } from "./docs/catalog-part.ts";
+import { writeCommands, writeVariables } from "./docs/command-part.ts";
+import {
+  writeActions,
+  writeDefinitionFields,
+  writeKnownNames,
+  writeSchemes,
+  writeTemplatePaths,
+  writeTriggers,
+} from "./docs/definition-part.ts";
 import { Docs } from "./docs/docs.ts";
 import { listErrorPages, listErrors } from "./docs/error-page.ts";
+import { writeFixedLimits, writeRaisableLimits, writeRetries } from "./docs/limit-part.ts";
+import { writeAuditActions, writeMetrics } from "./docs/list-part.ts";
 import { PACKAGING_FILLS } from "./docs/packaging-part.ts";
+import { writeRules } from "./docs/rule-example.ts";
+import { listSenderPages, listSenders } from "./docs/sender-page.ts";
+import { writeSettings } from "./docs/setting-part.ts";
 import { readWrittenPages } from "./docs/written.ts";
+import { systemClock } from "./ground/clock.ts";
+import { ROUTES } from "./http/route-list.ts";
+import { Metrics } from "./metric/metrics.ts";
 
 /** What stands where a written page asks for it. */
-const FILLS = {
+const FILLS: Readonly<Record<string, () => string>> = {
+  "definition-fields": writeDefinitionFields,
+  triggers: writeTriggers,
+  "known-names": writeKnownNames,
+  schemes: writeSchemes,
+  "rules-names": () => writeRules("Names and numbers"),
+  "rules-map": () => writeRules("map and when"),
+  "rules-recipe": () => writeRules("A signature recipe"),
+  "rules-signed-text": () => writeRules("The signed text"),
+  "rules-unsigned": () => writeRules("Events that nobody signed"),
+  "rules-schedule": () => writeRules("Schedules"),
+  "rules-actions": () => writeRules("Actions"),
+  actions: writeActions,
+  "template-paths": writeTemplatePaths,
+  catalog: writeCatalogFields,
   errors: listErrors,
+  limits: writeFixedLimits,
+  "raisable-limits": writeRaisableLimits,
+  retries: writeRetries,
+  senders: listSenders,
+  commands: () => writeCommands(COMMANDS),
+  variables: () => writeVariables(COMMANDS),
+  routes: () => listRoutes(ROUTES),
+  settings: writeSettings,
+  audit: writeAuditActions,
+  metrics: () => writeMetrics(readMetrics()),
   ...PACKAGING_FILLS,
 };
+
+function readMetrics() {
+  const metrics = new Metrics({ dataDir: "", clock: systemClock });
+  metrics.stop();
+  return metrics.list();
+}
 
 let manual: Docs | undefined;
 
 /** Put together once, when it is first asked for. */
 export function readManual(): Docs {
-  manual ??= new Docs([...readWrittenPages(FILLS), ...listErrorPages()]);
+  manual ??= new Docs([
+    ...readWrittenPages(FILLS),
+    ...listSenderPages(),
+    ...listErrorPages(),
+    ...listApiPages(ROUTES),
+  ]);
   return manual;
 }

@@ -18,6 +18,7 @@ import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import type { AuditAction } from "../watch/audit-action.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "./data-directory.ts";
 import { BASE_URL, DATA_DIR, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
@@ -144,7 +145,7 @@ const EMAIL = { name: "e-mail", help: "the owner's address" } as const;
 async function actOn<Result>(
   input: Input,
   world: World,
-  action: string,
+  action: AuditAction,
   act: (tx: Writer, owner: Owner) => Promise<Result>,
 ): Promise<Result> {
   const email = input.first();

@@ -132,7 +132,7 @@ async function resolveHere(
     for (const id of ids) {
       const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
       const { code, target } = alert;
-      const row = { environmentId, by, nowMs, action: "alert.resolved" };
+      const row = { environmentId, by, nowMs, action: "alert.resolved" as const };
       if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
       done.push(alert);
     }

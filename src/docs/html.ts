@@ -14,11 +14,15 @@ export function escapeHtml(text: string): string {
     .replaceAll('"', "&quot;");
 }
 
+/** An address within a sentence of a registry is a word, and no link. */
+const PLAIN_ADDRESSES = { url: () => undefined };
+
 /** HTML of a page's Markdown. */
 export function renderHtml(text: string): string {
   const nameAnchor = anchorNamer();
   const marked = new Marked({
     gfm: true,
+    tokenizer: PLAIN_ADDRESSES,
     renderer: {
       html: ({ text: markup }: Tokens.HTML | Tokens.Tag) =>
         markup.startsWith("<!--") ? "" : escapeHtml(markup),
@@ -75,7 +79,7 @@ function markJson(code: string): string {
 
 /** Every address that the Markdown links to. */
 export function listLinks(text: string): string[] {
-  const marked = new Marked({ gfm: true });
+  const marked = new Marked({ gfm: true, tokenizer: PLAIN_ADDRESSES });
   const links: string[] = [];
   marked.walkTokens(marked.lexer(text), (token: Token) => {
     if (token.type === "link" || token.type === "image") links.push(resolveLink(String(token.href)));

@@ -18,7 +18,7 @@ import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { Owner } from "./admission.ts";
 import { clearSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -32,7 +32,7 @@ interface Act {
 async function audit(
   tx: Writer,
   { owner, nowMs }: Act,
-  entry: { action: string; target: string; after?: unknown },
+  entry: Pick<AuditEntry, "action" | "target" | "after">,
 ): Promise<void> {
   await writeAudit(tx, { environmentId: WHOLE_SERVER, nowMs, by: `owner:${owner.email}`, ...entry });
 }

@@ -147,7 +147,7 @@ export const appRoutes = [
       await deps.store.write("app", async (tx) => {
         const revoked = await revokeApiKey(tx, environmentId, id, nowMs);
         const by = actorWords({ kind: "key", id, owner });
-        const row = { environmentId, nowMs, by, action: "key.revoked", target: `key:${id}` };
+        const row = { environmentId, nowMs, by, action: "key.revoked" as const, target: `key:${id}` };
         await writeAudit(tx, { ...row, before: auditedKey(revoked) });
       });
     },

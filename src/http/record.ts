@@ -32,6 +32,7 @@ import { listRecords } from "../records/record-right.ts";
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
+import type { AuditAction } from "../watch/audit-action.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
@@ -51,7 +52,7 @@ type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
 async function auditRecord(
   tx: Writer,
   { actor, audit }: AuditCall,
-  action: string,
+  action: AuditAction,
   row: NewRecord,
 ): Promise<void> {
   if (actor.kind === "key") return;

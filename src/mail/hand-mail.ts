@@ -126,7 +126,7 @@ export async function sendTestMail(
       eventId: null,
       nowMs,
     });
-    const audit = { environmentId, nowMs, by, action: "email.test", target: `email:${emailId}` };
+    const audit = { environmentId, nowMs, by, action: "email.test" as const, target: `email:${emailId}` };
     await writeAudit(tx, { ...audit, after: { to: recipient } });
     return { environmentId, emailId, from, to: recipient, ...words };
   });

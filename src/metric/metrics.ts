@@ -144,6 +144,13 @@ export class Metrics {
     this.#lagLoop = this.#watchEventLoop();
   }
 
+  /** Every metric there is. */
+  list(): { name: string; help: string; kind: string }[] {
+    return this.#registry
+      .getMetricsAsArray()
+      .map(({ name, help, type }) => ({ name, help, kind: String(type) }));
+  }
+
   /** What the answer's content type is. */
   get contentType(): string {
     return this.#registry.contentType;

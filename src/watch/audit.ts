@@ -18,6 +18,7 @@ import {
   text,
 } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
+import type { AuditAction } from "./audit-action.ts";
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
 export const WHOLE_SERVER = 0;
@@ -52,7 +53,8 @@ export interface Change {
 }
 
 /** What was done, to what. */
-export interface AuditEntry extends Pick<AuditRow, "action" | "target"> {
+export interface AuditEntry extends Pick<AuditRow, "target"> {
+  action: AuditAction;
   /** The event of a run; absent on management changes. */
   eventId?: string | null | undefined;
   before?: unknown;

@@ -16,7 +16,7 @@ beforeAll(async () => {
   await make("PUT", "/products/lamp", { title: HOSTILE, credits: 5, version });
   const { person } = (await make("POST", "/persons", { email: "ada@example.com" })).body;
   await make("PATCH", `/persons/${person.id}`, { status: "suspended" });
-  const row = { environmentId: WHOLE_SERVER, nowMs: Date.now(), by: "command line", action: "owner.removed" };
+  const row = { environmentId: WHOLE_SERVER, nowMs: Date.now(), by: "command line", action: "owner.removed" as const };
   await running.service.store.write("dashboard", (tx) => writeAudit(tx, { ...row, target: "owner:former@example.com" }));
 });
 

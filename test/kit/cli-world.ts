@@ -15,9 +15,11 @@ export interface CommandResult {
 /** Runs one command line in `cwd`. */
 export async function runCommand(
   line: readonly string[],
-  given: { cwd: string; input?: string | Uint8Array } & Partial<Omit<World, "say" | "tell" | "draw" | "cwd" | "readInput" | "readInputBytes">>,
+  given: { cwd: string; input?: string | Uint8Array; hear?: (text: string) => void } & Partial<
+    Omit<World, "say" | "tell" | "draw" | "cwd" | "readInput" | "readInputBytes">
+  >,
 ): Promise<CommandResult> {
-  const { input = "", ...parts } = given;
+  const { input = "", hear = () => undefined, ...parts } = given;
   const said: string[] = [];
   const told: string[] = [];
   const world: World = {
@@ -41,9 +43,15 @@ export async function runCommand(
       yield* Buffer.from(input).toString().split("\n");
     },
     ...parts,
-    say: (text) => void said.push(text),
     draw: (text) => void said.push(text),
-    tell: (text) => void told.push(text),
+    say: (text) => {
+      said.push(text);
+      hear(text);
+    },
+    tell: (text) => {
+      told.push(text);
+      hear(text);
+    },
   };
   const code = await runCommandLine(line, world);
   return { code, said: said.join("\n"), told: told.join("\n") };

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "../../src/ground/page.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
 import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
+import type { AuditAction } from "../../src/watch/audit-action.ts";
 import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
@@ -12,7 +13,7 @@ const pageOf = (limit: number, after: string | null = null) => ({ limit, after }
 const cursorOf = (page: Page<unknown>) => Buffer.from(page.next ?? "", "base64url").toString();
 
 describe("the audit", () => {
-  const write = (action: string, target: string, actor: string, eventId?: string, environmentOf = environmentId) =>
+  const write = (action: AuditAction, target: string, actor: string, eventId?: string, environmentOf = environmentId) =>
     store.write("app", (tx) =>
       writeAudit(tx, {
         environmentId: environmentOf,

@@ -1,8 +1,12 @@
 /** Every link of every page of the documentation leads to a page and an anchor that exist. */
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { listLinks } from "../../src/docs/html.ts";
 import { splitSections } from "../../src/docs/page.ts";
+import { ROUTES } from "../../src/http/route-list.ts";
 import { readManual } from "../../src/manual.ts";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 const docs = readManual();
 const addresses = new Set([
@@ -22,6 +26,13 @@ test("every link of every page leads to a page and an anchor that exist", () => 
   const broken = links.filter(({ link }) => !/^https?:\/\//.test(link) && !addresses.has(link));
   expect(broken).toEqual([]);
   expect(links.length).toBeGreaterThan(100);
+});
+
+test("every route has its place among the API's pages, and every file of docs/ is a page", () => {
+  const told = docs.pages.filter(({ parent }) => parent === "api").flatMap((page) => splitSections(page).slice(1));
+  expect(told.length).toBe(ROUTES.length);
+  const files = readdirSync(join(PROJECT_ROOT, "docs")).filter((name) => name.endsWith(".md"));
+  expect(files.filter((name) => docs.find(name.slice(0, -".md".length)) === null)).toEqual(["dashboard.md"]);
 });
 
 test("every page says in one sentence what it is about, and is found by its title", () => {

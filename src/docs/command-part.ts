@@ -1,0 +1,95 @@
+/** The command line as its own registry tells it: every command with its options and examples, and every variable. */
+import { writeTable } from "./markdown.ts";
+import { writeBlock } from "./schema-table.ts";
+
+/** What is read of a command; the registry of commands fits it. */
+interface DocumentedCommand {
+  words: readonly string[];
+  summary: string;
+  details?: string;
+  arguments?: readonly { name: string; help: string; optional?: boolean; many?: boolean }[];
+  options: readonly DocumentedOption[];
+  examples?: readonly string[];
+}
+
+interface DocumentedOption {
+  name: string;
+  value?: string;
+  env?: string;
+  otherwise?: string;
+  help: string;
+}
+
+/** From so many commands on an option is told once, over them all. */
+const MANY = 8;
+
+export function writeCommands(commands: readonly DocumentedCommand[]): string {
+  const shared = listShared(commands);
+  const rows = shared.map((option) => [showOption(option), tell(option)]);
+  return [
+    "## Options of many commands",
+    writeTable(["", "meaning"], rows),
+    ...commands.map((command) => writeCommand(command, shared)),
+  ].join("\n\n");
+}
+
+/** Options that many commands have in the same words. */
+function listShared(commands: readonly DocumentedCommand[]): readonly DocumentedOption[] {
+  const counted = new Map<string, { option: DocumentedOption; count: number }>();
+  for (const option of commands.flatMap(({ options }) => options)) {
+    const key = keyOf(option);
+    counted.set(key, { option, count: (counted.get(key)?.count ?? 0) + 1 });
+  }
+  return [...counted.values()].filter(({ count }) => count >= MANY).map(({ option }) => option);
+}
+
+function keyOf(option: DocumentedOption): string {
+  return `${showOption(option)} ${tell(option)}`;
+}
+
+function showOption({ name, value }: DocumentedOption): string {
+  return `\`--${name}${value === undefined ? "" : ` ${value}`}\``;
+}
+
+function writeCommand(command: DocumentedCommand, shared: readonly DocumentedOption[]): string {
+  const { words, summary, details, options, examples = [], arguments: wanted = [] } = command;
+  const rows = [
+    ...wanted.map(({ name, help, optional, many }) => {
+      const shown = `${name}${many === true ? "…" : ""}`;
+      return [optional === true ? `\`[${shown}]\`` : `\`<${shown}>\``, help];
+    }),
+    ...options
+      .filter((option) => !shared.some((one) => keyOf(one) === keyOf(option)))
+      .map((option) => [showOption(option), tell(option)]),
+  ];
+  return [
+    `## relay ${words.join(" ")}`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
+    ...(details === undefined ? [] : [details]),
+    ...(rows.length === 0 ? [] : [writeTable(["", "meaning"], rows)]),
+    ...(examples.length === 0 ? [] : [writeBlock("sh command", examples.join("\n"))]),
+  ].join("\n\n");
+}
+
+function tell({ help, env, otherwise }: DocumentedOption): string {
+  const notes = [
+    ...(otherwise === undefined ? [] : [`default ${otherwise}`]),
+    ...(env === undefined ? [] : [`\`${env}\``]),
+  ];
+  return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
+}
+
+/** Every variable that an option reads, once. */
+export function writeVariables(commands: readonly DocumentedCommand[]): string {
+  const known = new Map<string, DocumentedOption>();
+  for (const { options } of commands)
+    for (const option of options)
+      if (option.env !== undefined && !known.has(option.env)) known.set(option.env, option);
+  const rows = [...known].map(([variable, { name, otherwise = "", help }]) => [
+    `\`${variable}\``,
+    `\`--${name}\``,
+    otherwise,
+    help,
+  ]);
+  return writeTable(["variable", "flag", "default", "meaning"], rows);
+}

@@ -1,0 +1,274 @@
+/** Every example of every page of the documentation is run: definitions and catalogs are checked, lines of curl sent, commands run in order. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { findCommand, parseCommand } from "../../src/cli/parse.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { TOLD_LIMITS } from "../../src/docs/limit-part.ts";
+import { breakRule, RIGHT, sayProblems } from "../../src/docs/rule-example.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type Json, type JsonObject, parseJson } from "../../src/ground/json.ts";
+import * as LIMITS from "../../src/ground/limit.ts";
+import { readManual } from "../../src/manual.ts";
+import { checkDefinition } from "../../src/relay/definition.ts";
+import { startService } from "../../src/service.ts";
+import { checkCatalog } from "../../src/sync/catalog-file.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type Block, fetchAs, findUnshown, listBlocks, readShell, runCurl } from "../kit/docs-block.ts";
+import { openDocsShop } from "../kit/docs-shop.ts";
+
+const docs = readManual();
+const blocks = docs.pages.flatMap(({ id, text }) => listBlocks(id, text));
+const jsonOf = ({ text }: Block): JsonObject => parseJson(text) as JsonObject;
+const nameOf = ({ page, tag, text }: Block): string => `${page}: ${tag}: ${text.slice(0, 60).replaceAll("\n", " ")}`;
+
+/** What is read, and shown as it is: no part of the product reads it. */
+const SHOWN = new Set(["text Caddyfile", "text form", "text"]);
+const KNOWN = /^(json (relay|catalog|refused|trigger|verify|action|event|answer|file)|sh (relay|curl|command|server)|text (output|problem))\b/;
+
+describe("every block says what it is", () => {
+  test("by a tag that the tests know", () => {
+    expect(blocks.filter(({ tag, language }) => !KNOWN.test(tag) && !SHOWN.has(tag) && language !== "text").map(nameOf)).toEqual([]);
+    expect(blocks.length).toBeGreaterThan(400);
+  });
+});
+
+/** A whole definition around a part. */
+function around(block: Block): Json {
+  const part = jsonOf(block);
+  const trigger = RIGHT.trigger as JsonObject;
+  const unsigned = { map: { event_id: "id" } };
+  if (block.kind === "relay") return part;
+  if (block.kind === "refused") return breakRule(part);
+  if (block.kind === "verify") return { ...RIGHT, trigger: { ...trigger, ...unsigned, verify: part } };
+  if (block.kind === "trigger") return { ...RIGHT, trigger: part };
+  return { ...RIGHT, actions: [part] };
+}
+
+describe("definitions and catalogs", () => {
+  const whole = blocks.filter(({ language, kind }) => language === "json" && ["relay", "trigger", "verify", "action"].includes(kind));
+  test("every relay, trigger, scheme and action is taken by the product", () => {
+    const wrong = whole.map((block) => [nameOf(block), ...sayProblems(around(block))]).filter(({ length }) => length > 1);
+    expect(wrong).toEqual([]);
+    expect(whole.length).toBeGreaterThan(40);
+  });
+
+  test("every relay that stands alone is taken without a warning", () => {
+    const relays = blocks.filter(({ language, kind, page }) => language === "json" && kind === "relay" && !page.startsWith("senders/"));
+    const warned = relays.flatMap((block) => {
+      const checked = checkDefinition(jsonOf(block));
+      return "warnings" in checked ? checked.warnings.map(({ message }) => [nameOf(block), message]) : [];
+    });
+    expect(warned).toEqual([]);
+  });
+
+  test("every definition that a page says is refused is, in the words that stand below it", () => {
+    const refused = blocks.flatMap((block, index) => (block.kind === "refused" ? [{ block, said: blocks[index + 1] }] : []));
+    for (const { block, said } of refused) expect([nameOf(block), said?.text]).toEqual([nameOf(block), sayProblems(around(block)).join("\n")]);
+    expect(refused.filter(({ said }) => said?.kind !== "problem" || said.text === "")).toEqual([]);
+    expect(refused.length).toBeGreaterThan(35);
+  });
+
+  test("every catalog is taken by the product", () => {
+    const catalogs = blocks.filter(({ language, kind }) => language === "json" && kind === "catalog");
+    const wrong = catalogs
+      .map((block) => ({ name: nameOf(block), checked: checkCatalog(jsonOf(block)) }))
+      .filter(({ checked }) => "problems" in checked);
+    expect(wrong).toEqual([]);
+    expect(catalogs.length).toBeGreaterThan(6);
+  });
+
+  test("every other JSON is JSON", () => {
+    for (const block of blocks.filter(({ language, kind }) => language === "json" && kind !== "file"))
+      expect(() => parseJson(block.text)).not.toThrow();
+  });
+});
+
+test("every limit of the code has its line", () => {
+  const untold = ["MINUTE_MS", "HOUR_MS", "DAY_MS", "DEFAULT_LIMITS", "RETRY_DELAYS_MS", "MAX_UNCOUNTED_US", "CAP_WINDOW_MS"];
+  expect(Object.keys(LIMITS).filter((name) => !TOLD_LIMITS.includes(name) && !untold.includes(name))).toEqual([]);
+});
+
+test("a command line that is shown and not run is one that the program takes", () => {
+  const shown = blocks.filter(({ language, kind }) => language === "sh" && (kind === "command" || kind === "server"));
+  const lines = shown.flatMap(({ text }) =>
+    text.split("\n").flatMap((line) => /(?:^|\| |[A-Z_]+=\S+ )relay( .*)?$/.exec(line.split(" < ")[0] ?? "")?.[1]?.trim() ?? []),
+  );
+  for (const line of lines) {
+    const words = (readShell(line, {})[0]?.words ?? []).filter((word) => word !== "relay");
+    const found = findCommand(words, COMMANDS);
+    expect([line, found === null]).toEqual([line, false]);
+    if (found !== null) expect([line, () => parseCommand(found.command, found.rest, {})]).toEqual([line, expect.any(Function)]);
+    if (found !== null) parseCommand(found.command, found.rest, {});
+  }
+  expect(lines.length).toBeGreaterThan(60);
+});
+
+/** The lines of a block that the server of the shop answers, and what is shown of the last answer. */
+describe("lines of curl", () => {
+  let shop: Awaited<ReturnType<typeof openDocsShop>>;
+  beforeAll(async () => {
+    shop = await openDocsShop();
+  });
+  afterAll(() => shop[Symbol.asyncDispose]());
+  const isLocal = ({ text }: Block): boolean => text.includes("$BASE/hooks/local/");
+  const pages = [...new Set(blocks.filter((block) => block.kind === "curl" && !isLocal(block)).map(({ page }) => page))];
+
+  test.each(pages)("%s", async (page) => {
+    const answered: unknown[] = [];
+    const said: unknown[] = [];
+    for (const [index, block] of blocks.entries()) {
+      if (block.page !== page || block.kind !== "curl" || isLocal(block)) continue;
+      for (const { words } of readShell(block.text, await shop.readVariables())) {
+        const answer = await runCurl(words);
+        if (answer.status !== Number(block.more)) answered.push([block.tag, block.text, answer.status, answer.text.slice(0, 300)]);
+        const shown = blocks[index + 1];
+        if (shown?.kind === "answer") said.push([parseJson(answer.text), expect.objectContaining(jsonOf(shown) as object)]);
+      }
+    }
+    expect(answered).toEqual([]);
+    for (const [given, wanted] of said as [unknown, unknown][]) expect(given).toEqual(wanted);
+  });
+
+  test("are read the same where there is no curl", async () => {
+    const words =
+      readShell('curl -s "$BASE/api/apps/shop/development/events?limit=2" -H "Authorization: Bearer $KEY"', await shop.readVariables())[0]?.words ??
+      [];
+    const [one, other] = [await runCurl(words), await fetchAs(words.slice(1))];
+    expect(other).toEqual(one);
+  });
+});
+
+/** A page's commands in a folder of its own, in their order; local development runs beside them from where the page starts it. */
+class Terminal {
+  readonly folder = mkdtempSync(join(tmpdir(), "relay-docs-"));
+  base = "";
+  #stop = (): void => undefined;
+  #dev: Promise<CommandResult> | null = null;
+  #told = "";
+
+  async relay(words: readonly string[], input: string): Promise<string> {
+    if (words[0] === "dev") return await this.#start();
+    const { said, told, code } = await runCommand(words, { cwd: this.folder, input, clock: systemClock, env: this.#env });
+    expect([words.join(" "), code, told]).toEqual([words.join(" "), 0, told]);
+    return `${said}\n${told}`;
+  }
+
+  get #env(): Record<string, string> {
+    return { RELAY_PORT: "0", HOME: this.folder, XDG_CONFIG_HOME: this.folder };
+  }
+
+  /** What local development said so far. */
+  get heard(): string {
+    return this.#told;
+  }
+
+  async #start(): Promise<string> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#stop = resolve;
+    const { promise: isUp, resolve: up } = Promise.withResolvers<void>();
+    const hear = (text: string): void => {
+      this.#told += `${text}\n`;
+      if (text.includes("Press Ctrl+C")) up();
+    };
+    const started: typeof startService = (config, ports) => startService(config, { ...ports, printRun: () => undefined });
+    this.#dev = runCommand(["dev"], {
+      cwd: this.folder,
+      clock: systemClock,
+      env: this.#env,
+      untilStopped: () => promise,
+      startService: started,
+      hear,
+    });
+    await Promise.race([isUp, this.#dev]);
+    this.base = /Dashboard {2}(http:\/\/[^/]+)/.exec(this.#told)?.[1] ?? "";
+    return this.#told;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop();
+    await this.#dev;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const PATIENCE_MS = 20_000;
+/** Asking again changes nothing. */
+const LOOKS = /^(relay \w+ (list|show|funnel)\b[^\n]*\n?)+$/;
+
+async function runPage(page: string, wanted: readonly Block[]): Promise<void> {
+  await using terminal = new Terminal();
+  const text = wanted.map((block) => block.text).join("\n");
+  if (!text.includes("relay init")) await terminal.relay(["init"], "");
+  if (!text.includes("relay dev")) await terminal.relay(["dev"], "");
+  let output = "";
+  for (const [index, block] of wanted.entries()) {
+    const path = block.language === "json" && block.more !== "" && block.kind !== "event" ? block.more : null;
+    if (path !== null) {
+      const file = join(terminal.folder, path);
+      const before = terminal.heard.length;
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, `${block.text}\n`);
+      if (path.startsWith("service/")) {
+        await waitFor(() => terminal.heard.slice(before).includes(path));
+        expect(terminal.heard.slice(before)).toContain(path);
+      }
+    } else if (block.kind === "output") expect([page, findUnshown(block.text, output), output]).toEqual([page, null, output]);
+    else if (block.kind === "answer") expect(parseJson(output)).toEqual(expect.objectContaining(jsonOf(block) as object));
+    else if (block.language === "sh" && (block.kind === "relay" || block.kind === "curl")) {
+      if (block.kind === "curl" && !block.text.includes("/hooks/local/")) continue;
+      const shown = wanted[index + 1];
+      const isSeen = async (): Promise<boolean> => {
+        output = await runBlock(terminal, block);
+        return shown?.kind !== "output" || findUnshown(shown.text, output) === null;
+      };
+      if (LOOKS.test(block.text)) await waitFor(isSeen);
+      else await isSeen();
+    }
+  }
+}
+
+/** What its commands say, one after the other. */
+async function runBlock(terminal: Terminal, block: Block): Promise<string> {
+  let output = "";
+  for (const { words, input = "", inputFile } of readShell(block.text, { BASE: terminal.base })) {
+    const given = inputFile === undefined ? input : readFileSync(join(terminal.folder, inputFile), "utf8");
+    if (block.kind === "relay") output += `${await terminal.relay(words.slice(1), given)}\n`;
+    else {
+      const answer = await runCurl(words);
+      expect([block.text, answer.status]).toEqual([block.text, Number(block.more)]);
+      output = answer.text;
+    }
+  }
+  return output;
+}
+
+/** Waits for what becomes true in a moment: a file that is applied, a call that is noted behind its answer. */
+async function waitFor(isThere: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = systemClock.monotonicMs() + PATIENCE_MS;
+  while (!(await isThere()) && systemClock.monotonicMs() < deadline) await Bun.sleep(50);
+}
+
+describe("commands, in a folder of their own", () => {
+  const pages = docs.pages.filter(({ id }) => !id.startsWith("senders/")).map(({ id }) => id);
+  const run = pages.filter((id) => blocks.some((block) => block.page === id && block.tag === "sh relay"));
+  test.each(run)(
+    "%s",
+    async (page) => {
+      await runPage(
+        page,
+        blocks.filter((block) => block.page === page),
+      );
+    },
+    60_000,
+  );
+
+  test("every sender's page begins a relay that is valid", async () => {
+    for (const { id } of docs.pages.filter(({ parent }) => parent === "senders")) {
+      await using terminal = new Terminal();
+      await terminal.relay(["init", "--from", id.slice("senders/".length)], "");
+      await terminal.relay(["validate"], "");
+    }
+  });
+});
