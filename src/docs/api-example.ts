@@ -104,7 +104,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   },
   "POST /api/login/deny": { body: { code: "BCDF-GHJK" }, status: 404, note: ONCE },
   "POST /api/apps": { body: { id: "second", name: "Second shop" } },
-  "DELETE /api/apps/:appId": { params: { appId: "second" } },
+  "DELETE /api/apps/:appId": { params: { appId: "second" }, body: { confirm: "second" } },
   "PATCH /api/apps/:appId": { body: { name: "My shop" } },
   "GET /api/key": { headers: ['-H "Authorization: Bearer $KEY"'] },
   "DELETE /api/key": {

@@ -90,8 +90,10 @@ function excerptOf({ body, shown }: Indexed, words: readonly string[]): string {
   const places = words.map((word) => body.indexOf(word)).filter((at) => at >= 0);
   const first = places.length === 0 ? 0 : Math.min(...places);
   const from = first < EXCERPT_CHARS / 2 ? 0 : shown.lastIndexOf(" ", first - 40) + 1;
+  const isCut = from + EXCERPT_CHARS < shown.length;
   const cut = shown.slice(from, from + EXCERPT_CHARS);
-  return `${from > 0 ? "… " : ""}${cut}${from + EXCERPT_CHARS < shown.length ? " …" : ""}`;
+  const whole = isCut ? cut.slice(0, Math.max(cut.lastIndexOf(" "), EXCERPT_CHARS / 2)) : cut;
+  return `${from > 0 ? "… " : ""}${whole}${isCut ? " …" : ""}`;
 }
 
 /** The text in pieces: those that are one of the words, and those between. */

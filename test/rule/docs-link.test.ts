@@ -2,10 +2,13 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { ACTIONS } from "../../src/action/registry.ts";
 import { listLinks } from "../../src/docs/html.ts";
 import { splitSections } from "../../src/docs/page.ts";
+import { listCodes } from "../../src/ground/result-code.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { readManual } from "../../src/manual.ts";
+import { DOCS, docsOfField } from "../../web/part/docs-link.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 const docs = readManual();
@@ -33,6 +36,21 @@ test("every route has its place among the API's pages, and every file of docs/ i
   expect(told.length).toBe(ROUTES.length);
   const files = readdirSync(join(PROJECT_ROOT, "docs")).filter((name) => name.endsWith(".md"));
   expect(files.filter((name) => docs.find(name.slice(0, -".md".length)) === null)).toEqual(["dashboard.md"]);
+});
+
+test("every link of the dashboard leads to a page and an anchor that exist", () => {
+  const fields = ["name", "trigger.kind", "trigger.verify.header", "trigger.verify.signedPayload", "trigger.map.order", "trigger.when.event_type"];
+  const links = [
+    ...Object.values(DOCS),
+    ...[...fields, "trigger.trustUnsignedEvents", "actions"].map((field) => docsOfField(field, () => null)),
+    docsOfField("actions.0", () => null),
+    ...ACTIONS.map(({ type }) => docsOfField("actions.0.type", () => type)),
+  ];
+  expect(links.filter((link) => !addresses.has(link))).toEqual([]);
+});
+
+test("every code that a refusal, a result or an alert links to has its page", () => {
+  expect(listCodes().filter((code) => docs.find(`errors/${code}`) === null)).toEqual([]);
 });
 
 test("every page says in one sentence what it is about, and is found by its title", () => {

@@ -13,6 +13,7 @@ import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
+import { DOCS, DocsLink } from "../part/docs-link.ts";
 import { LiveMark } from "../part/live-mark.ts";
 import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
@@ -61,7 +62,7 @@ export function CallListPage({ place, query }: PageProps): View {
     for (const list of lists) list.reload();
   };
   const further = lists.find(({ next }) => next !== null);
-  return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`} />
+  return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>The provider says it sent it<//><//>
     <div class="filters" role="search" aria-label="Filter calls">
       <${RelayChoice} place=${place} query=${query} />
       <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} without=${["code"]} />

@@ -7,6 +7,7 @@ import type { Problem, Warning } from "../../src/ground/refusal.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
+import { DocsLink, docsOfField } from "../part/docs-link.ts";
 import { type PlacedProblem, ProblemList } from "../part/problem-list.ts";
 import { Sentence } from "../part/sentence.ts";
 import { WarningList } from "../part/warning-list.ts";
@@ -124,7 +125,8 @@ export function DefinitionEditor({
         <p class="editor-rule">${
           words === null
             ? html`<span class="quiet">${state === "failed" ? "The editor could not be loaded; this plain text works as well." : KEYS}</span>`
-            : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}`
+            : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}
+              <${DocsLink} to=${docsOfField(words.field, (index) => readActionType(text, index))}>More<//>`
         }</p>
         <p class="editor-state" role="status">${sayState(errors.length, checked.state)}</p>
       </div>
@@ -132,6 +134,16 @@ export function DefinitionEditor({
     <${ProblemList} problems=${errors} onGo=${go} />
     <${WarningList} warnings=${warned.filter(({ message }) => checked.state !== "checking" && !placed.some((one) => one.message === message))} />
     ${placed.some(({ severity }) => severity === "warning") && html`<${WarningLines} placed=${placed} onGo=${go} />`}`;
+}
+
+/** null while the text is no JSON, or holds none there. */
+function readActionType(text: string, index: number): string | null {
+  try {
+    const type: unknown = JSON.parse(text)?.actions?.[index]?.type;
+    return typeof type === "string" && /^[a-z_]+$/.test(type) ? type : null;
+  } catch {
+    return null;
+  }
 }
 
 const STATE_WORDS = { checking: "Checking…", checked: "Valid", unknown: "Not checked" } as const;

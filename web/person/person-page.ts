@@ -7,6 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { DOCS, DocsLink } from "../part/docs-link.ts";
 import { FromBefore, Notice, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { HasNow } from "./has-now.ts";
@@ -61,5 +62,6 @@ function Known({ place, id }: { place: Place; id: string }): View {
     <${WentWrong} place=${place} person=${person} />
     <${HasNow} place=${place} now=${data} />
     <div class="columns person-columns"><${PersonStory} place=${place} id=${id} />
-      <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} /></aside></div>`;
+      <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} />
+        <p class="quiet"><${DocsLink} to=${DOCS.access}>They did not get access?<//></p></aside></div>`;
 }

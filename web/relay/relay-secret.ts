@@ -8,6 +8,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
+import { DOCS, DocsLink } from "../part/docs-link.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { Sentence } from "../part/sentence.ts";
@@ -77,6 +78,7 @@ export function RelaySecrets({
         <p class="quiet">Signs what call_url sends · set <${Ago} at=${signingSecret.setAt} /></p>
         <button type="button" onClick=${() => setOpen("signing")}>Rotate…</button></div>`
     }
+    <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing a call<//></p>
     ${open === "receiver" && html`<${ReceiverDialog} place=${place} relay=${relay} onClose=${() => setOpen(null)} onChanged=${onChanged} />`}
     ${open === "signing" && html`<${SigningDialog} place=${place} relay=${relay} onClose=${() => setOpen(null)} onChanged=${onChanged} />`}
   </section>`;

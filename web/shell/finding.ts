@@ -7,10 +7,12 @@ import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { chooseZone, isAwayFromUtc, timeZone } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { DOCS } from "../part/docs-link.ts";
 import type { IconName } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { tellFailed } from "../part/toast.ts";
 import { sayKind } from "../watch/kind-words.ts";
+import { openDocs, useDocsFindings } from "./docs-finding.ts";
 import { ROOMS } from "./room.ts";
 import { chooseTheme } from "./theme.ts";
 
@@ -47,7 +49,11 @@ export function useFindings(
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
   const things = found.flatMap((one) => showFound(place, one));
-  return { findings: [...things, ...own, ...listSearches(place, typed)].slice(0, MAX_SHOWN), isLooking };
+  const pages = useDocsFindings(typed);
+  return {
+    findings: [...things, ...own, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
+    isLooking,
+  };
 }
 
 /** Each word of what was typed stands somewhere in it. */
@@ -199,6 +205,7 @@ function listActs(session: Session, place: Place): Finding[] {
       : []),
     ...switches,
     ...(session.mode === "server" ? [go("New app", "plus", "/new-app")] : []),
+    act("Documentation", "help", () => openDocs(DOCS.all)),
     act("Keyboard help", "help", () => helpShown.set(true)),
     ...(isAwayFromUtc()
       ? [

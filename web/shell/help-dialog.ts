@@ -2,6 +2,7 @@
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { Dialog } from "../part/dialog.ts";
+import { DOCS } from "../part/docs-link.ts";
 import { FIND_KEYS, helpShown } from "../part/keyboard.ts";
 import { ROOMS } from "./room.ts";
 
@@ -28,6 +29,6 @@ export function HelpDialog(): View {
       ([keys, does]) =>
         html`<div key=${does}><dt>${keys.map((key) => html`<kbd key=${key}>${key}</kbd>`)}</dt><dd>${does}</dd></div>`,
     )}</dl>
-    <div class="dialog-actions"><button type="button" onClick=${close}>Close</button></div>
+    <div class="dialog-actions"><a class="button" href=${DOCS.all} target="_blank" rel="noreferrer">Documentation</a><button type="button" onClick=${close}>Close</button></div>
   <//>`;
 }

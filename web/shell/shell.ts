@@ -10,6 +10,7 @@ import { needCount } from "../ground/page-title.ts";
 import { apiPath, pagePath, readPlace, rememberPlace } from "../ground/place.ts";
 import { navigate, useRoute } from "../ground/route.ts";
 import { timeZone } from "../ground/time-words.ts";
+import { DOCS, DocsLink } from "../part/docs-link.ts";
 import { Icon } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
@@ -67,7 +68,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
           <div class="side-row who"><span title=${session.owner?.email}>${session.owner?.email}</span>
             <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>
               <${Icon} name="exit" /></button></div>
-          <div class="quiet version">Relay ${session.version}</div>
+          <div class="quiet version">Relay ${session.version}<${DocsLink} to=${DOCS.all}>Docs<//></div>
         </div>
       </div>
     </aside>

@@ -1,0 +1,56 @@
+/** What the palette offers of the documentation: the sections that hold what was typed, and the whole. */
+import { useEffect, useState } from "preact/hooks";
+import { call, writeQuery } from "../ground/api.ts";
+import { DOCS } from "../part/docs-link.ts";
+import type { Finding } from "./finding.ts";
+
+interface FoundSection {
+  title: string;
+  section: string;
+  path: string;
+}
+
+const MIN_ASKED = 3;
+const MAX_ASKED = 200;
+const MAX_SHOWN = 4;
+const ASK_AFTER_MS = 200;
+
+/** Opens it beside the dashboard, so that nothing here is left. */
+export function openDocs(path: string): void {
+  window.open(path, "_blank", "noreferrer");
+}
+
+export function useDocsFindings(typed: string): Finding[] {
+  const [answer, setAnswer] = useState<{ typed: string; sections: readonly FoundSection[] }>({
+    typed: "",
+    sections: [],
+  });
+  const isAsked = typed.length >= MIN_ASKED;
+  useEffect(() => {
+    if (!isAsked) return;
+    const own = new AbortController();
+    const ask = (): void => {
+      call<{ sections: FoundSection[] }>(
+        "GET",
+        `${DOCS.all}/search${writeQuery({ q: typed.slice(0, MAX_ASKED) })}`,
+        undefined,
+        own.signal,
+      )
+        .then(({ sections }) => setAnswer({ typed, sections }))
+        .catch(() => undefined);
+    };
+    const timer = setTimeout(ask, ASK_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      own.abort();
+    };
+  }, [typed]);
+  const sections = isAsked && answer.typed === typed ? answer.sections : [];
+  return sections.slice(0, MAX_SHOWN).map(({ title, section, path }) => ({
+    key: `docs ${path}`,
+    icon: "help",
+    title: section,
+    hint: section === title ? "Docs" : `Docs · ${title}`,
+    act: () => openDocs(path),
+  }));
+}
