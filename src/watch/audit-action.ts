@@ -64,6 +64,7 @@ export const AUDIT_ACTIONS = {
   "app.created": "An app was made.",
   "app.renamed": "An app was given another name.",
   "app.deleted": "An app was deleted.",
+  "app.emptied": "All that a deleted app had held was gone.",
   "owner.created": "An owner of the dashboard was made.",
   "owner.invited": "An owner was invited by a one-time link.",
   "owner.reset": "An owner's password was to be set anew.",
