@@ -223,7 +223,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/persons/:id/credits": { params: PERSON },
   "POST {E}/persons/:id/credits": {
     params: PERSON,
-    body: { amount: 100, reason: "welcome", key: "welcome-1" },
+    body: { amount: 100, reason: "Welcome", key: "welcome-1" },
   },
   "GET {E}/persons/:id/mail-stop": { params: PERSON },
   "PUT {E}/persons/:id/mail-stop": { params: PERSON, body: { stopped: false } },
