@@ -1,7 +1,7 @@
-/** The first release. It is never edited. */
+/** What release 0.1.0 changed. It is never edited. */
 import type { Release } from "./release.ts";
 
-export const FIRST: Release = {
+export const RELEASE_0_1: Release = {
   version: "0.1.0",
   changes: [
     {
