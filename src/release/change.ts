@@ -7,8 +7,10 @@ import { RELEASE_0_3 } from "./release-0-3.ts";
 import { RELEASE_0_4 } from "./release-0-4.ts";
 import { RELEASE_0_5 } from "./release-0-5.ts";
 import { RELEASE_0_6 } from "./release-0-6.ts";
+import { RELEASE_0_7 } from "./release-0-7.ts";
 
 export const RELEASES: readonly [Release, ...Release[]] = [
+  RELEASE_0_7,
   RELEASE_0_6,
   RELEASE_0_5,
   RELEASE_0_4,
