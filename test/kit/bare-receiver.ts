@@ -1,4 +1,7 @@
-/** A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. */
+/**
+ * A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. By hand, for it stands beside
+ * a service on its store, or begins again on one, and what it tells is read with no event taken up.
+ */
 import { Health } from "../../src/health/health.ts";
 import { HealthWatch } from "../../src/health/watch.ts";
 import { Receiver } from "../../src/receiver/receive.ts";

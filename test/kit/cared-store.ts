@@ -1,4 +1,7 @@
-/** A store with caretakers over it, an app with a relay in it, and events of any age put in by hand. */
+/**
+ * A store with caretakers over it, an app with a relay in it, and events of any age put in by hand. By hand, for what the caretakers remove is counted
+ * with nothing else at work: a whole service would run, tell and watch the same rows.
+ */
 
 import { statSync } from "node:fs";
 import { Caretakers } from "../../src/caretaker/caretakers.ts";

@@ -1,4 +1,7 @@
-/** A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. */
+/**
+ * A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. By hand, for
+ * a model's thousands of sales each apply one action; flow tests sell the same through a service.
+ */
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
 import { listLiveGrants } from "../../src/people/access-grant.ts";

@@ -1,4 +1,7 @@
-/** Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. */
+/**
+ * Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. By hand, for a save into a store takes a
+ * fraction of a service's start; what the API adds to it is tested on a service.
+ */
 
 import type { Actor } from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";

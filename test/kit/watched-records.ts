@@ -1,4 +1,7 @@
-/** A store with a collection, relays that watch it, and capture over them; each test file or test its own. */
+/**
+ * A store with a collection, relays that watch it, and capture over them; each test file or test its own. By hand, for capture is stopped and started
+ * between two writes, and a service's runner would take away the events that are looked at.
+ */
 import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
 import { Capture } from "../../src/capture/capture.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
