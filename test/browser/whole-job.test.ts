@@ -2,7 +2,7 @@
  * The whole job without curl: from an empty server to a paid relay that works in production, by what the dashboard shows and leads to. Each
  * step is found by its words on the screen; the one call from outside is the provider's.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import Stripe from "stripe";
 import { systemClock } from "../../src/ground/clock.ts";
@@ -10,6 +10,9 @@ import { listen, startBrowser } from "../kit/browser.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";
 import { type BareService, startBareService } from "../kit/running-service.ts";
+import { tellStory } from "../kit/story.ts";
+
+const test = tellStory();
 
 const stack = new AsyncDisposableStack();
 const SECRETS = { development: "whsec_dev4cVqGZKd2TtW0nY8mRjXsLb6H", production: "whsec_live9pQmXw3RkTz7NbYc5VdHs2J" };
