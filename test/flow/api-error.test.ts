@@ -71,7 +71,7 @@ test("an address that nothing serves is 404 in JSON, and a method that it does n
     ["DELETE", "/healthz", "GET"],
     ["GET", "/hooks/shop/orders", "POST"],
     ["POST", "/openapi.json", "GET"],
-    ["GET", "/api/apps/shop", "PATCH"],
+    ["GET", "/api/apps/shop", "PATCH, DELETE"],
     ["PATCH", `${api.E}/relays`, "GET, POST"],
     ["DELETE", `${api.E}/events/x/replay`, "GET, POST"],
     ["OPTIONS", `${api.E}/relays`, "GET, POST"],

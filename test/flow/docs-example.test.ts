@@ -272,3 +272,40 @@ describe("commands, in a folder of their own", () => {
     }
   });
 });
+
+describe("commands of a server, its folders below one of the test's own", () => {
+  const isServer = ({ kind, text }: Block): boolean => kind === "command" && /^relay (serve|backup|restore) /.test(text);
+  const pages = [...new Set(blocks.filter(isServer).map(({ page }) => page))];
+
+  test.each(pages)("%s", async (page) => {
+    const root = mkdtempSync(join(tmpdir(), "relay-docs-"));
+    const dataDir = join(root, "var/lib/relay");
+    const run = async (words: readonly string[]): Promise<void> => {
+      const { promise: isStopped, resolve: stop } = Promise.withResolvers<void>();
+      const line = words.map((word) => word.replace(/^(?=\/(?:var|mnt)\/)/, root));
+      const { code, said, told } = await runCommand(line, {
+        cwd: root,
+        clock: systemClock,
+        env: { RELAY_PORT: "0", RELAY_DATA_DIR: dataDir },
+        startService,
+        untilStopped: () => isStopped,
+        hear: (text) => (text.startsWith("Set-up") || text.startsWith("Public")) && stop(),
+      });
+      expect([words.join(" "), code, said, told]).toEqual([words.join(" "), 0, said, told]);
+      if (words[0] === "serve") expect(said).toContain("Listening");
+    };
+    mkdirSync(join(root, "mnt/backup"), { recursive: true });
+    await run(["serve", "--base-url", "https://relay.example.com"]);
+    const shown = blocks.filter((one) => one.page === page && isServer(one));
+    if (!shown.some(({ text }) => text.startsWith("relay backup /mnt/backup/relay.db"))) await run(["backup", "/mnt/backup/relay.db"]);
+    for (const block of shown) for (const { words } of readShell(block.text, {})) await run(words.slice(1));
+    rmSync(root, { recursive: true });
+  });
+
+  test("are all that is shown of one, but for those that sign in to another machine's, which the stories of sync and promote run", () => {
+    const left = blocks.filter((block) => block.kind === "command" && !isServer(block) && block.language === "sh");
+    expect(left.filter(({ page }) => !page.startsWith("commands") && !page.startsWith("cli")).map(({ text }) => text)).toEqual([
+      "relay login --url https://relay.example.com\nrelay sync\nrelay promote --open",
+    ]);
+  });
+});

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { HTTPModuleFunctions, verifySlackRequest } from "@slack/bolt";
+import { InteractionResponseType, verifyKey } from "discord-interactions";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
@@ -147,7 +148,11 @@ test("zoom: the token is signed with the secret that verified the question, the 
 });
 
 test("discord: a ping with a right signature is answered, and one with a wrong one is not", async () => {
-  expect((await running.hook("discord", ping('{"type":1}'))).body).toEqual({ type: 1 });
+  const asked = ping('{"type":1}');
+  const { "x-signature-ed25519": signature = "", "x-signature-timestamp": at = "" } = asked.headers;
+  const { x: key = "" } = pair.publicKey.export({ format: "jwk" });
+  expect(await verifyKey(asked.body, signature, at, Buffer.from(key, "base64url").toString("hex"))).toBe(true);
+  expect((await running.hook("discord", asked)).body).toEqual({ type: InteractionResponseType.PONG });
   expect((await running.hook("discord", ping('{"version":1,"type":0}'))).status).toBe(204);
   expect((await running.hook("discord", { ...ping('{"type":1}'), body: '{"type":1 }' })).status).toBe(401);
 });
