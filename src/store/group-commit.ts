@@ -1,10 +1,9 @@
 /**
  * Group commit: every write that waits when the writer is free runs inside one transaction, and all are answered after the one durable
  * commit. The group runs plainly first; when anything in it fails, it is undone and run again with a savepoint a work, so that one that
- * throws is undone alone. It never lets two transactions overlap.
+ * throws is undone alone. It never lets two transactions overlap. What begins and ends a transaction is its database's.
  */
-import { sleep, systemClock } from "../ground/clock.ts";
-import type { KeyLog } from "./key-log.ts";
+import { systemClock } from "../ground/clock.ts";
 import {
   type Fence,
   type GatheredWork,
@@ -13,7 +12,13 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { Committed, isBusy, type SqliteConnection, SqliteWriter, Watch } from "./sqlite-connection.ts";
+import {
+  Committed,
+  type GroupConnection,
+  GroupWriter,
+  type Shared,
+  type UndoableKeys,
+} from "./transaction.ts";
 
 type Work = GatheredWork<unknown, unknown>;
 
@@ -26,11 +31,32 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Where the database stood when it was opened. */
-interface Place {
-  /** Why it does not any more, as it was found last. */
-  readonly trouble: string | null;
-  look(): string | null;
+/** What a group needs of its database. */
+export interface GroupDatabase {
+  readonly connection: GroupConnection;
+  readonly keys: UndoableKeys;
+  /** How long a group may take, in ms, and how many drafts one call of a gathered work is given: at first, and at most. */
+  readonly limit: { groupMs: number; firstDrafts: number; mostDrafts: number };
+  /**
+   * Begins the one transaction there is. Answers another number than before where another process has committed since. Throws StoreUnavailable.
+   */
+  begin(): Promise<number>;
+  /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
+  capture(captured: boolean): void;
+  /** Resolves once what was written is durable; throws where nothing of it is kept. */
+  commit(touched: Touched): Promise<void>;
+  /** Nothing is left to undo after a commit. */
+  rollBack(): void;
+  /** Whether a group that ended with this error, with nothing kept, is worth another run. */
+  mayRunAgain(error: unknown): boolean;
+  /** Looks, until it is stopped, that a work awaits nothing but its transaction. */
+  watch(): WorkWatch;
+}
+
+export interface WorkWatch {
+  /** The work, or that it awaits something else. */
+  over<Result>(working: Promise<Result>): Promise<Result>;
+  stop(): void;
 }
 
 /** How one work of a group ended, kept until the commit decides. */
@@ -38,47 +64,31 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
-/** Drafts of one call of their work, behind which the group looks at its time: at first, and at most, where they take little of it. */
-const FIRST_DRAFTS = 8;
-const MAX_DRAFTS = 64;
-/** And on how long it holds the event loop: the works behind it are the next group. Real time under any clock, as that is what is held. */
-const MAX_GROUP_MS = 12;
+/** Of a group that its database lost: with the first one. */
+const MAX_RUNS = 3;
 
-/**
- * How long a group waits for another process that holds the write lock. A command beside the server holds it for milliseconds. The wait is
- * for a real process, so it is a real one under any clock, and it is never SQLite's own, which would hold the event loop.
- */
-const LOCK_WAIT_MS = 1_000;
-const LOCK_RETRY_MS: readonly number[] = [1, 2, 5, 10, 15, 20, 25];
-
-/** Writes of these origins are not captured; the flag is down again before the commit, so direct SQL is captured. */
+/** Writes of these origins are not captured; what is written by another connection's SQL is. */
 const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
 
 export class GroupCommit {
-  readonly #connection: SqliteConnection;
+  readonly #database: GroupDatabase;
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
   readonly #onTouch: (touched: Touched) => void;
-  readonly #log: KeyLog;
-  readonly #place: Place;
   #waiting: Waiting[] = [];
   /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
-  #drafts = FIRST_DRAFTS;
+  #drafts: number;
   /** Of the open transaction: whether what is written now is captured. */
   #captured = true;
-  #version = 0;
   #closed = false;
   #idle: (() => void)[] = [];
 
   constructor(
-    connection: SqliteConnection,
-    log: KeyLog,
-    place: Place,
+    database: GroupDatabase,
     { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
   ) {
-    this.#connection = connection;
-    this.#log = log;
-    this.#place = place;
+    this.#database = database;
+    this.#drafts = database.limit.firstDrafts;
     this.#onGroup = onGroup;
     this.#onTouch = onTouch;
   }
@@ -135,11 +145,7 @@ export class GroupCommit {
     this.#writer.running = true;
     const committed = new Committed();
     try {
-      if (this.#place.trouble !== null) this.#requirePlace();
-      const outcomes =
-        (await this.#runGroup(group, { careful: false }, committed)) ??
-        (await this.#runGroup(group, { careful: true }, committed)) ??
-        [];
+      const outcomes = await this.#runUntilKept(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
       group.forEach((waiting, index) => {
         const outcome = outcomes[index] as Outcome;
@@ -159,6 +165,21 @@ export class GroupCommit {
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** Runs it again where its database lost it whole and would take it now. */
+  async #runUntilKept(group: readonly Waiting[], committed: Committed): Promise<Outcome[]> {
+    for (let run = 1; ; run++) {
+      try {
+        return (
+          (await this.#runGroup(group, { careful: false }, committed)) ??
+          (await this.#runGroup(group, { careful: true }, committed)) ??
+          []
+        );
+      } catch (error) {
+        if (run === MAX_RUNS || !this.#database.mayRunAgain(error)) throw error;
+      }
+    }
+  }
+
   /**
    * One transaction for the group, or for the first works of it that its time suffices for. Not careful: without savepoints, which would copy every page each work touches; answers null
    * when something in it failed, with all of it undone. Throws when the transaction as a whole is lost; nothing is kept then either.
@@ -171,12 +192,14 @@ export class GroupCommit {
     const outcomes: Outcome[] = [];
     const passed = new Set<Fence>();
     committed.clear();
-    await this.#begin();
-    const watch = new Watch();
-    const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
+    const database = this.#database;
+    const version = await database.begin();
+    const watch = database.watch();
+    // Real time under any clock, as that is what is held.
+    const endMs = systemClock.monotonicMs() + database.limit.groupMs;
     this.#captured = true;
     const whole = careful ? null : committed.whole(() => this.#setCaptured(false));
-    const shared = { version: this.#version, committed, whole };
+    const shared = { version, committed, whole };
     try {
       while (outcomes.length < group.length) {
         const beganMs = systemClock.monotonicMs();
@@ -191,7 +214,7 @@ export class GroupCommit {
         this.#setCaptured(!UNCAPTURED.has(origin));
         const outcome = await this.#runOne((tx) => work(tx, drafts), watch, shared);
         if (outcome === null || (!careful && !outcome.ok)) {
-          this.#rollBack();
+          database.rollBack();
           committed.clear();
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? [outcome] : null;
@@ -201,13 +224,9 @@ export class GroupCommit {
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
       this.#setCaptured(true);
-      if (this.#log.used) await this.#log.write();
-      this.#connection.exec("COMMIT");
-      if (this.#log.used) this.#log.commit();
-      // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
-      this.#requirePlace();
+      await database.commit(committed.touched);
     } catch (error) {
-      this.#rollBack();
+      database.rollBack();
       throw error;
     } finally {
       watch.stop();
@@ -216,56 +235,31 @@ export class GroupCommit {
   }
 
   #weigh(drafts: number, tookMs: number): void {
-    const fit = Math.floor((drafts * MAX_GROUP_MS) / 2 / tookMs);
+    const { groupMs, mostDrafts } = this.#database.limit;
+    const fit = Math.floor((drafts * groupMs) / 2 / tookMs);
     if (drafts > 1 && fit < drafts) this.#drafts = Math.max(1, fit);
-    else if (drafts === this.#drafts && fit >= drafts) this.#drafts = Math.min(MAX_DRAFTS, drafts * 2);
-  }
-
-  /** Takes the write lock; another process that has it is waited for without holding the event loop. */
-  async #begin(): Promise<void> {
-    const startedMs = systemClock.monotonicMs();
-    for (let turn = 0; ; turn++) {
-      try {
-        this.#connection.exec("BEGIN IMMEDIATE");
-        this.#version = await this.#connection.foreignVersion();
-        this.#log.locked = this.#version;
-        return;
-      } catch (error) {
-        if (!isBusy(error) || systemClock.monotonicMs() - startedMs >= LOCK_WAIT_MS) throw error;
-      }
-      await sleep(systemClock, LOCK_RETRY_MS[turn] ?? 50);
-    }
+    else if (drafts === this.#drafts && fit >= drafts) this.#drafts = Math.min(mostDrafts, drafts * 2);
   }
 
   /** null when the fence lets its works pass. */
   async #ask(fence: Fence): Promise<Outcome | null> {
     try {
-      await fence(this.#connection);
+      await fence(this.#database.connection);
       return null;
     } catch (error) {
-      if (!this.#connection.inTransaction) throw error;
+      if (!this.#database.connection.inTransaction) throw error;
       return { ok: false, error };
     }
-  }
-
-  /** Nothing is left to undo after a COMMIT. */
-  #rollBack(): void {
-    if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
-    if (this.#log.used) this.#log.undoTo(0);
-  }
-
-  #requirePlace(): void {
-    const trouble = this.#place.look();
-    if (trouble !== null) throw new StoreUnavailable(trouble);
   }
 
   /** How the work ended; null when it went on after a failed attempt that nothing undid. */
   async #runOne(
     work: (tx: Writer) => Promise<readonly unknown[]>,
-    watch: Watch,
-    shared: ConstructorParameters<typeof SqliteWriter>[2],
+    watch: WorkWatch,
+    shared: Shared,
   ): Promise<{ ok: true; value: readonly unknown[] } | { ok: false; error: unknown } | null> {
-    const writer = new SqliteWriter(this.#connection, this.#log, shared);
+    const { connection, keys } = this.#database;
+    const writer = new GroupWriter(connection, keys, shared);
     const run = () => watch.over(work(writer));
     try {
       const value = await (shared.whole === null ? writer.attempt(run) : run());
@@ -274,7 +268,7 @@ export class GroupCommit {
       return { ok: true, value };
     } catch (error) {
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
-      if (error instanceof StoreUnavailable || !this.#connection.inTransaction) throw error;
+      if (error instanceof StoreUnavailable || !connection.inTransaction) throw error;
       // It may have failed of what the attempt left behind.
       if (writer.passedOver) return null;
       return { ok: false, error };
@@ -286,9 +280,7 @@ export class GroupCommit {
   #setCaptured(captured: boolean): void {
     if (captured === this.#captured) return;
     this.#captured = captured;
-    this.#connection.exec(
-      captured ? "UPDATE capture_switch SET captured = 1" : "UPDATE capture_switch SET captured = 0",
-    );
+    this.#database.capture(captured);
   }
 }
 

@@ -23,6 +23,7 @@ import {
   type Writer,
 } from "./port.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
+import { SqliteGroup } from "./sqlite-group.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -132,7 +133,7 @@ class SqliteStore implements Store {
         if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
     };
     this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
-    this.#group = new GroupCommit(writer, this.#log, place, { onGroup, onTouch });
+    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch });
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
