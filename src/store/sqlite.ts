@@ -5,6 +5,7 @@
 import { statSync } from "node:fs";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
+import { CommitListeners } from "./commit-listener.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
@@ -91,18 +92,13 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
   }
 }
 
-interface Listener {
-  work: (touched: Touched) => void;
-  topics: readonly Topic[] | undefined;
-}
-
 class SqliteStore implements Store {
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
   readonly #log: KeyLog;
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
   #version: number | null = null;
@@ -128,10 +124,7 @@ class SqliteStore implements Store {
         throw error;
       },
     });
-    const onTouch = (touched: Touched): void => {
-      for (const { work, topics } of [...this.#listeners])
-        if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
-    };
+    const onTouch = (touched: Touched): void => this.#listeners.tell(touched);
     this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
     this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch });
   }
@@ -182,9 +175,7 @@ class SqliteStore implements Store {
   }
 
   listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
-    const listener = { work, topics };
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(work, topics);
   }
 
   get trouble(): string | null {
