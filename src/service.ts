@@ -17,6 +17,7 @@ import { ClientWrites } from "./client/person-record.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
+import { ALONE, type Nodes } from "./ground/node-share.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { Health } from "./health/health.ts";
 import { HealthWatch } from "./health/watch.ts";
@@ -128,6 +129,7 @@ async function startOnce(
   const deps = { log, onGroup: metrics.noteGroup, early, stopped: ports.stopped };
   const { store, own, lease, sealer } = await openData(config, deps, started);
 
+  const nodes: Nodes = ALONE;
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
   const relays = new LiveRelays({
@@ -165,7 +167,7 @@ async function startOnce(
     teller,
   });
   started.defer(() => runner.stop());
-  const liveChanges = new LiveChanges({ store, clock, runs: runner, environmentOf: relays.environmentOf });
+  const liveChanges = new LiveChanges({ store, clock });
   const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
@@ -201,6 +203,7 @@ async function startOnce(
     log,
     sealer,
     limits: config.limits,
+    nodes,
     local,
     teller,
     health,
@@ -225,13 +228,13 @@ async function startOnce(
     relays,
     metrics,
     liveChanges,
-    signinCap: new SigninCap(clock),
-    approvals: new ApprovalWatch(clock),
-    loginCap: new LoginCap(clock),
-    syncCap: new SyncCap(clock, config.limits.syncChangesPerMinute),
+    signinCap: new SigninCap(clock, nodes),
+    approvals: new ApprovalWatch(clock, nodes),
+    loginCap: new LoginCap(clock, nodes),
+    syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
-    clientWrites: new ClientWrites({ store, clock, limits: config.limits }),
-    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits }),
+    clientWrites: new ClientWrites({ store, clock, limits: config.limits, nodes }),
+    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits, nodes }),
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,

@@ -12,6 +12,7 @@ import {
   MAX_WAITING_LOGINS,
 } from "../ground/limit.ts";
 import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** What a clock or a network makes early is none the earlier. */
@@ -25,11 +26,12 @@ export class LoginCap {
   /** By the login's id: when it may be asked for again, and after how long. */
   readonly #polls = new Map<string, { notBeforeMs: number; seconds: number }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, nodes: Nodes = ALONE) {
+    const limiter = (limit: number) => new Limiter(clock, limit, LOGIN_LIFE_MS, { nodes });
     this.#clock = clock;
-    this.#addresses = new Limiter(clock, MAX_LOGINS_PER_ADDRESS, LOGIN_LIFE_MS);
-    this.#networks = new Limiter(clock, MAX_LOGINS_PER_NETWORK, LOGIN_LIFE_MS);
-    this.#tries = new Limiter(clock, MAX_LOGIN_CODE_TRIES, LOGIN_LIFE_MS);
+    this.#addresses = limiter(MAX_LOGINS_PER_ADDRESS);
+    this.#networks = limiter(MAX_LOGINS_PER_NETWORK);
+    this.#tries = limiter(MAX_LOGIN_CODE_TRIES);
   }
 
   /** Counts a login that begins. Refuses with `login_capped`. */

@@ -14,6 +14,7 @@ import {
   PASSWORD_WINDOW_MS,
 } from "../ground/limit.ts";
 import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** A bound on the memory; each one costs a right password. */
@@ -37,8 +38,8 @@ export class SigninCap {
   /** Accounts with an address they signed in from. */
   readonly #known = new Set<string>();
 
-  constructor(clock: Clock) {
-    const limiter = (limit: number) => new Limiter(clock, limit, PASSWORD_WINDOW_MS);
+  constructor(clock: Clock, nodes: Nodes = ALONE) {
+    const limiter = (limit: number) => new Limiter(clock, limit, PASSWORD_WINDOW_MS, { nodes });
     this.#addresses = limiter(MAX_PASSWORDS_PER_ADDRESS);
     this.#networks = limiter(MAX_PASSWORDS_PER_NETWORK);
     this.#accounts = limiter(MAX_PASSWORDS_PER_ACCOUNT);

@@ -175,6 +175,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["access_slug", "slug", SMALL],
   ["sender_domain", "environment_id", SMALL],
   ["synced", "target", LARGE],
+  ["sync_minute", "environment_id", SMALL],
   ["signature_memory", "signed_text_hash", SMALL],
   ["recent_call", "slot", SMALL],
   ["unknown_call", "name", SMALL],

@@ -9,6 +9,7 @@ import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
 import { Limiter, takeAll } from "../ground/limiter.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
@@ -134,6 +135,8 @@ interface ClientWriteDeps {
   store: Store;
   clock: Clock;
   limits: RaisableLimits;
+  /** Among whom the caps are shared. */
+  nodes?: Nodes;
 }
 
 /** The caps in the order they are looked at, each with what it counts in words and the variable that raises it. */
@@ -168,7 +171,7 @@ export class ClientWrites {
     this.#deps = deps;
     const caps = Object.keys(CAPS).map((name) => [
       name,
-      new Limiter(deps.clock, deps.limits[name as CapName], CAP_WINDOW_MS),
+      new Limiter(deps.clock, deps.limits[name as CapName], CAP_WINDOW_MS, { nodes: deps.nodes ?? ALONE }),
     ]);
     this.#caps = Object.fromEntries(caps) as Record<CapName, Limiter>;
     this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);

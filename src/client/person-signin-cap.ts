@@ -15,6 +15,7 @@ import {
   SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
 import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
+import type { Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
@@ -39,8 +40,12 @@ export class PersonSigninCap {
   readonly #triesBySource: Limiter;
   readonly #triesByNetwork: Limiter;
 
-  constructor(clock: Clock, limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">) {
-    const limiter = (limit: number) => new Limiter(clock, limit, SIGNIN_WINDOW_MS);
+  constructor(
+    clock: Clock,
+    limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">,
+    nodes: Nodes,
+  ) {
+    const limiter = (limit: number) => new Limiter(clock, limit, SIGNIN_WINDOW_MS, { nodes });
     this.#codesBySource = limiter(MAX_CODES_PER_ADDRESS);
     this.#codesByNetwork = limiter(MAX_CODES_PER_NETWORK);
     this.#codesByEmail = limiter(MAX_CODES_PER_EMAIL);

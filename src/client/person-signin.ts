@@ -7,6 +7,7 @@ import { alertOn, type Environment, findEnvironmentById, settingsSection } from 
 import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
 import { Limiter, wideNetworkOf } from "../ground/limiter.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
@@ -47,6 +48,8 @@ interface SigninDeps {
   /** Local development: mail stays in the mailbox and needs no sender domain. */
   local: boolean;
   limits: RaisableLimits;
+  /** Among whom its caps are shared. */
+  nodes?: Nodes;
 }
 
 /** Where somebody signs in, and from where. */
@@ -80,7 +83,7 @@ export class PersonSignin {
 
   constructor(deps: SigninDeps) {
     this.#deps = deps;
-    this.#cap = new PersonSigninCap(deps.clock, deps.limits);
+    this.#cap = new PersonSigninCap(deps.clock, deps.limits, deps.nodes ?? ALONE);
     this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 

@@ -136,6 +136,7 @@ export class EventInserter {
     this.#newest = { seq, atMs: nowMs };
     if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
     if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
+    tx.touch("event_moved", draft.environmentId);
     if (ended !== null) return { id, seq, duplicate: false };
     if (arrived !== undefined) tx.afterCommit(() => taker?.handOver(arrived));
     else if (dead === undefined) tx.touch("event", draft.relayId);

@@ -163,6 +163,7 @@ async function queueAgain(
     },
   });
   tx.touch("event", relayId);
+  tx.touch("event_moved", request.environmentId);
 }
 
 async function requireReplayable(

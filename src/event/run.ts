@@ -165,6 +165,7 @@ export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promis
     (await tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf))) +
     (await tx.runEach(MOVE_ON, came("read").map(moveOf)));
   if (moved !== ended.length) throw new Error("An event was run that is not as it was.");
+  for (const { run } of ended) tx.touch("event_moved", run.event.environmentId);
   await writeAudits(
     tx,
     ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs)),
@@ -285,6 +286,7 @@ async function rescue(
     const end = { reason: "interrupted", nextAttemptAt: null, finishedAt: dead ? nowMs : null };
     await EVENT.change(tx, { seq }, { state, ...end });
     const id = eventIdOf(event);
+    tx.touch("event_moved", environmentId);
     await writeAudit(tx, auditOf({ ...event, id }, before?.results ?? [], nowMs));
     if (dead) rescued.dead.push({ environmentId, relayName, eventId: id });
     else rescued.queued += 1;

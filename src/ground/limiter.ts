@@ -2,9 +2,10 @@
  * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
  * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
  * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
- * knows what it counts.
+ * knows what it counts. Where nodes serve side by side, each lets through its share.
  */
 import type { Clock } from "./clock.ts";
+import { ALONE, type Nodes, shareOf } from "./node-share.ts";
 
 /** A bound on the memory of one limiter. */
 const MAX_WINDOWS = 20_000;
@@ -20,34 +21,46 @@ interface Window {
 /** What becomes of a new name where all the windows there is room for are full. */
 type Crowd = "refuses" | "lets in";
 
+interface LimiterOptions {
+  maxWindows?: number;
+  crowd?: Crowd;
+  /** Among whom the limit is shared. */
+  nodes?: Nodes;
+}
+
 export class Limiter {
+  /** Of all nodes together. */
   readonly limit: number;
   readonly #clock: Clock;
+  readonly #nodes: Nodes;
   readonly #windowMs: number;
   readonly #maxWindows: number;
   readonly #crowd: Crowd;
   /** In the order they were opened, which is the order in which they end. */
   readonly #windows = new Map<string, Window>();
-  /** How many of them are full. */
+  /** How many of them are full, where each may hold `#share`. */
   #full = 0;
+  #share: number;
 
   constructor(
     clock: Clock,
     limit: number,
     windowMs: number,
-    maxWindows = MAX_WINDOWS,
-    crowd: Crowd = "refuses",
+    { maxWindows = MAX_WINDOWS, crowd = "refuses", nodes = ALONE }: LimiterOptions = {},
   ) {
     this.#clock = clock;
     this.limit = limit;
     this.#windowMs = windowMs;
     this.#maxWindows = maxWindows;
     this.#crowd = crowd;
+    this.#nodes = nodes;
+    this.#share = shareOf(limit, nodes);
   }
 
   /** When there is room for one more of the name, milliseconds since the epoch; null while there is. Opens nothing. */
   fullUntil(name: string): number | null {
     const nowMs = this.#clock.monotonicMs();
+    if (this.#shareNow() === 0) return this.#clock.now() + this.#windowMs;
     const window = this.#find(name, nowMs);
     const blocking = window === undefined ? this.#findCrowd(nowMs) : this.#isFull(window) ? window : null;
     return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
@@ -62,6 +75,7 @@ export class Limiter {
 
   /** Counts one, or `amount` at once; the first opens the name's window. */
   count(name: string, amount = 1): void {
+    this.#shareNow();
     const nowMs = this.#clock.monotonicMs();
     let window = this.#find(name, nowMs);
     if (window === undefined) {
@@ -74,17 +88,9 @@ export class Limiter {
     this.#add(window, amount);
   }
 
-  /** How many more of the name there is room for, and when there is room for all, milliseconds since the epoch. Opens nothing. */
-  room(name: string): { left: number; resetAtMs: number } {
-    const nowMs = this.#clock.monotonicMs();
-    const window = this.#find(name, nowMs);
-    const endsInMs = window === undefined ? 0 : window.endsAtMonotonicMs - nowMs;
-    const left = Math.max(0, this.limit - (window?.count ?? 0));
-    return { left, resetAtMs: Math.ceil(this.#clock.now() + endsInMs) };
-  }
-
   /** Takes one count back, or `amount`. */
   giveBack(name: string, amount = 1): void {
+    this.#shareNow();
     const window = this.#find(name, this.#clock.monotonicMs());
     if (window !== undefined && window.count > 0) this.#add(window, -Math.min(amount, window.count));
   }
@@ -95,7 +101,17 @@ export class Limiter {
   }
 
   #isFull(window: Window): boolean {
-    return window.count >= this.limit;
+    return window.count >= this.#share;
+  }
+
+  /** What a window here may hold; nodes come and go. */
+  #shareNow(): number {
+    const share = shareOf(this.limit, this.#nodes);
+    if (share === this.#share) return share;
+    this.#share = share;
+    this.#full = 0;
+    for (const window of this.#windows.values()) if (this.#isFull(window)) this.#full += 1;
+    return share;
   }
 
   #add(window: Window, amount: number): void {

@@ -165,7 +165,7 @@ export const approvalRoutes = [
       const files = await readAsked(call, row);
       const wish = { files, replacesEdited: row.replaceEdited };
       const context = relayContext({ deps, environment: target, actor, nowMs });
-      const cap = deps.syncCap.begin(target);
+      const cap = deps.syncCap.of(target, nowMs);
       try {
         const done = await deps.store.write(origin, async (tx) => {
           const now = await requireApproval(tx, row.id);

@@ -81,7 +81,7 @@ export const syncRoutes = [
     body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
     answer: appliedView,
     async handle(call) {
-      const { deps, body } = call;
+      const { deps, body, nowMs } = call;
       const target = await findTarget(call, body);
       if (target.name === "production")
         throw new Refusal(
@@ -90,16 +90,11 @@ export const syncRoutes = [
         );
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
-      const cap = deps.syncCap.begin(target);
-      try {
-        const done = await deps.store.write(call.origin, (tx) =>
-          applyPlan(tx, relayContext(call), wish, body.plan, cap),
-        );
-        return { ...viewCarried(done, warnings), secrets: done.secrets };
-      } catch (error) {
-        cap.giveBack();
-        throw error;
-      }
+      const cap = deps.syncCap.of(target, nowMs);
+      const done = await deps.store.write(call.origin, (tx) =>
+        applyPlan(tx, relayContext(call), wish, body.plan, cap),
+      );
+      return { ...viewCarried(done, warnings), secrets: done.secrets };
     },
   }),
 ];

@@ -25,6 +25,7 @@ import {
 } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
+import type { Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
@@ -68,6 +69,7 @@ interface AcceptDeps {
   runner: EventRunner;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
+  nodes: Nodes;
   ring: CallRing;
   health: Health;
   /** Counts the call as an unverified one of the address; what that is told. */
@@ -109,8 +111,9 @@ export class Acceptance {
   constructor(deps: AcceptDeps) {
     this.#deps = deps;
     this.#write = deps.store.gather("app", (tx, drafts) => this.#storeAll(tx, drafts));
-    this.#events = new Limiter(deps.clock, deps.limits.verifiedEventsPerMinute, CAP_WINDOW_MS);
-    this.#eventless = new Limiter(deps.clock, deps.limits.eventlessCallsPerMinute, CAP_WINDOW_MS);
+    const limiter = (limit: number) => new Limiter(deps.clock, limit, CAP_WINDOW_MS, { nodes: deps.nodes });
+    this.#events = limiter(deps.limits.verifiedEventsPerMinute);
+    this.#eventless = limiter(deps.limits.eventlessCallsPerMinute);
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */

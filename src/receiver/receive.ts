@@ -7,6 +7,7 @@ import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
@@ -66,6 +67,8 @@ interface ReceiverDeps {
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
   >;
+  /** Among whom the caps are shared. */
+  nodes?: Nodes;
   /** Local development. */
   local: boolean;
   /** Told of calls that become no event, a moment after their answers. */
@@ -87,19 +90,16 @@ export class Receiver {
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
-    const { unverifiedCallsPerMinute } = deps.limits;
-    this.#unverified = new Limiter(
-      deps.clock,
-      unverifiedCallsPerMinute,
-      CAP_WINDOW_MS,
-      MAX_SOURCES,
-      "lets in",
-    );
+    const { limits, nodes = ALONE } = deps;
+    const { unverifiedCallsPerMinute } = limits;
+    const many = { maxWindows: MAX_SOURCES, crowd: "lets in", nodes } as const;
+    this.#unverified = new Limiter(deps.clock, unverifiedCallsPerMinute, CAP_WINDOW_MS, many);
     this.#full = new FullSources(unverifiedCallsPerMinute);
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#acceptance = new Acceptance({
       ...deps,
+      nodes,
       ring: this.#ring,
       refuseUnverified: (source, refusal) => this.#countUnverified(source, refusal),
     });

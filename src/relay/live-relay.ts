@@ -121,10 +121,6 @@ export class LiveRelays {
     return this.#snapshot ?? this.#load();
   }
 
-  /** As far as it is known now; null: there is no such relay. */
-  readonly environmentOf = (relayId: string): number | null =>
-    this.#told?.findRelay(relayId)?.environmentId ?? null;
-
   /** As of the last commit; null: a change is being read. */
   get known(): Snapshot | null {
     return this.#snapshot;

@@ -26,8 +26,6 @@ const STOP_WAIT_MS = 12_000;
 interface RunWatcher {
   /** Told of every run that ended, after its commit. */
   noteRun(run: EndedRun): void;
-  /** Told of every event that is handed over: its commit named nothing, and it may wait long until it runs. */
-  noteArrival?(relayId: string): void;
 }
 
 interface RunnerDeps {
@@ -57,7 +55,6 @@ export class Runner {
   readonly #poller: Poller;
   readonly #arrivals = new Arrivals();
   readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
-  readonly #watchers: Set<RunWatcher>;
   #batching = false;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
@@ -68,7 +65,6 @@ export class Runner {
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
-    this.#watchers = new Set(deps.watchers);
     this.#besideDeps = { ...deps, arrivals: this.#arrivals, onFinished: this.#onFinished };
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
@@ -85,7 +81,6 @@ export class Runner {
 
   /** Takes an event that was just stored, after its commit. */
   handOver(arrived: HandedEvent): void {
-    for (const watcher of this.#watchers) watcher.noteArrival?.(arrived.relayId);
     if (this.#stopped) return;
     this.#arrivals.add(arrived);
     this.#ready.add(arrived.relayId);
@@ -118,12 +113,6 @@ export class Runner {
   readonly hear = (touched: Touched): void => {
     for (const relayId of touched.get("event") ?? []) this.wake(relayId);
   };
-
-  /** Tells the watcher from now on until the answer is called. */
-  watch(watcher: RunWatcher): () => void {
-    this.#watchers.add(watcher);
-    return () => this.#watchers.delete(watcher);
-  }
 
   /** Whether it can reach its store. */
   get alive(): boolean {
@@ -298,6 +287,6 @@ export class Runner {
   readonly #onFinished = ({ line, run, told }: Finished): void => {
     this.#deps.printRun(line);
     if (told !== null) this.#deps.teller.tellRun(told);
-    for (const watcher of this.#watchers) watcher.noteRun(run);
+    for (const watcher of this.#deps.watchers) watcher.noteRun(run);
   };
 }

@@ -171,7 +171,7 @@ async function recordTicks(
   for (const [index, periodStartMs] of due.entries()) {
     const late = index < due.length - 1;
     const { seq, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
-    if (duplicate && (late || !(await revive(tx, relay.id, seq)))) continue;
+    if (duplicate && (late || !(await revive(tx, relay, seq)))) continue;
     if (late) missed.push(periodStartMs);
   }
   const { environmentId, name: relayName } = relay;
@@ -202,12 +202,14 @@ function recordTick(
 }
 
 /** A period that counts as missed since the clock was ahead of it, and begins now after all; whether it is due by that. */
-async function revive(tx: Writer, relayId: string, eventSeq: number): Promise<boolean> {
+async function revive(tx: Writer, relay: ScheduledRelay, eventSeq: number): Promise<boolean> {
   const revived = await tx.run(
     `UPDATE event SET state = 'queued', reason = NULL, finished_at = NULL
      WHERE seq = ?1 AND state = 'dead' AND reason = 'missed' AND runs = 0`,
     eventSeq,
   );
-  if (revived === 1) tx.touch("event", relayId);
-  return revived === 1;
+  if (revived === 0) return false;
+  tx.touch("event", relay.id);
+  tx.touch("event_moved", relay.environmentId);
+  return true;
 }

@@ -65,6 +65,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 36, name: "story", sql: story },
   { number: 37, name: "app-deleted", sql: appDeleted },
   { number: 38, name: "handshake-call", sql: handshakeCall },
+  { number: 39, name: "sync-minute", sql: syncMinute },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -194,3 +195,4 @@ import sessionSeen from "../../migrations/0035-session-seen.sql" with { type: "t
 import story from "../../migrations/0036-story.sql" with { type: "text" };
 import appDeleted from "../../migrations/0037-app-deleted.sql" with { type: "text" };
 import handshakeCall from "../../migrations/0038-handshake-call.sql" with { type: "text" };
+import syncMinute from "../../migrations/0039-sync-minute.sql" with { type: "text" };

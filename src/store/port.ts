@@ -17,6 +17,8 @@ export type Topic =
   | "environment"
   /** An event that may run now; with the relay's id. */
   | "event"
+  /** An event that came, ran, or is to run again. */
+  | "event_moved"
   | "record"
   /** A record that change capture looks at: any write but those of relays and erasures. The store adds it to `record`. */
   | "record_change"

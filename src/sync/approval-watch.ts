@@ -2,6 +2,7 @@
 import type { Clock } from "../ground/clock.ts";
 import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
+import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 interface Watched {
@@ -19,9 +20,9 @@ export class ApprovalWatch {
   readonly #asked: Limiter;
   readonly #watched = new Map<string, Watched>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, nodes: Nodes = ALONE) {
     this.#clock = clock;
-    this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS);
+    this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS, { nodes });
   }
 
   /** Counts one that is asked for. Refuses with `approval_capped`. */

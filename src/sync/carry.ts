@@ -33,7 +33,7 @@ const FROM_SYNC = { kind: "file", synced: true } as const;
 
 /** Counts the changes of an environment; refuses with `sync_capped` what is too many. */
 export interface ChangeCap {
-  take(changes: number): void;
+  take(tx: Writer, changes: number): Promise<void>;
 }
 
 /** `replacesEdited`: also what was edited in the dashboard since. */
@@ -85,7 +85,7 @@ export async function applyPlan(
 ): Promise<Carried> {
   const plan = await requirePlan(tx, context.environment.id, files, planId);
   const carrier = new Carrier(tx, context, files, plan, replacesEdited, false);
-  cap.take(carrier.changes);
+  await cap.take(tx, carrier.changes);
   await carrier.carry();
   await carrier.remember();
   return carrier.tell();

@@ -21,7 +21,7 @@ export const CHANGE_KINDS = [
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 const KINDS: Partial<Record<Topic, ChangeKind>> = {
-  event: "event",
+  event_moved: "event",
   call: "call",
   record: "record",
   relay: "relay",
@@ -55,18 +55,9 @@ interface Followed {
   cancel: (() => void) | null;
 }
 
-interface RunWatcher {
-  noteRun(run: { relay: { environmentId: number } | null }): void;
-  noteArrival(relayId: string): void;
-}
-
 interface Deps {
   store: Pick<Store, "listen" | "watch">;
   clock: Clock;
-  /** Tells of every event that came and every run that ended. */
-  runs: { watch(watcher: RunWatcher): () => void };
-  /** The environment of a relay; null: it is not known now. */
-  environmentOf(relayId: string): number | null;
 }
 
 export class LiveChanges {
@@ -111,12 +102,8 @@ export class LiveChanges {
   }
 
   #listen(): () => void {
-    const { store, runs } = this.#deps;
+    const { store } = this.#deps;
     const stops = [
-      runs.watch({
-        noteRun: ({ relay }) => this.#note("event", relay?.environmentId ?? null),
-        noteArrival: (relayId) => this.#note("event", this.#deps.environmentOf(relayId)),
-      }),
       store.listen((touched) => this.#noteTouched(touched)),
       // What another process changed is not known: it may be anything.
       store.watch(({ foreignChange }) => {
@@ -132,11 +119,7 @@ export class LiveChanges {
     for (const [topic, ids] of touched) {
       const kind = KINDS[topic];
       if (kind === undefined) continue;
-      for (const id of ids)
-        this.#note(
-          kind,
-          topic === "event" ? this.#deps.environmentOf(id) : id === ANYWHERE ? null : Number(id),
-        );
+      for (const id of ids) this.#note(kind, id === ANYWHERE ? null : Number(id));
     }
   }
 

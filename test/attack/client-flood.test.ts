@@ -220,7 +220,7 @@ test("what is stored is counted exactly, through every kind of change", async ()
 
 test("a full window outlives a million other names, in bounded memory", () => {
   const clock = new VirtualClock(0);
-  const cap = new Limiter(clock, 5, 60_000, 1_000);
+  const cap = new Limiter(clock, 5, 60_000, { maxWindows: 1_000 });
   cap.count("flooder", 5);
   for (let name = 0; name < 1_000_000; name++) cap.count(`2001:db8::${name}`);
   expect(cap.fullUntil("flooder")).toBe(60_000);

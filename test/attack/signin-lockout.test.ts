@@ -63,7 +63,7 @@ describe("a window that is full", () => {
   const WINDOW_MS = 15 * MINUTE_MS;
   test("is not forgotten before it ends, however many other names come", async () => {
     const clock = new VirtualClock(START_MS);
-    const cap = new Limiter(clock, 2, WINDOW_MS, 100);
+    const cap = new Limiter(clock, 2, WINDOW_MS, { maxWindows: 100 });
     for (let n = 0; n < 2; n++) cap.count("full");
     for (let n = 0; n < 10_000; n++) if (cap.fullUntil(`name ${n}`) === null) cap.count(`name ${n}`);
     expect(cap.fullUntil("full")).toBe(START_MS + WINDOW_MS);
@@ -73,7 +73,7 @@ describe("a window that is full", () => {
 
   test("refuses new names where every one there is room for is full, until the first of them ends", async () => {
     const clock = new VirtualClock(START_MS);
-    const cap = new Limiter(clock, 1, WINDOW_MS, 100);
+    const cap = new Limiter(clock, 1, WINDOW_MS, { maxWindows: 100 });
     for (let n = 0; n < 100; n++) cap.count(`full ${n}`);
     expect(cap.fullUntil("new")).toBe(START_MS + WINDOW_MS);
     await clock.advance(WINDOW_MS);

@@ -945,6 +945,12 @@ CREATE INDEX subscription_by_person ON subscription (person_id, id);
 
 CREATE INDEX subscription_by_plan ON subscription (environment_id, plan) WHERE status = 'active';
 
+CREATE TABLE sync_minute (
+  environment_id INTEGER NOT NULL PRIMARY KEY REFERENCES environment (id),
+  began_at INTEGER NOT NULL,
+  changes INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE synced (
   environment_id INTEGER NOT NULL REFERENCES environment (id),
   target TEXT NOT NULL,
