@@ -61,16 +61,15 @@ export async function listWatchers(
   told: string | null,
   limit: number,
 ): Promise<Watcher[]> {
-  // A plus keeps SQLite from planning for the value, which it would do again each time: ten times what the rows cost.
   const rows = await tx.all<Omit<Watcher, "wanted"> & { wanted: string | null }>(
     `SELECT watch.relay_id AS relayId, relay_key.key AS relayKey, relay_key.name_key AS nameKey, watch.wanted AS wanted
      FROM record_watch AS watch JOIN relay_key ON relay_key.relay_id = watch.relay_id
-     WHERE watch.environment_id = +$environmentId AND watch.collection = +$collection AND watch.change = +$change
-       AND watch.relay_id > +$told
-       AND (watch.since < +$seq OR EXISTS (
+     WHERE watch.environment_id = $environmentId AND watch.collection = $collection AND watch.change = $change
+       AND watch.relay_id > $told
+       AND (watch.since < $seq OR EXISTS (
          SELECT 1 FROM record_watched AS before WHERE before.relay_id = watch.relay_id AND before.collection = watch.collection
-           AND before.change = watch.change AND before.until >= +$seq AND before.since < +$seq))
-     ORDER BY watch.relay_id LIMIT +$limit`,
+           AND before.change = watch.change AND before.until >= $seq AND before.since < $seq))
+     ORDER BY watch.relay_id LIMIT $limit`,
     { environmentId, collection, change, seq, told: told ?? "", limit },
   );
   return rows.map((row) => ({

@@ -167,7 +167,7 @@ interface OldRow {
 const NEXT_EVENTS = `SELECT event.seq, event.created_at AS at, event.environment_id AS environmentId, ${RELAY_NAME}, event.state,
     event.dedupe_hash AS dedupeHash, environment.held_at AS heldAt, environment.app_id AS app,
     environment.name AS environment, NOT (event.state IN ('done', 'failed', 'dead')
-      OR (event.state = 'queued' AND coalesce(relay.state = 'paused' OR environment.held_at IS NOT NULL, 0))) AS stays,
+      OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL) IS TRUE)) AS stays,
     octet_length(event.payload) + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
   FROM event LEFT JOIN relay_key ON relay_key.key = event.relay_key LEFT JOIN relay ON relay.id = relay_key.relay_id
     LEFT JOIN environment ON environment.id = event.environment_id

@@ -134,7 +134,7 @@ interface SweptRow {
 export async function readRows(
   tx: Reader,
   environmentId: number,
-  { name, key, at, columns, where = "1" }: SweptTable,
+  { name, key, at, columns, where = "TRUE" }: SweptTable,
   after: string | number,
 ): Promise<SweptRow[]> {
   const bytes = columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ");

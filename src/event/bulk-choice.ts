@@ -115,7 +115,7 @@ export async function countChosen(store: Store, environmentId: number, filter: B
   let [matched, endedUntil] = [0, 0];
   while (chosen !== null) {
     const { state, ...at }: Chosen = chosen;
-    const sql = `SELECT count(*) AS looked, sum(fits) AS found, max(seq) AS last, max(finished_at) FILTER (WHERE fits) AS ended
+    const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, max(seq) AS last, max(finished_at) FILTER (WHERE fits) AS ended
       FROM (${lookSql(state, "seq, finished_at")})`;
     const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT }));
     await turnLoop();

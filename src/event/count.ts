@@ -158,7 +158,7 @@ function stepOfState(tx: Reader, asked: Asked, state: keyof typeof INDEXED, belo
 /** All states in one walk, since their index knows of none; of somebody with very many, those of the newest. */
 async function countOfPerson(store: Store, { above, ...asked }: Asked): Promise<EventCounts> {
   const fits = [...fitsOf({ ...asked, above }), "environment_id = $environmentId"].join(" AND ");
-  const sql = `SELECT state, sum(${fits}) AS found, count(*) AS looked, min(seq) AS last FROM (
+  const sql = `SELECT state, count(*) FILTER (WHERE ${fits}) AS found, count(*) AS looked, min(seq) AS last FROM (
       SELECT seq, state, environment_id, name_key, "trigger" FROM event INDEXED BY event_of_person WHERE person_id = $person AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT $step)
     GROUP BY state`;
   const found = new Map<EventState, number>();
@@ -184,8 +184,8 @@ async function look(
   led: string,
   fits: readonly string[],
 ): Promise<Step> {
-  const sql = `SELECT count(*) AS looked, coalesce(sum(fits), 0) AS found, min(seq) AS last FROM (
-      SELECT seq, ${fits.length === 0 ? "1" : `(${fits.join(" AND ")})`} AS fits FROM event INDEXED BY ${index}
+  const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, min(seq) AS last FROM (
+      SELECT seq, ${fits.length === 0 ? "TRUE" : `(${fits.join(" AND ")})`} AS fits FROM event INDEXED BY ${index}
       WHERE ${led} AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT $step)`;
   const row = await tx.get<Step>(sql, namesIn(sql, asked));
   if (row === null) return { looked: 0, found: 0, last: null };
@@ -212,7 +212,7 @@ async function stepOfDone(tx: Reader, asked: Asked, below: number): Promise<Step
     return look(tx, { ...asked, below }, "event_of_relay", "name_key = $nameKey", fits);
   const span = await newestSpan(tx, asked.environmentId, { above: asked.above, below }, STEP);
   if (span === null) return { looked: 0, found: 0, last: null };
-  const sql = `SELECT count(*) AS looked, coalesce(sum(${fits.join(" AND ")}), 0) AS found FROM event INDEXED BY event_of_relay
+  const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE ${fits.join(" AND ")}) AS found FROM event INDEXED BY event_of_relay
     WHERE ${OF_ENVIRONMENT.replace("?", "$environmentId")} AND seq >= $above AND seq < $below`;
   const values = namesIn(sql, { ...asked, above: Math.max(asked.above, span.from), below });
   const row = await tx.get<{ looked: number; found: number }>(sql, values);

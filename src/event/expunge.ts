@@ -206,18 +206,19 @@ async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Pro
 
 /** What the runs of others' events quote of them. */
 async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[]): Promise<void> {
-  const sql =
-    "SELECT number AS key, results FROM run WHERE event_seq = ?1 UNION ALL SELECT key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL";
-  for (const { key, results } of await tx.all<{ key: number | string; results: string }>(sql, eventSeq)) {
+  const sql = `SELECT number, NULL AS key, results FROM run WHERE event_seq = ?1
+    UNION ALL SELECT NULL, key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL`;
+  const rows = await tx.all<{ number: number | null; key: string | null; results: string }>(sql, eventSeq);
+  for (const { number, key, results } of rows) {
     let redacted = results;
     for (const { text, eventSeq: until } of sought) {
       if (eventSeq <= until && text.holdsAddress(redacted)) redacted = text.redactStored(redacted);
     }
     if (redacted === results) continue;
     const update =
-      typeof key === "number"
+      key === null
         ? "UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2"
         : "UPDATE effect SET result = ?3 WHERE event_seq = ?1 AND key = ?2";
-    await tx.run(update, eventSeq, key, redacted);
+    await tx.run(update, eventSeq, number ?? key, redacted);
   }
 }

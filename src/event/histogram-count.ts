@@ -103,9 +103,9 @@ async function countRoad(
   ];
   const isDear = trigger !== null || (nameKey !== null && !holds.includes("nameKey"));
   const share = isDear ? DEAR_SHARE : SHARE;
-  const fit = fits.length === 0 ? "1" : `(${fits.join(" AND ")})`;
+  const fit = fits.length === 0 ? "TRUE" : `(${fits.join(" AND ")})`;
   const given = { environmentId, nameKey, trigger };
-  const sum = `SELECT count(*) AS looked, coalesce(sum(fits), 0) AS found FROM`;
+  const sum = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found FROM`;
   const whole = `${sum} (SELECT ${fit} AS fits FROM ${from} WHERE ${led} AND seq >= $from AND seq < $to LIMIT $most)`;
   const first = await tx.get<Looked>(
     whole,
@@ -113,7 +113,7 @@ async function countRoad(
   );
   if (first === null || first.looked <= share) return { count: first?.found ?? 0, exact: true };
   const slice = `${sum} (SELECT ${fit} AS fits FROM json_each($starts) AS slice CROSS JOIN ${from}
-    WHERE ${led} AND seq >= slice.value AND seq < slice.value + $width LIMIT $most)`;
+    WHERE ${led} AND seq >= CAST(slice.value AS INTEGER) AND seq < CAST(slice.value AS INTEGER) + $width LIMIT $most)`;
   const wide = span.to - span.from;
   let width = Math.max(1, Math.floor(share / SLICES));
   for (;;) {

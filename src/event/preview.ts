@@ -33,7 +33,7 @@ export async function addPreviews<Item extends { person: unknown }>(
     const some = found.slice(items.length, end);
     const rows = await store.read((tx) =>
       tx.all<{ seq: number; payload: string }>(
-        "SELECT seq, payload FROM event WHERE seq IN (SELECT value FROM json_each($seqs))",
+        "SELECT seq, payload FROM event WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each($seqs))",
         { seqs: JSON.stringify(some.map(({ seq }) => seq)) },
       ),
     );

@@ -62,7 +62,7 @@ export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number
   const { fingerprint, text } = relay.actionList;
   await tx.run(
     `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
-     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(ran_actions.used_at, excluded.used_at)`,
     fingerprint,
     text,
     nowMs,
@@ -129,7 +129,7 @@ export async function keepRunProgress(tx: Writer, run: Run): Promise<void> {
     tx,
     { ...rowOf(run), finishedAt: null, outcome: null },
     `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work
-     WHERE finished_at IS NULL`,
+     WHERE run.finished_at IS NULL`,
   );
   requireOpen(kept);
 }
@@ -207,8 +207,8 @@ export function moveOf({ run: { event, startedAtMs }, end }: EndedRun) {
 const END = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
   VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)
   ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
-    actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END
-  WHERE finished_at IS NULL`;
+    actions = coalesce(excluded.actions, run.actions), work = CASE WHEN excluded.actions IS NULL THEN run.work ELSE excluded.work END
+  WHERE run.finished_at IS NULL`;
 const MOVE_ON = `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
   person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
   finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;

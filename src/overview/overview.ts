@@ -195,7 +195,9 @@ async function countRefused(
   sinceMs: number,
 ): Promise<OverviewView["refused"]> {
   const rows = await tx.all<{ relay: string; calls: number; lastMs: number; cause: string }>(
-    `SELECT relay_name AS relay, sum(count) AS calls, max(at) AS lastMs, cause FROM recent_call
+    `SELECT relay_name AS relay, sum(count) AS calls, max(at) AS lastMs,
+       (SELECT cause FROM recent_call AS newest WHERE newest.environment_id = $environmentId AND newest.relay_name = recent_call.relay_name
+          AND newest.outcome = 'refused' ORDER BY newest.at DESC LIMIT 1) AS cause FROM recent_call
      WHERE environment_id = $environmentId AND outcome = 'refused' AND at >= $sinceMs GROUP BY relay_name ORDER BY calls DESC`,
     { environmentId, sinceMs },
   );

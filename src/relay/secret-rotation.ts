@@ -162,12 +162,9 @@ export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<voi
     column: string,
     context: (id: Id) => string,
   ): Promise<void> => {
-    // GLOB, as LIKE would take a public key's SHA256 for one too.
-    const old = `SELECT id, ${column} AS sealed FROM ${table} WHERE ${column}_fingerprint GLOB ?1 AND ${column} IS NOT NULL`;
-    for (const { id, sealed } of await tx.all<{ id: Id; sealed: Uint8Array }>(
-      old,
-      `${UNKEYED_FINGERPRINT}*`,
-    )) {
+    // Compared letter by letter, as LIKE would take a public key's SHA256 for one too.
+    const old = `SELECT id, ${column} AS sealed FROM ${table} WHERE substr(${column}_fingerprint, 1, ${UNKEYED_FINGERPRINT.length}) = ?1 AND ${column} IS NOT NULL`;
+    for (const { id, sealed } of await tx.all<{ id: Id; sealed: Uint8Array }>(old, UNKEYED_FINGERPRINT)) {
       const fingerprint = fingerprintSealed(sealer, sealed, context(id));
       if (fingerprint !== null)
         await tx.run(`UPDATE ${table} SET ${column}_fingerprint = ?2 WHERE id = ?1`, id, fingerprint);

@@ -98,7 +98,7 @@ async function requireFreeKey(
   { name, key }: Pick<Product, "name" | "key">,
 ): Promise<void> {
   const held = await tx.get<{ live: number; count: number | null }>(
-    `SELECT count(*) AS live, sum(hangs) AS count FROM (
+    `SELECT count(*) AS live, count(*) FILTER (WHERE hangs) AS count FROM (
        SELECT $key = $name
          OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = $name) AS hangs
        FROM access_grant INDEXED BY access_grant_by_entitlement

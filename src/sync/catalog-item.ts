@@ -66,14 +66,14 @@ export async function findItem(
   return row === null ? null : { title: row.title, default: row.isDefault, soldThrough: row.soldThrough };
 }
 
-const MARKED = `SELECT 'collection' AS kind, name, version AS mark FROM collection WHERE environment_id = $environmentId
+const MARKED = `SELECT 'collection' AS kind, name, CAST(version AS TEXT) AS mark FROM collection WHERE environment_id = $environmentId
   UNION ALL SELECT 'access', slug, title FROM access_slug WHERE environment_id = $environmentId
-  UNION ALL SELECT 'product', name, version FROM product WHERE environment_id = $environmentId
-  UNION ALL SELECT 'plan', name, version FROM plan WHERE environment_id = $environmentId ORDER BY kind, name`;
+  UNION ALL SELECT 'product', name, CAST(version AS TEXT) FROM product WHERE environment_id = $environmentId
+  UNION ALL SELECT 'plan', name, CAST(version AS TEXT) FROM plan WHERE environment_id = $environmentId ORDER BY kind, name`;
 
 /** Names the whole catalog as it stands: any save of an item makes it another, also one that is put back. */
 export async function markCatalog(tx: Reader, environmentId: number): Promise<string> {
-  const rows = await tx.all<{ kind: string; name: string; mark: string | number }>(MARKED, { environmentId });
+  const rows = await tx.all<{ kind: string; name: string; mark: string }>(MARKED, { environmentId });
   const all = writeJson(rows.map(({ kind, name, mark }) => [kind, name, mark]));
   return new Bun.CryptoHasher("sha256").update(all).digest("hex");
 }

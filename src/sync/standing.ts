@@ -144,7 +144,7 @@ function markOf(content: Json): string {
 
 /** A pause, and a secret's rotation, change nothing that a file says. */
 const CHANGES =
-  "action GLOB '*.created' OR action GLOB '*.updated' OR action GLOB '*.changed' OR action GLOB '*.deleted'";
+  "action LIKE '%.created' OR action LIKE '%.updated' OR action LIKE '%.changed' OR action LIKE '%.deleted'";
 const MAX_LOOKED_AT = 50;
 
 export async function findLastChange(
