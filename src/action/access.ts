@@ -51,7 +51,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
     { type: "grant_access", entitlement: "course", expiresAt: "2030-01-31" },
   ],
 
-  async apply(tx, action, run) {
+  bind: (action) => async (tx, run) => {
     const { holding, failure } = await findHolding(tx, action, run);
     if (failure !== null) return failure;
     const { nowMs, relay, event } = run;
@@ -111,7 +111,7 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
     { type: "revoke_access", entitlement: "access:members" },
     { type: "revoke_access", entitlement: "pro" },
   ],
-  async apply(tx, action, run) {
+  bind: (action) => async (tx, run) => {
     const { holding, failure } = await findHolding(tx, action, run);
     if (failure !== null) return failure;
     const ended = await endGrants(tx, { ...holding, by: `relay:${run.relay.name}` });

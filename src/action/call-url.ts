@@ -57,7 +57,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   ],
 
   async intend(_tx, action, run) {
-    if (run.signingSecret === null) return { outcome: failForNow("no_signing_secret", NO_SIGNING_SECRET) };
+    if (run.signingSecret === null) return failForNow("no_signing_secret", NO_SIGNING_SECRET);
     return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
   },
 

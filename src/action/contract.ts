@@ -132,7 +132,8 @@ interface ActionBase<Action> {
 /** Acts in the database only: its effect and its result commit together. */
 export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
   sends: false;
-  apply(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
+  /** The action ready to be done, again and again. */
+  bind(action: Action): (tx: Writer, run: ActionRun) => Promise<ActionOutcome>;
 }
 
 export interface Preview {
@@ -151,11 +152,7 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
   sends: true;
   repeats: boolean;
   /** `mark`: what tells this piece of work from the event's others, kept with the intent for `conclude`. */
-  intend(
-    tx: Writer,
-    action: Action,
-    run: ActionRun,
-  ): Promise<{ plan: Plan; mark?: Json } | { outcome: ActionOutcome }>;
+  intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan; mark?: Json } | ActionOutcome>;
   send(plan: Plan, run: ActionRun, ports: ActionPorts): Promise<Sent>;
   /** What would leave the house, for who looks before anything does, and why it certainly would not; no secret is in it. */
   preview(plan: Plan, run: ActionRun): Preview;

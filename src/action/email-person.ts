@@ -81,39 +81,36 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 
   async intend(tx, action, run) {
     const { person, failure } = await findActingPerson(tx, run);
-    if (failure !== null) return { outcome: failure };
+    if (failure !== null) return failure;
     const rendered = { subject: run.render(action.subject), text: run.render(action.text) };
     const [subject, text] = [makeSubject(rendered.subject), makeText(rendered.text)];
     const blank = isVisible(subject) ? (isVisible(text) ? null : "text") : "subject";
     if (blank !== null) {
       const message = `The mail's ${blank} is empty once its {{paths}} are filled in: correct the relay's ${blank} or its map, then replay the event.`;
-      return { outcome: failFinally("mail_empty", message) };
+      return failFinally("mail_empty", message);
     }
     for (const cut of listCuts(rendered)) run.warn(cut);
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
-      return {
-        outcome: failForNow(
-          "sends_off",
-          "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
-        ),
-      };
+      return failForNow(
+        "sends_off",
+        "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
+      );
     }
     const kind = action.kind ?? "event";
     const stop = { environmentId: run.environmentId, personId: person.id };
     if (kind === "event" && (await findMailStop(tx, stop)) !== null) {
-      return { outcome: { outcome: "skipped", code: "mail_unsubscribed", message: UNSUBSCRIBED } };
+      return { outcome: "skipped", code: "mail_unsubscribed", message: UNSUBSCRIBED };
     }
     const verified = await findSenderAddress(tx, run.environmentId, kind);
     if (verified === null && !run.local) {
       const message =
         "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.";
-      const outcome = { ...failForNow("sender_domain_required", message), alone: true as const };
-      return { outcome };
+      return { ...failForNow("sender_domain_required", message), alone: true };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
     const broken = await findBrokenCap(tx, cap, run.limits);
-    if (broken !== null) return { outcome: failForNow("email_capped", broken) };
+    if (broken !== null) return failForNow("email_capped", broken);
     const mail = {
       environmentId: run.environmentId,
       from: verified ?? `${kind}@localhost`,

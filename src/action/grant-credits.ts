@@ -49,7 +49,7 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
     },
   ],
 
-  async apply(tx, action, run) {
+  bind: (action) => async (tx, run) => {
     const { person, failure } = await findActingPerson(tx, run);
     if (failure !== null) return failure;
     const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);

@@ -51,7 +51,7 @@ export interface BoundAction {
   /** It is sent again on every attempt and replay. */
   repeats: boolean;
   /** Does it, or intends what is to leave the house once this is committed. */
-  start(tx: Writer, run: ActionRun): Promise<{ outcome: ActionOutcome } | Intended>;
+  start(tx: Writer, run: ActionRun): Promise<ActionOutcome | Intended>;
   /** null: nothing of it can be left unsettled. */
   conclude: NonNullable<SendingAction["conclude"]> | null;
 }
@@ -78,10 +78,8 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
     target: type.target(action),
     needsPerson: type.needsPerson(action),
   };
-  if (!type.sends) {
-    const start = async (tx: Writer, run: ActionRun) => ({ outcome: await type.apply(tx, action, run) });
-    return { ...bound, sends: false, repeats: false, start, conclude: null };
-  }
+  if (!type.sends)
+    return { ...bound, sends: false, repeats: false, start: type.bind(action), conclude: null };
   return {
     ...bound,
     sends: true,

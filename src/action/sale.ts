@@ -48,7 +48,7 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
     target: (action) => action[item],
     examples,
 
-    async apply(tx, action, run) {
+    bind: (action) => async (tx, run) => {
       const found = await readRelaySale(tx, run);
       if ("failure" in found) return found.failure;
       const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);

@@ -62,7 +62,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
     },
   ],
 
-  async apply(tx, action, run) {
+  bind: (action) => async (tx, run) => {
     const collection = await recallCollection(tx, run.environmentId, action.collection);
     if (collection === null) {
       return failFinally(

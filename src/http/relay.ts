@@ -8,9 +8,8 @@ import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView }
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
-import { type RelayContext, requireRelay } from "../relay/relay.ts";
+import { listVersions, type RelayContext, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
-import { listVersions, readVersion, relayVersion } from "../relay/relay-history.ts";
 import { checkWrites, listMissing, missingThing, stockOf } from "../relay/relay-reference.ts";
 import {
   createRelay,

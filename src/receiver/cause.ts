@@ -1,17 +1,21 @@
 /**
  * Why a refused call did not verify, looked into after it was answered, one call after another and bounded in number, bytes and work: a flood
  * of refused calls takes two hundredths of a core and no more, and its calls keep the plain cause. It changes no answer and counts nothing.
+ * It is tried with the relay's own secret, the one before it, those of this name in the app's other environments, and those of the relays
+ * beside it, which are opened for that alone and shown to nobody.
  */
 import { type Clock, toIso } from "../ground/clock.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { findLastChanges, listSecretsAtHand } from "../relay/secret-at-hand.ts";
+import type { LiveRelay } from "../relay/live-relay.ts";
+import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarget } from "../relay/relay.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Store } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { HeaderList } from "../verify/carried.ts";
 import type { ReceivedCall } from "../verify/contract.ts";
 import { type Difference, findDifference } from "../verify/difference.ts";
+import type { SecretAtHand } from "../verify/refused-call.ts";
 import type { UnverifiedBy } from "./refusal.ts";
 
 const MAX_WAITING = 16;
@@ -138,4 +142,100 @@ function tellHistory(
   return changes.length === 0
     ? `${until}: was the secret rotated at the sender?`
     : `${until}, and since then ${words.format(changes)}`;
+}
+
+/** Of relays with another name; an environment holds 20 unless its limit was raised. */
+const MAX_OTHERS = 40;
+
+type SecretRow = Pick<
+  RelayRow,
+  "id" | "environmentId" | "name" | "secretKind" | "secret" | "previousSecret"
+> & {
+  environmentName: string;
+};
+
+interface ProcessorRow {
+  id: number;
+  name: string;
+  secret: Uint8Array | null;
+}
+
+type OfRelay = Pick<LiveRelay, "id" | "name" | "appId" | "environmentId" | "definition">;
+
+/** The relay's own secret first. One that cannot be opened is left out. */
+export async function listSecretsAtHand(tx: Reader, sealer: Sealer, relay: OfRelay): Promise<SecretAtHand[]> {
+  const sql = `SELECT relay.id AS id, environment_id AS environmentId, relay.name AS name, secret_kind AS secretKind, secret,
+      previous_secret AS previousSecret, environment.name AS environmentName
+    FROM environment JOIN relay ON relay.environment_id = environment.id
+    WHERE environment.app_id = $appId AND secret IS NOT NULL AND (relay.name = $name OR environment.id = $environmentId)
+    ORDER BY relay.id = $id DESC, relay.name = $name DESC LIMIT $most`;
+  const { appId, name, environmentId, id } = relay;
+  const rows = await tx.all<SecretRow>(sql, { appId, name, environmentId, id, most: MAX_OTHERS });
+  const processors = await tx.all<ProcessorRow>(
+    "SELECT id, name, processor_secret AS secret FROM environment WHERE app_id = ?1 AND processor_secret IS NOT NULL",
+    appId,
+  );
+  const { trigger } = relay.definition;
+  const usesProcessor = trigger.kind === "receiver" && trigger.verify.scheme === "processor";
+  const found = [
+    ...rows.flatMap((row) => openRelaySecrets(sealer, relay, row)),
+    ...processors.map((row): SecretAtHand | null => {
+      const text = open(sealer, row.secret, processorSecretContext(row.id));
+      const own = row.id === environmentId;
+      const called = own
+        ? usesProcessor
+          ? null
+          : "the processor secret of this environment"
+        : `the processor secret of ${row.name}`;
+      return text === null ? null : { text, isPublicKey: false, called };
+    }),
+  ].filter((one) => one !== null);
+  return found.toSorted((one, other) => Number(one.called !== null) - Number(other.called !== null));
+}
+
+function openRelaySecrets(sealer: Sealer, relay: OfRelay, row: SecretRow): SecretAtHand[] {
+  const isPublicKey = row.secretKind === "public_key";
+  const what = isPublicKey ? "key" : "secret";
+  const called =
+    row.id === relay.id
+      ? null
+      : row.environmentId === relay.environmentId
+        ? `the ${what} of the relay ${row.name}`
+        : `the ${what} that ${row.environmentName} holds under this name`;
+  const secrets = [
+    { sealed: row.secret, called },
+    ...(row.id === relay.id
+      ? [{ sealed: row.previousSecret, called: `the ${what} before the present one` }]
+      : []),
+  ];
+  return secrets.flatMap(({ sealed, called: name }) => {
+    const text = open(sealer, sealed, receiverSecretContext(row.id));
+    return text === null ? [] : [{ text, isPublicKey, called: name }];
+  });
+}
+
+function open(sealer: Sealer, sealed: Uint8Array | null, context: string): string | null {
+  if (sealed === null) return null;
+  try {
+    return sealer.unseal(sealed, context);
+  } catch {
+    return null;
+  }
+}
+
+/** When this relay's definition, and the secret that it verifies with, were last changed here. */
+async function findLastChanges(
+  tx: Reader,
+  { id, environmentId, name }: OfRelay,
+): Promise<{ definitionAt: number | null; secretAt: number | null }> {
+  const sql = `SELECT max(at) AS definitionAt,
+      (SELECT coalesce(relay.secret_set_at, environment.processor_secret_set_at) FROM relay
+        JOIN environment ON environment.id = relay.environment_id WHERE relay.id = $id) AS secretAt
+    FROM audit WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL AND action = 'relay.updated'`;
+  const row = await tx.get<{ definitionAt: number | null; secretAt: number | null }>(sql, {
+    id,
+    environmentId,
+    target: relayTarget(name),
+  });
+  return row ?? { definitionAt: null, secretAt: null };
 }

@@ -14,11 +14,12 @@ import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
 import { hasTemplate, listTemplateUses } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
-import { type DefinitionParts, readParts } from "./definition-part.ts";
 import {
   type ActionDefinition,
   type Definition,
+  type DefinitionParts,
   definitionShape,
+  readParts,
   TEMPLATE_NAMES,
 } from "./definition-shape.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";

@@ -10,9 +10,9 @@ import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";
-import type { BodyKinds, ReceivedCall, Verifier, VerifyFields } from "../verify/contract.ts";
-import { answerHandshake, findHandshake, type NamedHandshake } from "../verify/handshake.ts";
-import { bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import type { BodyKinds, ReceivedCall, Verifier } from "../verify/contract.ts";
+import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";
+import { type BoundScheme, bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import { processorSecretContext, type RelayRow, receiverSecretContext, receiverUrl } from "./relay.ts";
 import { arrivesUnsigned } from "./unsigned-rule.ts";
@@ -74,29 +74,33 @@ export function openReceiver(
 ): LiveReceiver | null {
   const trigger = definition.trigger;
   if (trigger.kind !== "receiver") return null;
+  const scheme = bindScheme(trigger.verify);
   const renamed = trigger.verify.scheme === RENAMED_SCHEME;
   const unsigned = !renamed && arrivesUnsigned(trigger);
   const opened: Closed | Verifier = renamed
     ? "scheme_renamed"
     : unsigned && barsUnsigned
       ? "relay_unsigned_event"
-      : openVerifier(row, trigger.verify, deps.sealer);
+      : openVerifier(row, scheme, deps.sealer);
   return {
     url: receiverUrl(deps.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
-    bodies: bindScheme(trigger.verify)?.bodies ?? "json_or_form",
+    bodies: scheme?.bodies ?? "json_or_form",
     map: compileMap(trigger.map),
     personKey: findPersonKey(trigger.map),
     when: trigger.when ?? null,
     unsigned,
     overlap: row.previousSecret === null ? null : { presentAt: null, previousAt: null },
-    handshake: openHandshake(row, trigger.verify, deps.sealer),
+    handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
 }
 
-function openHandshake(row: ReceiverRow, verify: VerifyFields, sealer: Sealer): LiveHandshake | null {
-  const handshake = findHandshake(verify);
+function openHandshake(
+  row: ReceiverRow,
+  handshake: NamedHandshake | null,
+  sealer: Sealer,
+): LiveHandshake | null {
   if (handshake === null) return null;
   const open = (sealed: Uint8Array | null): string =>
     sealed === null || handshake.answer === undefined
@@ -115,8 +119,7 @@ export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCal
   return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
 
-function openVerifier(row: ReceiverRow, verify: VerifyFields, sealer: Sealer): Closed | Verifier {
-  const scheme = bindScheme(verify);
+function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Sealer): Closed | Verifier {
   if (scheme === null) return "no_secret";
   const need = scheme.secretNeed();
   if (need === "processor") {

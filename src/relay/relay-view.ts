@@ -15,7 +15,7 @@ import { firstSeqAbout } from "../store/time-order.ts";
 import { pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
-import { findHandshake } from "../verify/handshake.ts";
+import { bindScheme } from "../verify/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
@@ -190,8 +190,8 @@ export function tellNextTick(
 
 function showHandshake({ sealer }: ViewContext, { id, definition }: RelayRow): Pick<RelayView, "handshake"> {
   const { trigger } = definition;
-  const handshake = trigger.kind === "receiver" ? findHandshake(trigger.verify) : null;
-  if (handshake === null) return {};
+  const handshake = trigger.kind === "receiver" ? bindScheme(trigger.verify)?.handshake : null;
+  if (handshake == null) return {};
   const { name, todo: message, byToken } = handshake;
   const token = byToken === true && sealer !== undefined ? { verifyToken: sealer.verifyToken(id) } : {};
   return { handshake: { name, message, ...token } };

@@ -286,34 +286,53 @@ export function listRelayProblems(
   return problems;
 }
 
-/** Raises what the row breaks now and clears what it no longer does, of which a new one has nothing. Answers whether anything changed. */
+/** Raises what the row breaks now and clears what it no longer does, of which a new one has nothing. */
 export async function settleRelayProblems(
   tx: Writer,
   row: RelayRow,
   sealer: Sealer,
   nowMs: number,
   isNew = false,
-): Promise<boolean> {
-  const found = listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
-  const { environmentId } = row;
-  const target = relayTarget(row.name);
-  let changed = false;
-  for (const code of CODES) {
-    const problem = found.find((candidate) => candidate.code === code);
-    if (problem === undefined && isNew) continue;
-    const moved =
-      problem === undefined
-        ? await clearProblem(tx, { environmentId, code, target, nowMs })
-        : await raiseProblem(tx, { environmentId, code, target, message: problem.message, nowMs });
-    changed ||= moved;
-  }
-  return changed;
+): Promise<void> {
+  await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
 }
 
-/** As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. */
+function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
+  return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
+}
+
+async function settleFound(
+  tx: Writer,
+  { environmentId, name }: RelayRow,
+  found: readonly RelayProblem[],
+  nowMs: number,
+  isNew: boolean,
+): Promise<void> {
+  for (const code of CODES) {
+    const key = { environmentId, code, target: relayTarget(name) };
+    const problem = found.find((candidate) => candidate.code === code);
+    if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
+    else if (!isNew) await clearProblem(tx, { ...key, nowMs });
+  }
+}
+
+/**
+ * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
+ * of it: whoever opens it closes it alone, and says so.
+ */
 export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
-  for (const row of await RELAY.all(tx, "ORDER BY id")) {
-    await settleRelayProblems(tx, row, sealer, nowMs);
+  for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
+    const read = tryToRead(stored, sealer);
+    if (read !== null) await settleFound(tx, read.row, read.found, nowMs, false);
+  }
+}
+
+function tryToRead(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
+  try {
+    const row = RELAY.read(stored);
+    return { row, found: findProblems(row, sealer) };
+  } catch {
+    return null;
   }
 }
 

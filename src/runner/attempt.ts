@@ -244,7 +244,7 @@ export class Attempt {
       await dropIntent(tx, this.event.seq, step.key);
     }
     const started = await live.start(tx, run);
-    if ("outcome" in started) return this.#complete(tx, live, step.key, started.outcome);
+    if ("outcome" in started) return this.#complete(tx, live, step.key, started);
     if (!live.repeats) await intendEffect(tx, this.event.seq, step.key, started.mark);
     return started;
   }

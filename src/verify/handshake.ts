@@ -175,11 +175,10 @@ export function findHandshake({ handshake }: VerifyFields): NamedHandshake | nul
 }
 
 /** Problems of a named handshake beside its scheme; fields that fit the shape. */
-export function checkHandshake(verify: VerifyFields): Problem[] {
-  const handshake = findHandshake(verify);
-  const misfit = handshake?.misfit(verify) ?? null;
-  if (handshake === null || misfit === null) return [];
-  const message = `handshake is ${handshake.name}, which is answered only where that sender's own signature is checked: use ${misfit}, or remove handshake.`;
+export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verify: VerifyFields): Problem[] {
+  const misfit = misfitIn(verify);
+  if (misfit === null) return [];
+  const message = `handshake is ${name}, which is answered only where that sender's own signature is checked: use ${misfit}, or remove handshake.`;
   return [{ field: "handshake", message }];
 }
 

@@ -14,7 +14,7 @@ import type {
   Verifier,
   VerifyFields,
 } from "./contract.ts";
-import { checkHandshake, handshakeShape } from "./handshake.ts";
+import { checkHandshake, findHandshake, handshakeShape, type NamedHandshake } from "./handshake.ts";
 import { hooks } from "./hooks.ts";
 import { namedSchemes } from "./named-sender.ts";
 import { processor } from "./processor.ts";
@@ -40,9 +40,11 @@ export function findScheme(name: string): Scheme | null {
 }
 
 /** A definition's `verify`, bound to the scheme it names. */
-interface BoundScheme {
+export interface BoundScheme {
   name: string;
   bodies: BodyKinds;
+  /** What its sender asks the URL; null: it names nothing. */
+  handshake: NamedHandshake | null;
   check(): Problem[];
   secretNeed(): SecretNeed;
   signsEvent(): boolean;
@@ -53,14 +55,19 @@ interface BoundScheme {
   sign(key: string, draft: Draft): SignedDraft;
 }
 
-/** The scheme that `verify` names with its fields, which were checked to fit its shape; null: there is none of that name. */
-export function bindScheme(verify: VerifyFields): BoundScheme | null {
-  const scheme = findScheme(verify.scheme);
-  if (scheme === null) return null;
+/**
+ * The scheme that `verify` names with its fields, which were checked to fit its shape; null: there is none of that name. A definition that somebody
+ * wrote by SQL may have no `verify`.
+ */
+export function bindScheme(verify: VerifyFields | undefined): BoundScheme | null {
+  const scheme = verify === undefined ? null : findScheme(verify.scheme);
+  if (verify === undefined || scheme === null) return null;
+  const handshake = verify.handshake === undefined ? null : findHandshake(verify);
   return {
     name: scheme.name,
     bodies: scheme.bodies,
-    check: () => [...scheme.check(verify), ...checkHandshake(verify)],
+    handshake,
+    check: () => [...scheme.check(verify), ...(handshake === null ? [] : checkHandshake(handshake, verify))],
     secretNeed: () => scheme.secretNeed(verify),
     signsEvent: () => scheme.signsEvent(verify),
     signedPaths: scheme.signedPaths ?? null,

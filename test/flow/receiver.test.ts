@@ -517,6 +517,7 @@ describe("a relay that cannot be opened", () => {
   for (const [what, sql] of [
     ["its sealed secret is damaged", "UPDATE relay SET secret = x'00' WHERE name = 'broken'"],
     ["its stored definition is no definition", "UPDATE relay SET definition = '{}' WHERE name = 'broken'"],
+    ["its definition does not say how to verify", "UPDATE relay SET definition = json_remove(definition, '$.trigger.verify') WHERE name = 'broken'"],
     [
       "its definition names an action this version does not know",
       `UPDATE relay SET definition = replace(definition, '"write_record"', '"do_magic"') WHERE name = 'broken'`,
@@ -541,6 +542,9 @@ describe("a relay that cannot be opened", () => {
         { name: "orders", state: "done" },
       ]);
       expect(running.logged.some((line) => line.includes("a relay cannot be opened") && line.includes("broken"))).toBe(true);
+      await running.restart();
+      expect((await running.hook("broken", call)).status).toBe(401);
+      expect((await running.hook("orders", order("c"))).status).toBe(200);
     });
   }
 });

@@ -40,7 +40,7 @@ export async function openMarket(): Promise<Market> {
     async sell(type, action, person, occurrence = {}) {
       const now = await store.read((tx) => findPerson(tx, environmentId, person.id));
       const run = market.makeRun(now, occurrence);
-      return store.write("relay", (tx) => type.apply(tx, action, run));
+      return store.write("relay", (tx) => type.bind(action)(tx, run));
     },
     /** Each event has an id of its own. */
     makeRun: (person, occurrence = {}) => town.makeRun(person, { event: `evt_${++events}`, ...occurrence }),

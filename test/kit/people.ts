@@ -65,7 +65,7 @@ export async function openTown(): Promise<Town> {
     makeRun: (person, occurrence = {}) => makeRun(environmentId, clock.now(), person, occurrence),
     act(type, action, person, payload = {}) {
       const run = makeRun(environmentId, clock.now(), person, { payload });
-      return store.write("relay", (tx) => type.apply(tx, action, run));
+      return store.write("relay", (tx) => type.bind(action)(tx, run));
     },
   };
 }

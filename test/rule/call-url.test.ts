@@ -52,7 +52,7 @@ async function runCall(outcome: CallOutcome, run = makeRun()) {
     mailer: { send: () => Promise.reject(new Error("no mail")) },
   };
   const intent = await callUrl.intend(noStore, action, run);
-  if ("outcome" in intent) return { result: intent.outcome, requests };
+  if ("outcome" in intent) return { result: intent, requests };
   const sent = await callUrl.send(intent.plan, run, doors);
   return { result: await callUrl.settle(noStore, intent.plan, sent, run), requests };
 }

@@ -52,7 +52,7 @@ async function switchSends(sends: boolean): Promise<void> {
 async function mail(person: PersonRow, more: Partial<EmailPerson> = {}, on: Occurrence = {}): Promise<ActionOutcome> {
   const run = market.makeRun(person, on);
   const intent = await store.write("relay", (tx) => emailPerson.intend(tx, { ...action, ...more }, run));
-  if ("outcome" in intent) return intent.outcome;
+  if ("outcome" in intent) return intent;
   const sent = await emailPerson.send(intent.plan, run, doors);
   return store.write("relay", (tx) => emailPerson.settle(tx, intent.plan, sent, run));
 }
@@ -362,7 +362,7 @@ describe("email_person", () => {
         ({ mark } = intent);
       }
       await switchSends(false);
-      expect(await resume({ ...run, limits, mark })).toMatchObject({ outcome: { code: "sends_off" } });
+      expect(await resume({ ...run, limits, mark })).toMatchObject({ outcome: "failed", code: "sends_off" });
       expect(await emails()).toEqual([]);
     });
   });
