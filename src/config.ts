@@ -1,5 +1,6 @@
 /** What a running service is told at its start. The command line makes it from flags, RELAY_… variables and defaults. */
 import type { Clock } from "./ground/clock.ts";
+import type { DatabaseUrl } from "./ground/database-url.ts";
 import type { RaisableLimits } from "./ground/limit.ts";
 
 export interface ServiceConfig {
@@ -9,6 +10,8 @@ export interface ServiceConfig {
   /** 0 picks a free one. */
   port: number;
   dataDir: string;
+  /** PostgreSQL, where the rows are; null: relay.db in the data directory, which holds the master key and the backups in either case. */
+  database: DatabaseUrl | null;
   /** Public origin without a trailing slash; null: made from host and port. Receiver URLs are built from it. */
   baseUrl: string | null;
   /** Definition files to watch (local only); null: none. */

@@ -2,16 +2,19 @@
 
 import { runCommandLine } from "./cli/run.ts";
 import { processWorld } from "./cli/world.ts";
+import { hidePasswords } from "./ground/process-list.ts";
 import { startService } from "./service.ts";
 import { MIGRATION_WORD, runMigration } from "./startup/migration.ts";
 
-const [word, file = ""] = process.argv.slice(2);
+const line = process.argv.slice(2);
+const [word, file = ""] = line;
+hidePasswords();
 /** Most commands never look at it. */
 const readManual = async () => (await import("./manual.ts")).readManual();
 const run =
   word === MIGRATION_WORD
     ? runMigration(file)
-    : runCommandLine(process.argv.slice(2), processWorld({ startService, readManual }));
+    : runCommandLine(line, processWorld({ startService, readManual }));
 run.then((code) => {
   process.exitCode = code;
 });

@@ -29,6 +29,7 @@ const service = await startService(
     host: "127.0.0.1",
     port: 0,
     dataDir,
+    database: null,
     baseUrl: null,
     serviceDir: null,
     trustedProxies: [],

@@ -65,6 +65,7 @@ const open = (): Promise<Service> =>
       host: "127.0.0.1",
       port: 0,
       dataDir,
+      database: null,
       baseUrl: null,
       serviceDir: null,
       trustedProxies: [],

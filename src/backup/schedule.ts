@@ -124,7 +124,7 @@ export type StartBackup = (file: string) => BackupProcess;
 /** Starts `relay backup <file>` on the data directory, with the least claim on the processor. `command` is how this program is called. */
 export function backupInChild(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
   return (file) => {
-    const { RELAY_MASTER_KEY: _, ...env } = process.env;
+    const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
     const child = Bun.spawn([...command, "backup", file, "--data-dir", dataDir, "--json"], {
       stdin: "ignore",
       stdout: "ignore",

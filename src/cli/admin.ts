@@ -21,7 +21,7 @@ import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { AuditAction } from "../watch/audit-action.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "./data-directory.ts";
-import { BASE_URL, DATA_DIR, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
+import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -33,7 +33,7 @@ const OWNER_OPTIONS: readonly Option[] = [
   },
   BASE_URL,
   JSON_OUTPUT,
-  DATA_DIR,
+  ...DATA,
 ];
 
 interface GivenOwner {
@@ -121,7 +121,7 @@ export const adminList: Command = {
   words: ["admin", "list"],
   summary: "the owners, and when each last used it",
   details: "Owners of the dashboard.",
-  options: [JSON_OUTPUT, DATA_DIR],
+  options: [JSON_OUTPUT, ...DATA],
   examples: ["relay admin list"],
   async run(input, world) {
     const nowMs = world.clock.now();
@@ -168,7 +168,7 @@ export const adminRemove: Command = {
   summary: "remove an owner at once",
   details: "With their sessions and the keys of their logins.",
   arguments: [EMAIL],
-  options: [DATA_DIR],
+  options: DATA,
   examples: ["relay admin remove former@example.com"],
   async run(input, world) {
     const { email } = await actOn(input, world, "owner.removed", (tx, { id }) => removeOwner(tx, id));
@@ -181,7 +181,7 @@ export const adminSignOut: Command = {
   summary: "end every session of an owner at once",
   details: "Wherever they are signed in.",
   arguments: [EMAIL],
-  options: [DATA_DIR],
+  options: DATA,
   examples: ["relay admin sign-out you@example.com"],
   async run(input, world) {
     const ended = await actOn(input, world, "owner.signed_out_everywhere", (tx, { id }) =>

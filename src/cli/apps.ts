@@ -13,7 +13,7 @@ import type { Store } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
-import { DATA_DIR, readDataDir } from "./service-option.ts";
+import { DATA, readDataDir } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -30,7 +30,7 @@ export const appsCreate: Command = {
       help: "stands in every receiver URL and never changes",
     },
     JSON_OUTPUT,
-    DATA_DIR,
+    ...DATA,
   ],
   examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
   async run(input, world) {
@@ -89,7 +89,7 @@ function refuseProjectFolder(input: Input, world: World): void {
 export const appsList: Command = {
   words: ["apps", "list"],
   summary: "list the apps of a data directory",
-  options: [JSON_OUTPUT, DATA_DIR],
+  options: [JSON_OUTPUT, ...DATA],
   examples: ["relay apps list"],
   async run(input, world) {
     const items = await withStore(input, world, (store) =>
@@ -128,7 +128,7 @@ export const appsDelete: Command = {
       help: "the app's id once more, which deletes without asking; without it a terminal is asked",
     },
     JSON_OUTPUT,
-    DATA_DIR,
+    ...DATA,
   ],
   examples: ["relay apps delete trial --confirm trial --data-dir /var/lib/relay"],
   async run(input, world) {

@@ -6,7 +6,7 @@ import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "./listing.ts";
 import { ANYWHERE, type HereOf, listAtPlace } from "./place.ts";
-import { DATA_DIR } from "./service-option.ts";
+import { DATA } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -45,7 +45,7 @@ export const adminAudit: Command = {
   words: ["admin", "audit"],
   summary: "who changed what of the whole server",
   details: "Owners, sessions, apps, backups.",
-  options: [SINCE, LIMIT, JSON_OUTPUT, DATA_DIR],
+  options: [SINCE, LIMIT, JSON_OUTPUT, ...DATA],
   examples: ["relay admin audit --since 7d"],
   async run(input, world) {
     const asked = { limit: readLimit(input), time: TIME };

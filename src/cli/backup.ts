@@ -11,7 +11,7 @@ import { DatabaseRefused } from "../store/database-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { CopyProgress } from "./progress.ts";
-import { DATA_DIR, readDataDir, underCwd } from "./service-option.ts";
+import { DATA, readDataDir, underCwd } from "./service-option.ts";
 import type { World } from "./world.ts";
 
 /** Runs `work`, telling how far it is; what it refuses in a sentence becomes the command's. */
@@ -43,7 +43,7 @@ export const backup: Command = {
     "While the server runs. The file holds everything but the master key, which opens the secrets in it: keep master.key (or RELAY_MASTER_KEY) in another place, once. relay serve --backup-every makes backups by itself.",
   arguments: [{ name: "file", help: "the file to write", of: "file" }],
   options: [
-    DATA_DIR,
+    ...DATA,
     { name: "with-key", help: "write the master key to <file>.key too; whoever has both reads every secret" },
     { name: "force", help: "replace a file of that name" },
     JSON_OUTPUT,
@@ -83,7 +83,7 @@ export const restore: Command = {
     "Refused while a server uses the data directory, for a backup of a newer version, for a file that is damaged, and where the master key does not open its secrets. What was there is kept in backups/.",
   arguments: [{ name: "file", help: "the backup", of: "file" }],
   options: [
-    DATA_DIR,
+    ...DATA,
     {
       name: "key",
       value: "<file>",

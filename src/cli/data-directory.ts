@@ -16,7 +16,7 @@ import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import { sayFar } from "./progress.ts";
-import { DATA_DIR, readDataDir } from "./service-option.ts";
+import { DATA, readDatabase, readDataDir } from "./service-option.ts";
 import { explainDirectory } from "./start-refusal.ts";
 import type { World } from "./world.ts";
 
@@ -38,7 +38,7 @@ export const ENVIRONMENT: Option = {
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
 /** Which environment, of which data directory. */
-export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, DATA_DIR];
+export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, ...DATA];
 
 /** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
 export async function withStore<Result>(
@@ -49,6 +49,9 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const folder = readDataDir(input, world);
   const file = join(folder, "relay.db");
+  const database = readDatabase(input);
+  if (database !== null)
+    throw new CommandFailure("database_refused", `This command cannot open ${database} yet: leave it out.`);
   if (!existsSync(file) && options.create !== true) {
     throw new CommandFailure(
       "not_found",

@@ -9,7 +9,7 @@ import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./init.ts";
 import { runService } from "./serve.ts";
-import { RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "./service-option.ts";
+import { LOCAL_DATABASE, RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "./service-option.ts";
 import { programWord, type RunningService, type World } from "./world.ts";
 
 export const dev: Command = {
@@ -23,6 +23,7 @@ export const dev: Command = {
     SERVICE_DIR,
   ],
   examples: ["relay dev --example", "relay dev --port 8080 --open"],
+  refuses: { database: LOCAL_DATABASE },
   async run(input, world) {
     const config = readServiceConfig("local", input, world);
     const serviceDir = config.serviceDir ?? "";

@@ -5,7 +5,7 @@ import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
 import {
   BACKUP_EVERY,
   BASE_URL,
-  DATA_DIR,
+  DATA,
   readBackupPeriod,
   readBaseUrl,
   readDataDir,
@@ -20,7 +20,7 @@ export const doctor: Command = {
   options: [
     JSON_OUTPUT,
     { name: "quick", help: "leave out what takes long on a large database" },
-    DATA_DIR,
+    ...DATA,
     BASE_URL,
     BACKUP_EVERY,
   ],

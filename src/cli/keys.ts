@@ -17,7 +17,7 @@ import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "
 import { wholeId } from "./ending.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote } from "./remote.ts";
-import { DATA_DIR } from "./service-option.ts";
+import { DATA } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 
 export const keysCreate: Command = {
@@ -37,7 +37,7 @@ export const keysCreate: Command = {
     },
     { name: "origin", value: "<https://host>", list: true, help: "web origins an app key works from" },
     JSON_OUTPUT,
-    DATA_DIR,
+    ...DATA,
   ],
   examples: ["relay keys create --app shop --environment production --name backend"],
   async run(input, world) {

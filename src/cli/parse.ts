@@ -95,6 +95,8 @@ function readOption(
 
 function refuseOption(command: Command, options: readonly Option[], rawName: string): UsageError {
   const words = ["relay", ...command.words].join(" ");
+  const why = command.refuses?.[rawName.replace(/^-+/, "")];
+  if (why !== undefined) return new UsageError(`${words} takes no ${rawName}: ${why}.`);
   const near = findNearestName(
     rawName.replace(/^-+/, ""),
     options.map(({ name }) => name),

@@ -20,7 +20,7 @@ import { APP, ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-direct
 import { gather, type Listing, pagesOf, readLimit, type TimeOf } from "./listing.ts";
 import { PROFILE, type Profile, readProfiles, requireProfile } from "./profile.ts";
 import { findServer, pageRemote, placeOf, type Query, type Remote, readServerUrl } from "./remote.ts";
-import { DATA_DIR, readDataDir } from "./service-option.ts";
+import { DATA_DIR, DATABASE, readDatabase, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 
 export const SERVER_URL: Option = {
@@ -38,6 +38,7 @@ export const ANYWHERE: readonly Option[] = [
   PROFILE,
   SERVER_URL,
   { ...DATA_DIR, otherwise: ".relay where there is one, else the default profile" },
+  DATABASE,
 ];
 
 type Place =
@@ -47,11 +48,13 @@ type Place =
 
 /** Throws UsageError where two are named. `folder`: whether a data directory may be meant. */
 function choosePlace(input: Input, world: World, folder = true): Place {
-  const flags = ["profile", "url", "data-dir"].filter((name) => input.given(name));
+  const flags = ["profile", "url", input.given("data-dir") ? "data-dir" : "database"].filter((name) =>
+    input.given(name),
+  );
   if (flags.length > 1)
     throw new UsageError(`--${flags[0]} and --${flags[1]} name two places: write one of them.`);
   const [url, named] = [input.text("url"), input.text("profile")];
-  if (input.given("data-dir") && folder) return { kind: "folder" };
+  if ((input.given("data-dir") || input.given("database")) && folder) return { kind: "folder" };
   if (input.given("url") && url !== null) return { kind: "server", url, by: "--url" };
   if (input.given("profile") && named !== null)
     return { kind: "profile", profile: requireProfile(world, named), by: "--profile" };
@@ -68,7 +71,8 @@ function choosePlace(input: Input, world: World, folder = true): Place {
 
 /** One that is named counts as there: that it is not is for the command to say. */
 function isHere(input: Input, world: World): boolean {
-  return input.text("data-dir") !== null || existsSync(join(readDataDir(input, world), "relay.db"));
+  if (input.text("data-dir") !== null || input.text("database") !== null) return true;
+  return existsSync(join(readDataDir(input, world), "relay.db"));
 }
 
 /** The profile that is meant, and by what; null: another place is. */
@@ -87,11 +91,17 @@ export function sayPlace(input: Input, world: World): string {
   const place = choosePlace(input, world);
   if (place.kind === "folder")
     return isHere(input, world)
-      ? `the data directory ${readDataDir(input, world)}`
+      ? sayData(input, world)
       : "nothing: there is no data directory and no profile";
   return place.kind === "server"
     ? `${place.url}, by ${place.by}`
     : `${describeRemote(remoteOf(place.profile))}, by ${sayBy(place.by)}`;
+}
+
+/** Where the rows of this machine's own are, for a person. */
+function sayData(input: Input, world: World): string {
+  const database = readDatabase(input);
+  return database === null ? `the data directory ${readDataDir(input, world)}` : `the database ${database}`;
 }
 
 interface Doing {

@@ -4,6 +4,7 @@
  */
 import { resolve } from "node:path";
 import { toIso } from "../ground/clock.ts";
+import { maskPasswords } from "../ground/database-url.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
@@ -19,7 +20,9 @@ import { programWord, type World } from "./world.ts";
 
 /** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */
 export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
-  const { code, message } = describeError(error);
+  const described = describeError(error);
+  const { code } = described;
+  const message = maskPasswords(described.message);
   world.tell(message);
   world.tell(writeCodeLine(code, line, world));
   if (!line.includes("--json")) return;

@@ -2,6 +2,7 @@
  * One command line from its words to its exit code: 0 done, 1 refused or failed, 2 wrongly written. What went wrong is one sentence on
  * standard error; a stack only where RELAY_DEBUG is set.
  */
+import { maskPasswords } from "../ground/database-url.ts";
 import { VERSION } from "../release/change.ts";
 import { UsageError } from "./command.ts";
 import { COMPLETE_WORD, completeLine } from "./completion.ts";
@@ -19,7 +20,8 @@ export async function runCommandLine(line: readonly string[], world: World): Pro
     return await run(line, world);
   } catch (error) {
     sayRefusal(error, line, world);
-    if (world.env.RELAY_DEBUG !== undefined && error instanceof Error) world.tell(error.stack ?? "");
+    if (world.env.RELAY_DEBUG !== undefined && error instanceof Error)
+      world.tell(maskPasswords(error.stack ?? ""));
     return error instanceof UsageError ? 2 : 1;
   }
 }

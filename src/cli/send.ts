@@ -18,14 +18,7 @@ import { APP, ENVIRONMENT, JSON_OUTPUT, readRunningUrl, withEnvironment } from "
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
 import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-here.ts";
-import {
-  BASE_URL,
-  DATA_DIR,
-  readBaseUrl,
-  readDataDir,
-  readServiceDir,
-  SERVICE_DIR,
-} from "./service-option.ts";
+import { BASE_URL, DATA, readBaseUrl, readDataDir, readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import type { World } from "./world.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -67,7 +60,7 @@ export const send: Command = {
     ENVIRONMENT,
     BASE_URL,
     SERVICE_DIR,
-    DATA_DIR,
+    ...DATA,
   ],
   examples: [
     "relay send checkout-completed",

@@ -1,6 +1,7 @@
 /** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
 import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../config.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../ground/database-url.ts";
 import { readIpRange } from "../ground/ip-range.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { LIMIT_WORDS } from "../ground/limit-word.ts";
@@ -21,6 +22,15 @@ export const DATA_DIR: Option = {
   help: "where the database and the master key are",
   of: "folder",
 };
+export const DATABASE: Option = {
+  name: "database",
+  value: "<url>",
+  env: "RELAY_DATABASE",
+  otherwise: "relay.db in the data directory",
+  help: "the PostgreSQL database with the rows, postgres://…; the variable keeps its password out of the list of processes",
+};
+/** Where a server's rows are, and what belongs to them. */
+export const DATA: readonly Option[] = [DATA_DIR, DATABASE];
 export const SERVICE_DIR: Option = {
   name: "service-dir",
   value: "<folder>",
@@ -110,6 +120,7 @@ export const RUN_OPTIONS: readonly Option[] = [
 
 /** What only a server has. */
 export const SERVER_OPTIONS: readonly Option[] = [
+  DATABASE,
   HOST,
   {
     name: "trusted-proxy",
@@ -136,6 +147,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
     port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
     dataDir: readDataDir(input, world),
+    database: mode === "local" ? refuseDatabase(world) : readDatabase(input),
     baseUrl: readBaseUrl(input),
     serviceDir: mode === "local" ? readServiceDir(input, world) : null,
     trustedProxies: mode === "local" ? [] : readProxies(input),
@@ -148,6 +160,23 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     masterKey: world.env.RELAY_MASTER_KEY || null,
     clock: world.clock,
   };
+}
+
+/** The PostgreSQL database that is meant; null: the data directory's own. Throws UsageError, which holds nothing of a password. */
+export function readDatabase(input: Input): DatabaseUrl | null {
+  const text = input.text("database");
+  if (text === null) return null;
+  const url = readDatabaseUrl(text);
+  if (typeof url !== "string") return url;
+  throw new UsageError(`${input.given("database") ? "--database" : "RELAY_DATABASE"} ${url}`);
+}
+
+export const LOCAL_DATABASE =
+  "local development keeps its rows in relay.db of the data directory, and a PostgreSQL database is a server's: leave it out, or start relay serve";
+
+function refuseDatabase({ env }: World): null {
+  if (env.RELAY_DATABASE) throw new UsageError(`RELAY_DATABASE is set, but ${LOCAL_DATABASE}.`);
+  return null;
 }
 
 /** The proxies whose word counts. Throws UsageError. */

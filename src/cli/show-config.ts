@@ -8,7 +8,15 @@ import { JSON_OUTPUT, readRunningLimits, readRunningUrl } from "./data-directory
 import { findPager } from "./pager.ts";
 import { ANYWHERE, meantProfile } from "./place.ts";
 import { hintOf, profilePath } from "./profile.ts";
-import { RUN_OPTIONS, readDataDir, readServiceDir, SERVER_OPTIONS, SERVICE_DIR } from "./service-option.ts";
+import {
+  DATABASE,
+  RUN_OPTIONS,
+  readDatabase,
+  readDataDir,
+  readServiceDir,
+  SERVER_OPTIONS,
+  SERVICE_DIR,
+} from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -77,6 +85,7 @@ function readOptions(input: Input, world: World): Value[] {
     const from = input.given(name) ? `--${name}` : (env ?? "");
     // A folder stands as it is found, from where one is.
     const value = name.endsWith("-dir") ? (known[name]?.value ?? text) : text;
+    if (name === DATABASE.name && text !== null) return { name, value: String(readDatabase(input)), from };
     if (text !== null) return { name, value: value ?? text, from };
     return { name, ...(known[name] ?? { value: otherwise, from: "default" }) };
   });

@@ -60,7 +60,7 @@ export async function migrateBeside(
   { onMigrate, onMigrationProgress }: MigrationWatch,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
-  const { RELAY_MASTER_KEY: _, ...env } = process.env;
+  const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
   const child = Bun.spawn([...ownCommand(), MIGRATION_WORD, file], {
     env,
     stdin: "pipe",

@@ -34,6 +34,7 @@ const config: ServiceConfig = {
   host: "127.0.0.1",
   port: 0,
   dataDir,
+  database: null,
   baseUrl: null,
   serviceDir: null,
   trustedProxies: [],

@@ -75,6 +75,7 @@ async function serveRestored(dataDir: string, key: string): Promise<void> {
       host: "127.0.0.1",
       port: 0,
       dataDir,
+      database: null,
       baseUrl: null,
       serviceDir: null,
       trustedProxies: [],

@@ -249,6 +249,7 @@ async function main(): Promise<void> {
       host: "127.0.0.1",
       port: 0,
       dataDir,
+      database: null,
       baseUrl: null,
       serviceDir: null,
       trustedProxies: [],

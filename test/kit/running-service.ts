@@ -71,6 +71,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     host: "127.0.0.1",
     port: 0,
     dataDir,
+    database: null,
     baseUrl: "https://relay.example.test",
     serviceDir: null,
     trustedProxies: [],

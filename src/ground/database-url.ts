@@ -1,0 +1,123 @@
+/**
+ * The URL of a PostgreSQL database, read once where it is given. Its password is shown nowhere: as text, as JSON and to whoever looks into it,
+ * the URL stands with the password masked.
+ */
+import { inspect } from "node:util";
+
+const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
+type SslMode = (typeof SSL_MODES)[number];
+
+const DEFAULT_PORT = 5432;
+const MASK = "••••";
+const EXAMPLE = "postgres://relay:<password>@db.example.com:5432/relay?sslmode=verify-full";
+const PARAMETERS = ["sslmode", "sslrootcert"];
+
+interface Parts {
+  host: string;
+  port: number;
+  user: string;
+  database: string;
+  sslMode: SslMode;
+  /** A PEM file with the authorities that are believed; null: the system's. */
+  sslRootCert: string | null;
+}
+
+export class DatabaseUrl implements Parts {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly sslMode: SslMode;
+  readonly sslRootCert: string | null;
+  readonly #password: string;
+
+  constructor({ host, port, user, database, sslMode, sslRootCert }: Parts, password: string) {
+    this.host = host;
+    this.port = port;
+    this.user = user;
+    this.database = database;
+    this.sslMode = sslMode;
+    this.sslRootCert = sslRootCert;
+    this.#password = password;
+  }
+
+  /** For the connection alone; "": none was given. */
+  get password(): string {
+    return this.#password;
+  }
+
+  /** With the password masked, for people. */
+  toString(): string {
+    const host = this.host.includes(":") ? `[${this.host}]` : this.host;
+    const user = encodeURIComponent(this.user) + (this.#password === "" ? "" : `:${MASK}`);
+    const mode = this.sslMode === "prefer" ? "" : `?sslmode=${this.sslMode}`;
+    return `postgres://${user}@${host}:${this.port}/${encodeURIComponent(this.database)}${mode}`;
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+
+  [inspect.custom](): string {
+    return this.toString();
+  }
+}
+
+/** The URL; or, as a text, what is wrong with it, for a sentence that begins with who gave it. Neither holds any of its password. */
+export function readDatabaseUrl(text: string): DatabaseUrl | string {
+  const url = URL.parse(text);
+  if (!/^postgres(ql)?:\/\//i.test(text))
+    return `is no URL of a PostgreSQL database: write it as ${EXAMPLE}.`;
+  if (url === null || url.hash !== "")
+    return `cannot be read: write it as ${EXAMPLE}, with every : / ? # % and @ of the password as %3A %2F %3F %23 %25 and %40.`;
+  const parts = [url.username, url.password, url.pathname.slice(1), url.hostname].map(decode);
+  const [user = null, password = null, database = null, host = null] = parts;
+  if (user === null || password === null || database === null || host === null)
+    return "has a % that begins no character: write a % of the password as %25.";
+  if (host === "") return `names no host: write it as ${EXAMPLE}.`;
+  if (user === "") return `names no user: write it as ${EXAMPLE}.`;
+  if (database === "" || database.includes("/"))
+    return `names no database behind the host: write it as ${EXAMPLE}.`;
+  if ([user, password, database].some((part) => part.includes("\0"))) return "has a NUL (%00): leave it out.";
+  const given = [...url.searchParams.keys()];
+  const unknown = given.find((name) => !PARAMETERS.includes(name));
+  if (unknown !== undefined)
+    return `has ${JSON.stringify(unknown)} behind its question mark: of these it takes ${PARAMETERS.join(" and ")} alone, so leave it out.`;
+  const twice = PARAMETERS.find((name) => given.filter((one) => one === name).length > 1);
+  if (twice !== undefined) return `has ${twice} twice: write it once.`;
+  const said = url.searchParams.get("sslmode") ?? "prefer";
+  const sslMode = SSL_MODES.find((mode) => mode === said);
+  if (sslMode === undefined)
+    return `has sslmode=${JSON.stringify(said)}: write one of ${SSL_MODES.join(", ")}.`;
+  const sslRootCert = url.searchParams.get("sslrootcert") || null;
+  if (sslRootCert !== null && !sslMode.startsWith("verify"))
+    return `has sslrootcert, which only sslmode=verify-ca and sslmode=verify-full look at: write one of them.`;
+  const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
+  return new DatabaseUrl(
+    { host: host.replace(/^\[|\]$/g, ""), port, user, database, sslMode, sslRootCert },
+    password,
+  );
+}
+
+function decode(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
+
+const WITH_PASSWORD = /(\bpostgres(?:ql)?:\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/gi;
+
+/** Every password in a database's URL, also in one that cannot be read, masked: for texts that repeat what somebody wrote. */
+export function maskPasswords(text: string): string {
+  return text.replaceAll(WITH_PASSWORD, `$1${MASK}`);
+}
+
+/** Where they stand. */
+export function findPasswords(text: string): { at: number; length: number }[] {
+  return [...text.matchAll(WITH_PASSWORD)].map(({ index, 1: before = "", 2: password = "" }) => ({
+    at: index + before.length,
+    length: password.length,
+  }));
+}

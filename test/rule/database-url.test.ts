@@ -1,0 +1,139 @@
+/** The URL of a PostgreSQL database: what it takes, what it refuses in a sentence, and that its password is shown nowhere. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { systemClock, waitAtMost } from "../../src/ground/clock.ts";
+import { DatabaseUrl, maskPasswords, readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-database-url-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const PASSWORD = "hunter2";
+
+const TAKEN: readonly [text: string, read: Record<string, unknown>][] = [
+  [
+    "postgres://relay:hunter2@db.example.com/shop",
+    { host: "db.example.com", port: 5432, user: "relay", database: "shop", sslMode: "prefer", password: PASSWORD },
+  ],
+  ["postgresql://relay@[::1]:6432/shop?sslmode=disable", { host: "::1", port: 6432, sslMode: "disable", password: "" }],
+  ["postgres://relay%40team:p%40ss%3A%2F%25@h/a%20b", { user: "relay@team", password: "p@ss:/%", database: "a b" }],
+  ["postgres://r:hunter2@h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem", { sslMode: "verify-full", sslRootCert: "/etc/ca.pem" }],
+  ["postgres://r@h/d?sslmode=require", { sslMode: "require", sslRootCert: null }],
+];
+
+const REFUSED: readonly [text: string, sentence: RegExp][] = [
+  ["mysql://relay:hunter2@h/d", /is no URL of a PostgreSQL database/],
+  ["relay.db", /is no URL of a PostgreSQL database/],
+  ["postgres://relay:hun/hunter2@h:x/d", /cannot be read/],
+  ["postgres://relay:hunter2%@h/d", /write a % of the password as %25/],
+  ["postgres:///d", /names no (host|user)/],
+  ["postgres://:hunter2@h/d", /names no user/],
+  ["postgres://relay:hunter2@h", /names no database/],
+  ["postgres://relay:hunter2@h/", /names no database/],
+  ["postgres://relay:hunter2@h/d/e", /names no database/],
+  ["postgres://relay:hunter2@h/d?sslmode=maybe", /write one of disable, prefer, require, verify-ca, verify-full/],
+  ["postgres://relay:hunter2@h/d?channel_binding=require", /has "channel_binding".*leave it out/],
+  ["postgres://relay:hunter2@h/d?sslrootcert=/ca.pem", /only sslmode=verify-ca and sslmode=verify-full/],
+  ["postgres://relay:hunter2@h/d?sslmode=require&sslmode=disable", /sslmode twice/],
+  ["postgres://relay:hunter2@h/d#here", /cannot be read/],
+  ["postgres://relay:hunter2%00@h/d", /NUL/],
+];
+
+describe("a database's URL", () => {
+  test.each(TAKEN)("%s is taken", (text, read) => {
+    const url = readDatabaseUrl(text);
+    expect(url).toBeInstanceOf(DatabaseUrl);
+    expect(url).toMatchObject(read);
+  });
+
+  test.each(REFUSED)("%s is refused, and the sentence holds nothing of its password", async (text, sentence) => {
+    for (const given of [
+      { line: ["serve", "--database", text], env: {} },
+      { line: ["apps", "list"], env: { RELAY_DATABASE: text } },
+    ]) {
+      if (given.line[0] === "apps") given.line.push("--data-dir", cwd);
+      const { code, said, told } = await runCommand(given.line, { cwd, env: given.env });
+      expect({ code, said }).toEqual({ code: 2, said: "" });
+      expect(told).toMatch(sentence);
+      expect(told).toMatch(given.line[0] === "serve" ? /^--database / : /^RELAY_DATABASE /);
+      expect(told).not.toContain(PASSWORD);
+    }
+  });
+
+  test("is shown with its password masked, however it is looked at", () => {
+    const url = readDatabaseUrl("postgres://relay:hunter2@db.example.com/shop?sslmode=require");
+    const shown = "postgres://relay:••••@db.example.com:5432/shop?sslmode=require";
+    expect([String(url), JSON.parse(JSON.stringify({ url })).url, inspect({ url }), Bun.inspect({ url })]).toEqual([
+      shown,
+      shown,
+      expect.stringContaining(shown),
+      expect.not.stringContaining(PASSWORD),
+    ]);
+  });
+
+  test("its password is masked in a text that repeats it, also where it is badly written", () => {
+    for (const text of ["postgres://r:hunter2@h/d", 'x "postgresql://r:a/hunter2@b@h/d"', "POSTGRES://r:hunter2@h"])
+      expect(maskPasswords(text)).not.toContain(PASSWORD);
+    expect(maskPasswords("postgres://relay@h/d and https://a:b@h/")).toBe("postgres://relay@h/d and https://a:b@h/");
+  });
+});
+
+describe("a database's URL on the command line", () => {
+  const url = "postgres://relay:hunter2@h/d";
+
+  test("is no word of its own: the sentence that repeats it has no password", async () => {
+    const { code, told } = await runCommand(["serve", url], { cwd });
+    expect(code).toBe(2);
+    expect(told).toContain('does not take "postgres://relay:••••@h/d"');
+    expect(told).not.toContain(PASSWORD);
+  });
+
+  test.each([
+    ["relay config --database", ["config", "--database", url], {}, "--database"],
+    ["RELAY_DATABASE", ["config"], { RELAY_DATABASE: url }, "RELAY_DATABASE"],
+  ])("is shown by relay config, from %s, masked", async (_by, line, env, from) => {
+    for (const json of [[], ["--json"]]) {
+      const { code, said, told } = await runCommand([...line, ...json], { cwd, env });
+      expect(code).toBe(0);
+      expect(said).toContain("postgres://relay:••••@h:5432/d");
+      expect(said).toContain(from);
+      expect(said + told).not.toContain(PASSWORD);
+    }
+  });
+
+  test.each([
+    ["the flag", ["dev", "--database", url], {}],
+    ["the variable", ["dev"], { RELAY_DATABASE: url }],
+  ])("is refused for local development, by %s", async (_by, line, env) => {
+    const { code, told } = await runCommand(line, { cwd, env });
+    expect(code).toBe(2);
+    expect(told).toMatch(/local development keeps its rows in relay\.db.*start relay serve/);
+    expect(told).not.toContain(PASSWORD);
+  });
+
+  test("and --url name two places", async () => {
+    const { code, told } = await runCommand(["relays", "list", "--url", "https://a.example", "--database", url], { cwd });
+    expect(code).toBe(2);
+    expect(told).toMatch(/^--url and --database name two places/);
+  });
+
+  test("stands in the list of processes without its password (Linux)", async () => {
+    if (process.platform !== "linux") return;
+    // It waits for its password, so its arguments can be looked at.
+    const line = ["admin", "create", "--email", "a@example.com", "--password-stdin", "--database", url];
+    const main = join(PROJECT_ROOT, "src/main.ts");
+    const child = Bun.spawn([process.execPath, main, ...line], { cwd, stdin: "pipe", stdout: "ignore", stderr: "ignore" });
+    const seen = (): string => readFileSync(`/proc/${child.pid}/cmdline`, "utf8");
+    const hidden = (async () => {
+      while (seen().includes(PASSWORD) || !seen().includes("--database")) await Bun.sleep(20);
+    })();
+    await waitAtMost(systemClock, 20_000, hidden);
+    expect(seen()).toContain("postgres://relay:xxxxxxx@h/d");
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+});
