@@ -9,7 +9,16 @@ import { Compile, type Validator } from "typebox/compile";
 import { Check } from "typebox/value";
 import { isJsonObject } from "./json.ts";
 import { type Problem, Refusal } from "./refusal.ts";
-import { joinField, mustBe, type ShapeNode, saysWhy, showName, showNames, showText } from "./shape.ts";
+import {
+  joinField,
+  mustBe,
+  type ShapeNode,
+  saysWhy,
+  showName,
+  showNames,
+  showNumber,
+  showText,
+} from "./shape.ts";
 import { findNearestName } from "./text.ts";
 
 /** Told of one value that was sent. */
@@ -19,6 +28,8 @@ const compiled = new WeakMap<TSchema, Validator>();
 interface ShapeCheck {
   /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */
   braces?: boolean;
+  /** Whether an integer that no double holds is a number; the default is that it is. */
+  long?: boolean;
   /** Stops looking after so many problems; default: none. */
   most?: number;
 }
@@ -32,7 +43,10 @@ export function checkInput<Schema extends TSchema>(schema: Schema, value: unknow
       "The request body is not a JSON object: send the fields of this route as one object.",
     );
   }
-  const problems = sentFirst(checkShape(schema, value, { braces: true, most: MAX_PROBLEMS }), value);
+  const problems = sentFirst(
+    checkShape(schema, value, { braces: true, long: false, most: MAX_PROBLEMS }),
+    value,
+  );
   throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
 }
 
@@ -62,10 +76,12 @@ export function checkShape(shape: TSchema, value: unknown, options: ShapeCheck =
 class Found {
   readonly problems: Problem[] = [];
   readonly braces: boolean;
+  readonly long: boolean;
   readonly #most: number;
 
-  constructor({ braces = false, most = Number.POSITIVE_INFINITY }: ShapeCheck) {
+  constructor({ braces = false, long = true, most = Number.POSITIVE_INFINITY }: ShapeCheck) {
     this.braces = braces;
+    this.long = long;
     this.#most = most;
   }
 
@@ -106,10 +122,14 @@ function visit(node: ShapeNode, value: unknown, field: string, problems: Found):
   }
 }
 
+const TOO_LONG = `which is beyond ${Number.MAX_SAFE_INTEGER}, where integers are no longer told apart`;
+
 function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   const fits = Check(node as TSchema, typeof value === "bigint" ? Number(value) : value);
   const strayTemplate =
     !problems.braces && typeof value === "string" && node.templated !== true && value.includes("{{");
+  if (fits && typeof value === "bigint" && !problems.long && !Check(node as TSchema, value))
+    problems.tell(field, `is ${showNumber(value)}, ${TOO_LONG}: ${mustBe(node)}`);
   if (fits && !strayTemplate) return;
   problems.misfit(node, value, field);
 }

@@ -163,7 +163,7 @@ function saysWhyText(node: ShapeNode, text: string): string {
   return "is not in the right form";
 }
 
-function showNumber(value: number | bigint): string {
+export function showNumber(value: number | bigint): string {
   const digits = String(value);
   return digits.length > MAX_SHOWN_CHARS ? "a number of many digits" : digits;
 }

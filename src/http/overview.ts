@@ -2,7 +2,8 @@
 import { Type } from "typebox";
 import { fields, readTime } from "../ground/schema.ts";
 import type { NeedContext } from "../overview/need.ts";
-import { listPlaces, overviewView, placeView, showOverview } from "../overview/overview.ts";
+import { overviewView, showOverview } from "../overview/overview.ts";
+import { listPlaces, placeView } from "../overview/place.ts";
 import { showUrlTimes, urlTimesView } from "../overview/url-time.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -66,7 +66,21 @@ const FAILED = "relay_failed";
 /** Said of a relay whose dead events say it better. */
 const SAID_BY_DEAD = [FAILED, "relay_failing"];
 
-/** `looksInto`: whether it is said of dead events why, which costs more than that there are some. */
+/**
+ * `relays`: how many there are; a server on which nothing is set up yet needs no backup. `looksInto`: whether it is said of dead events why, which
+ * costs more than that there are some.
+ */
+export async function needsOf(
+  store: Store,
+  context: NeedContext,
+  relays: number,
+  looksInto: boolean,
+): Promise<Needs> {
+  const server = relays === 0 ? { ...context.server, isLocal: true } : context.server;
+  return await listNeeds(store, { ...context, server }, looksInto);
+}
+
+/** `looksInto`: as for `needsOf`. */
 export async function listNeeds(
   store: Store,
   { environment, server, clock }: NeedContext,

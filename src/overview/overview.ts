@@ -1,11 +1,10 @@
 /** An environment at a glance: what needs somebody, how the last 24 hours went, which relays have trouble, and what is still to be set up. */
 import { type Static, Type } from "typebox";
-import { listApps } from "../account/app.ts";
-import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../account/environment.ts";
+import type { Environment } from "../account/environment.ts";
 import type { EventTrigger } from "../event/event.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
-import { oneOf, orNull, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, orNull, textOrNull, time } from "../ground/schema.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt, tellNextTick } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
@@ -13,7 +12,7 @@ import { turnLoop } from "../store/walk.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./day.ts";
 import { healthView, judgeHealth, rankOf } from "./health.ts";
 import { countOnce } from "./kept.ts";
-import { listNeeds, type NeedContext, type NeedView, needView } from "./need.ts";
+import { type NeedContext, type NeedView, needsOf, needView } from "./need.ts";
 
 /** Relays by trouble, next ticks, and relays whose calls are refused. */
 const MAX_RELAYS = 12;
@@ -78,7 +77,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const nowMs = clock.now();
   const rows = await store.read((tx) => tx.all<RelayStand>(RELAYS, id));
   await turnLoop();
-  const { needs, more } = await needsOf(store, context, rows.length);
+  const { needs, more } = await needsOf(store, context, rows.length, true);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
@@ -94,12 +93,6 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
     relays: await orderRelays(store, environment, rows, needs, day),
     start: hasEvents === null ? await store.read((tx) => tellStart(tx, environment, rows)) : null,
   };
-}
-
-/** A server on which nothing is set up yet needs no backup. */
-async function needsOf(store: Store, context: NeedContext, relays: number, looksInto = true) {
-  const server = relays === 0 ? { ...context.server, isLocal: true } : context.server;
-  return await listNeeds(store, { ...context, server }, looksInto);
 }
 
 interface RelayStand {
@@ -223,38 +216,4 @@ async function nextTicks(
     return at === null ? [] : [{ relay: name, at }];
   });
   return ticks.sort((a, b) => a.at.localeCompare(b.at)).slice(0, MAX_TICKS);
-}
-
-export const placeView = Type.Object({
-  app: Type.String(),
-  environment: oneOf(ENVIRONMENT_NAMES),
-  /** How many things of its own need somebody; what is the whole server's is not one. */
-  needs: Type.Integer(),
-  /** Since when the longest of them does. */
-  since: timeOrNull,
-  relays: Type.Integer(),
-});
-export type PlaceView = Static<typeof placeView>;
-
-/** Every environment of every app, and how much of each needs somebody. */
-export async function listPlaces(
-  store: Store,
-  context: Omit<NeedContext, "environment">,
-): Promise<PlaceView[]> {
-  const [apps, environments] = await store.read(
-    async (tx) => [await listApps(tx), await listEnvironments(tx, null)] as const,
-  );
-  const places: PlaceView[] = [];
-  for (const { id: app } of apps) {
-    for (const environment of environments.filter(({ appId }) => appId === app)) {
-      const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
-      const relays = (await store.read((tx) => tx.get<{ count: number }>(sql, environment.id)))?.count ?? 0;
-      const { needs: all } = await needsOf(store, { ...context, environment }, relays, false);
-      const needs = all.filter(({ target }) => target !== "server");
-      const since = needs.map((need) => need.since).sort()[0] ?? null;
-      places.push({ app, environment: environment.name, needs: needs.length, since, relays });
-      await turnLoop();
-    }
-  }
-  return places;
 }

@@ -19,7 +19,7 @@ import { type PersonStatus, requireActingPerson } from "./person.ts";
 export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
 export type GrantSource = Static<typeof grantSource>;
 
-const ACCESS_GRANT = defineTable({
+export const ACCESS_GRANT = defineTable({
   name: "access_grant",
   key: ["id"],
   columns: {

@@ -15,7 +15,7 @@ import { requireActingPerson } from "./person.ts";
 
 const creditSource = oneOf(["relay", "purchase", "refund", "hand"]);
 
-const CREDIT = defineTable({
+export const CREDIT = defineTable({
   name: "credit",
   key: ["seq"],
   columns: {

@@ -16,7 +16,7 @@ import type { SaleContext } from "./sale.ts";
 export const subscriptionStatus = oneOf(["active", "ended"]);
 type SubscriptionStatus = Static<typeof subscriptionStatus>;
 
-const SUBSCRIPTION = defineTable({
+export const SUBSCRIPTION = defineTable({
   name: "subscription",
   key: ["id"],
   columns: {

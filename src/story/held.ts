@@ -1,25 +1,28 @@
 /** What a person got and lost, as lists of their story: grants and their ends, credits, purchases, plans. */
+import { ACCESS_GRANT } from "../people/access-grant.ts";
+import { CREDIT } from "../people/credit.ts";
+import { PURCHASE } from "../selling/purchase.ts";
+import { SUBSCRIPTION } from "../selling/subscription.ts";
 import type { Reader } from "../store/port.ts";
+import type { RowOf } from "../store/table.ts";
 import type { Entry, Key, Source } from "./merge.ts";
 import { NEWEST, OF_PERSON, type StoryAt, type Told, walkSource } from "./source.ts";
 import { lineOf, sayAmount, sayBy, sayTime } from "./words.ts";
 
-interface GrantInStory {
-  id: string;
-  entitlement: string;
-  source: string;
-  sourceRef: string | null;
-  relayName: string | null;
-  eventId: string | null;
-  reason: string | null;
-  grantedAt: number;
-  expiresAt: number | null;
-  revokedAt: number | null;
-  revokedBy: string | null;
-  endAt: number | null;
-}
-const GRANT = `id, entitlement, source, source_ref AS sourceRef, relay_name AS relayName, event_id AS eventId, reason,
-  granted_at AS grantedAt, expires_at AS expiresAt, revoked_at AS revokedAt, revoked_by AS revokedBy, end_at AS endAt`;
+const GRANT = ACCESS_GRANT.pick(
+  "id",
+  "entitlement",
+  "source",
+  "sourceRef",
+  "relayName",
+  "eventId",
+  "reason",
+  "grantedAt",
+  "expiresAt",
+  "revokedAt",
+  "revokedBy",
+);
+type GrantInStory = RowOf<typeof GRANT>;
 
 function sayOrigin({ relayName, source, sourceRef }: GrantInStory): string {
   if (relayName !== null) return sayBy(`relay:${relayName}`);
@@ -31,7 +34,7 @@ export function grantSource(tx: Reader, at: StoryAt): Source<Told> {
   return walkSource<GrantInStory>(tx, at, {
     name: "grant",
     keys: "text",
-    sql: `SELECT ${GRANT} FROM access_grant INDEXED BY access_grant_by_person_id
+    sql: `SELECT ${GRANT.columns} FROM access_grant INDEXED BY access_grant_by_person_id
       WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
     toEntry(row) {
       const until = row.expiresAt === null ? "" : ` until ${sayTime(row.expiresAt)}`;
@@ -61,13 +64,13 @@ export function grantEndSource(tx: Reader, { environmentId, personId, nowMs }: S
     keys: "text",
     async read(from: Key | null, most: number) {
       const [, ms = "", id = ""] = /^(\d{1,15}):(.*)$/.exec(String(from ?? `${nowMs}:~`)) ?? [];
-      const rows = await tx.all<GrantInStory>(
-        `SELECT ${GRANT} FROM access_grant INDEXED BY access_grant_by_end
+      const rows = await tx.all<GrantInStory & { endAt: number }>(
+        `SELECT ${GRANT.columns}, end_at AS endAt FROM access_grant INDEXED BY access_grant_by_end
          WHERE ${OF_PERSON} AND end_at IS NOT NULL AND (end_at, id) <= ($ms, $id) ORDER BY end_at DESC, id DESC LIMIT $most`,
         { environmentId, personId, ms: Number(ms), id, most },
       );
       return rows.map((row) => {
-        const endAt = row.endAt ?? 0;
+        const { endAt } = row;
         const isRevoked = row.revokedAt === endAt;
         const how = isRevoked ? `taken back ${sayBy(row.revokedBy ?? "somebody")}` : "it ran out";
         const item: Told = {
@@ -88,23 +91,13 @@ export function grantEndSource(tx: Reader, { environmentId, personId, nowMs }: S
   };
 }
 
-interface CreditInStory {
-  seq: number;
-  id: string;
-  amount: number;
-  balance: number;
-  reason: string;
-  relayName: string | null;
-  eventId: string | null;
-  createdAt: number;
-}
+const LINE = CREDIT.pick("seq", "id", "amount", "balance", "reason", "relayName", "eventId", "createdAt");
 
 export function creditSource(tx: Reader, at: StoryAt): Source<Told> {
-  return walkSource<CreditInStory>(tx, at, {
+  return walkSource<RowOf<typeof LINE>>(tx, at, {
     name: "credit",
     keys: "number",
-    sql: `SELECT seq, id, amount, balance, reason, relay_name AS relayName, event_id AS eventId, created_at AS createdAt
-      FROM credit INDEXED BY credit_by_person WHERE ${OF_PERSON} AND seq <= $from ORDER BY seq DESC LIMIT $most`,
+    sql: `SELECT ${LINE.columns} FROM credit INDEXED BY credit_by_person WHERE ${OF_PERSON} AND seq <= $from ORDER BY seq DESC LIMIT $most`,
     toEntry: (row) => ({
       key: row.seq,
       at: row.createdAt,
@@ -123,26 +116,24 @@ export function creditSource(tx: Reader, at: StoryAt): Source<Told> {
   });
 }
 
-interface PurchaseInStory {
-  id: string;
-  kind: "purchase" | "refund";
-  ref: string;
-  itemKind: string;
-  item: string;
-  relayName: string | null;
-  eventId: string | null;
-  amountMinor: number | null;
-  currency: string | null;
-  createdAt: number;
-}
+const BOUGHT = PURCHASE.pick(
+  "id",
+  "kind",
+  "ref",
+  "itemKind",
+  "item",
+  "relayName",
+  "eventId",
+  "amountMinor",
+  "currency",
+  "createdAt",
+);
 
 export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
-  return walkSource<PurchaseInStory>(tx, at, {
+  return walkSource<RowOf<typeof BOUGHT>>(tx, at, {
     name: "purchase",
     keys: "text",
-    sql: `SELECT id, kind, ref, item_kind AS itemKind, item, relay_name AS relayName, event_id AS eventId,
-        amount_minor AS amountMinor, currency, created_at AS createdAt
-      FROM purchase INDEXED BY purchase_by_person_id WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
+    sql: `SELECT ${BOUGHT.columns} FROM purchase INDEXED BY purchase_by_person_id WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
     toEntry(row) {
       const amount = sayAmount(row.amountMinor, row.currency);
       const what = row.itemKind === "plan" ? `the plan ${row.item}` : row.item;
@@ -166,14 +157,7 @@ export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
   });
 }
 
-interface SubscriptionInStory {
-  id: string;
-  plan: string;
-  relayName: string | null;
-  eventId: string | null;
-  startedAt: number;
-  endedAt: number | null;
-}
+const ON_PLAN = SUBSCRIPTION.pick("id", "plan", "relayName", "eventId", "startedAt", "endedAt");
 const STARTED = ":start";
 
 /** One is active at a time, so that the end of each stands before its start and both before the next older one. */
@@ -183,9 +167,8 @@ export function planSource(tx: Reader, { environmentId, personId }: StoryAt): So
     keys: "text",
     async read(from, most) {
       const begin = String(from ?? NEWEST.text);
-      const rows = await tx.all<SubscriptionInStory>(
-        `SELECT id, plan, relay_name AS relayName, event_id AS eventId, started_at AS startedAt, ended_at AS endedAt
-         FROM subscription INDEXED BY subscription_by_person WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
+      const rows = await tx.all<RowOf<typeof ON_PLAN>>(
+        `SELECT ${ON_PLAN.columns} FROM subscription INDEXED BY subscription_by_person WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
         { environmentId, personId, from: begin.replace(STARTED, ""), most },
       );
       const entries = rows.flatMap(planEntries);
@@ -201,7 +184,7 @@ function planEntries({
   eventId,
   startedAt,
   endedAt,
-}: SubscriptionInStory): Entry<Told>[] {
+}: RowOf<typeof ON_PLAN>): Entry<Told>[] {
   const of = {
     detail: null,
     thing: { kind: "subscription", id, collection: null },

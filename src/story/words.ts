@@ -1,6 +1,6 @@
 /** The sentences of a person's story. Each is one line, and says who did it where no relay did. */
 import { toIso } from "../ground/clock.ts";
-import { RESULTS } from "../ground/result-code.ts";
+import { explainCode } from "../ground/result-code.ts";
 import { cutToLine } from "../ground/text.ts";
 
 const MAX_LINE_CHARS = 300;
@@ -51,8 +51,7 @@ function digitsOf(currency: string): number {
 
 /** A code's own sentence, where no message was kept. */
 export function sayCode(code: string): string {
-  const known = (RESULTS as Readonly<Record<string, { when: string }>>)[code];
-  return known?.when ?? code.replaceAll("_", " ");
+  return explainCode(code)?.when ?? code.replaceAll("_", " ");
 }
 
 const CHANGES: Readonly<Record<string, string>> = {

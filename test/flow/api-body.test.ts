@@ -94,6 +94,16 @@ const SCENARIOS: readonly Scenario[] = [
     answer: { code: "invalid_input", message: "`email` is a number: it must be an e-mail address." },
   },
   {
+    name: "an integer beyond 2^53 where a number is asked for is refused by its field",
+    request: "PUT /settings",
+    call: { body: '{"version":9007199254740993}' },
+    status: 400,
+    answer: {
+      code: "invalid_input",
+      problems: [{ field: "version" }],
+    },
+  },
+  {
     name: "an integer beyond 2^53 comes back digit by digit",
     given: (api) => api.call(`${api.E}/collections`, { method: "POST", key: api.keys.dev, body: notes }),
     request: "POST /collections/notes/records",
