@@ -152,7 +152,7 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const health = new Health({ store, clock, log, limits: config.limits });
+  const health = new Health({ store, clock, log, limits: config.limits, shared: nodes !== ALONE });
   const healthWatch = new HealthWatch({ store, clock, relays, log, health });
   const runner: Runner = new Runner({
     store: own,
@@ -179,6 +179,7 @@ async function startOnce(
     ending,
   );
   started.defer(store.listen(() => problems.look(), ["problem"]));
+  started.defer(store.listen(health.hear, ["problem"]));
   started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
   started.defer(store.listen(runner.hear, ["event"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));

@@ -10,21 +10,19 @@ import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
-import type { RowOf } from "../store/table.ts";
 import {
-  CAPPED_OVER_MS,
   countAnew,
   drop,
   HEALTH,
   type HealthCode,
-  HealthProblems,
-  HOPELESS,
   type Kept,
   type Known,
-  REFUSED,
+  keepOf,
+  knownOf,
   type RunCode,
-  writeChange,
-} from "./problem.ts";
+} from "./known.ts";
+import { CAPPED_OVER_MS, HealthProblems, HOPELESS, writeChange } from "./problem.ts";
+import { shareRows, writeRows } from "./row-write.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
@@ -47,6 +45,8 @@ interface HealthDeps {
   clock: Clock;
   log: Log;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute">;
+  /** Other nodes see calls and runs of the same relays, so that what is known is put together in their rows; false unless told. */
+  shared?: boolean;
 }
 
 export class Health {
@@ -68,9 +68,7 @@ export class Health {
   /** Reads what an earlier process saw, but for what was told and is over. Calls and runs are noted without it too, and count instead. */
   async start(isOver: (relayId: string, code: RunCode, sinceMs: number) => boolean): Promise<void> {
     const { store, clock } = this.#deps;
-    const [nowMs, monotonicMs] = [clock.now(), clock.monotonicMs()];
-    this.#startedMs = monotonicMs;
-    const on = (wallMs: number): number => monotonicMs - Math.max(0, nowMs - wallMs);
+    this.#startedMs = clock.monotonicMs();
     for (const row of await store.read((tx) => HEALTH.all(tx, ""))) {
       if (this.#known.has(row.id)) continue;
       const known = knownOf(row);
@@ -78,9 +76,9 @@ export class Health {
       for (const code of Object.keys(known.kept.runs) as RunCode[]) {
         const run = known.kept.runs[code];
         if (run === undefined) continue;
-        known.seen[code] = { sinceMs: on(run.since), atMs: on(run.at), why: null };
+        known.seen[code] = { sinceMs: this.#on(run.since), atMs: this.#on(run.at), why: null };
         if (!isOver(row.id, code, run.since)) continue;
-        countAnew(known, code);
+        countAnew(known, code, clock.now());
         this.#note(row.id);
       }
     }
@@ -99,7 +97,11 @@ export class Health {
     known.acceptedAt = nowMs;
     if (known.kept.runs.relay_refusing !== undefined) {
       Object.assign(known, { found: null, refusedAt: null });
-      drop(known, "relay_refusing");
+      drop(known, "relay_refusing", nowMs);
+      this.#note(relay.id, true);
+    }
+    if (this.#deps.shared === true) {
+      known.use = relay.receiver?.overlap ?? null;
       this.#note(relay.id, true);
     }
     this.#clear(relay, "relay_refusing");
@@ -177,6 +179,11 @@ export class Health {
     }
   }
 
+  /** A problem was raised or cleared, perhaps by another node: what stands there is over by what happens here. */
+  readonly hear = (): void => {
+    if (this.#deps.shared === true) void this.problems.adopt().catch(() => undefined);
+  };
+
   /** What is kept of a relay of this version. */
   #of(relay: LiveRelay): Kept {
     const known = this.#knownOf(relay.id);
@@ -193,7 +200,8 @@ export class Health {
     runs[code] = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1, ...more };
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
     this.#note(relay.id);
-    this.#judge(relay, code);
+    if (this.#deps.shared === true) this.#knownOf(relay.id).grown.set(code, relay);
+    else this.#judge(relay, code);
   }
 
   #judge(relay: LiveRelay, code: RunCode): void {
@@ -203,8 +211,8 @@ export class Health {
 
   #end(relay: LiveRelay, code: RunCode): void {
     const known = this.#knownOf(relay.id);
-    if (known.kept.runs[code] !== undefined) {
-      drop(known, code);
+    if (known.kept.runs[code] !== undefined || this.#deps.shared === true) {
+      drop(known, code, this.#deps.clock.now());
       this.#note(relay.id);
     }
     this.#clear(relay, code);
@@ -214,7 +222,8 @@ export class Health {
   #endAfter(relay: LiveRelay, code: RunCode, ms: number): void {
     const known = this.#knownOf(relay.id);
     const seen = known.seen[code];
-    if (seen !== undefined && this.#deps.clock.monotonicMs() - seen.atMs > ms) drop(known, code);
+    if (seen !== undefined && this.#deps.clock.monotonicMs() - seen.atMs > ms)
+      drop(known, code, known.kept.runs[code]?.at ?? 0);
   }
 
   /** Whether no call of it ever came that is known of, and nobody was told so. */
@@ -244,13 +253,18 @@ export class Health {
   async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     for (const id of this.#known.keys()) if (snapshot.findRelay(id) === null) this.#known.delete(id);
     this.#noteAccepted();
+    if (this.#deps.shared === true)
+      for (const { id } of snapshot.relays) {
+        this.#knownOf(id);
+        this.#unsaved.add(id);
+      }
     await this.flush();
     return await this.problems.tend(snapshot);
   }
 
   /** Somebody resolved the problem by hand: it comes back only with what happens from now on. */
   forget(relay: LiveRelay, code: RunCode): void {
-    countAnew(this.#knownOf(relay.id), code);
+    countAnew(this.#knownOf(relay.id), code, this.#deps.clock.now());
     this.#note(relay.id, code === "relay_refusing");
   }
 
@@ -269,9 +283,15 @@ export class Health {
   }
 
   /** What is known of the relay changed, and is written with the next look; `soon`: in a moment. */
-  #note(relayId: string, soon = false): void {
+  #note(relayId: string, soon = this.#deps.shared === true): void {
     this.#unsaved.add(relayId);
     if (soon) this.#behind.arm();
+  }
+
+  /** Where a time of the wall clock lies on the one that nobody sets. */
+  #on(wallMs: number): number {
+    const { clock } = this.#deps;
+    return clock.monotonicMs() - Math.max(0, clock.now() - wallMs);
   }
 
   /** An accepted call asks no more than whether any problem stands. */
@@ -287,55 +307,30 @@ export class Health {
 
   async #write(): Promise<void> {
     const changes = [...this.problems.changes];
-    const rows = [...this.#unsaved].flatMap((id) => {
+    const noted = [...this.#unsaved].flatMap((id) => {
       const known = this.#known.get(id);
-      return known === undefined ? [] : [rowOf(id, known)];
+      return known === undefined ? [] : [{ id, known }];
     });
-    if (changes.length === 0 && rows.length === 0) return;
+    if (changes.length === 0 && noted.length === 0) return;
     this.#unsaved.clear();
+    const rows =
+      this.#deps.shared === true
+        ? shareRows(noted, {
+            on: (wallMs) => this.#on(wallMs),
+            judge: (relay, code) => this.#judge(relay, code),
+          })
+        : writeRows(noted);
     try {
       await this.#deps.store.write("app", async (tx) => {
         for (const change of changes) await writeChange(tx, change);
-        for (const row of rows) await HEALTH.update(tx, row);
+        await rows.write(tx);
       });
     } catch (error) {
-      for (const { id } of rows) this.#unsaved.add(id);
+      for (const { id } of noted) this.#unsaved.add(id);
+      rows.failed();
       throw error;
     }
     this.problems.changes.splice(0, changes.length);
-    for (const { id, acceptedAt } of rows) {
-      const known = this.#known.get(id);
-      if (known !== undefined) known.storedAcceptedAt = acceptedAt;
-    }
+    rows.done();
   }
-}
-
-/** What is kept of a relay of this version when it begins. */
-function keepOf(version: number, before?: Kept): Kept {
-  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
-  if (before === undefined) return kept;
-  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
-  return { ...kept, uncalledTold: before.uncalledTold };
-}
-
-/** `row` null: of a relay of which nothing is known. */
-function knownOf(row: RowOf<typeof HEALTH> | null): Known {
-  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
-  const kept = fruitless ?? keepOf(0);
-  if (refusedSince != null)
-    kept.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
-  return { kept, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
-}
-
-function rowOf(id: string, { kept, refusedAt, acceptedAt }: Known): RowOf<typeof HEALTH> {
-  const { relay_refusing: refusing, ...runs } = kept.runs;
-  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
-  return {
-    id,
-    refusedSince,
-    refusedCount,
-    refusedAt,
-    acceptedAt,
-    fruitless: kept.version === 0 ? null : { ...kept, runs },
-  };
 }

@@ -8,22 +8,18 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
-
-/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
-const RECEIVER_CODES = [
-  "relay_refusing",
-  "relay_silent",
-  "relay_ignoring",
-  "relay_capped",
-  "relay_uncalled",
-] as const;
-export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
-export type HealthCode = (typeof CODES)[number];
-
-export type RunCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
+import {
+  CODES,
+  type HealthCode,
+  type Kept,
+  type KeptRun,
+  type Known,
+  RECEIVER_CODES,
+  REFUSED,
+  type RunCode,
+} from "./known.ts";
 
 /** So many, over so long. */
 interface Threshold {
@@ -55,79 +51,6 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
 export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-interface KeptRun {
-  since: number;
-  at: number;
-  count: number;
-  /** Another alert told the owner of one of them: an event died. */
-  told?: boolean;
-}
-
-/** What is kept of a relay beyond a restart. A save of its definition begins anew. */
-export interface Kept {
-  version: number;
-  /** Whether a call passed `when`. */
-  matched: boolean;
-  /** Whether an event found its person, or needed none. */
-  found: boolean;
-  /** The longest run of ignored calls that a matching one ended. */
-  usual: number;
-  /** Whether the owner was told that nobody calls. */
-  uncalledTold: boolean;
-  runs: Partial<Record<RunCode, KeptRun>>;
-}
-
-/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
-export const HEALTH = defineTable({
-  name: "relay",
-  key: ["id"],
-  columns: {
-    id: text(),
-    /** When the first of the calls that were refused one after another came; null: the last one verified. */
-    refusedSince: orNull(integer()),
-    refusedCount: integer(),
-    refusedAt: orNull(integer()),
-    /** When a call last verified, as far as it is written. */
-    acceptedAt: orNull(integer()),
-    /** The other runs. */
-    fruitless: orNull(json<Kept>()),
-  },
-});
-
-/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not kept: it may name a person. */
-interface Seen {
-  sinceMs: number;
-  atMs: number;
-  why: string | null;
-}
-
-/** What is known of one relay. */
-export interface Known {
-  kept: Kept;
-  seen: Partial<Record<RunCode, Seen>>;
-  refusedAt: number | null;
-  acceptedAt: number | null;
-  /** As the database has it. */
-  storedAcceptedAt: number | null;
-  /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
-  found: { cause: string; solved: boolean } | null;
-}
-
-/** A person said that the problem is seen to. */
-export function countAnew(known: Known, code: RunCode): void {
-  const { kept } = known;
-  if (code === "relay_ignoring") {
-    kept.matched = true;
-    kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
-  }
-  drop(known, code);
-}
-
-export function drop({ kept, seen }: Known, code: RunCode): void {
-  delete kept.runs[code];
-  delete seen[code];
-}
-
 /** Whether so many, over so long, are a problem. */
 function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedMs: number): boolean {
   const count = runs[code]?.count ?? 0;
@@ -139,9 +62,6 @@ function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedM
         : THRESHOLDS[code];
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
-
-/** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
-export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
 
 export function isRunCode(code: HealthCode): code is RunCode {
   return Object.hasOwn(THRESHOLDS, code);
@@ -230,6 +150,8 @@ export class HealthProblems {
   readonly changes: Change[] = [];
   /** Noticed while the database is asked what stands; null: it is not asked. */
   #meanwhile: Change[] | null = null;
+  /** It is asked by one at a time. */
+  #loading: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ProblemDeps) {
     this.#deps = deps;
@@ -295,7 +217,22 @@ export class HealthProblems {
   }
 
   /** As the database has it, with what it has not yet. */
-  async load(): Promise<void> {
+  load(): Promise<void> {
+    return this.#read(() => new Map());
+  }
+
+  /** What others raised stands here too. What they cleared is forgotten with the next look, which asks who did. */
+  adopt(): Promise<void> {
+    return this.#read(() => new Map(this.standing));
+  }
+
+  #read(begin: () => Map<string, HealthProblem>): Promise<void> {
+    const read = this.#loading.then(() => this.#readAlone(begin));
+    this.#loading = read.catch(() => undefined);
+    return read;
+  }
+
+  async #readAlone(begin: () => Map<string, HealthProblem>): Promise<void> {
     const noticed = [...this.changes];
     this.#meanwhile = noticed;
     const stored = await this.#deps.store
@@ -303,7 +240,8 @@ export class HealthProblems {
       .finally(() => {
         this.#meanwhile = null;
       });
-    this.standing = new Map(stored.map((problem) => [keyOf(problem), problem]));
+    this.standing = begin();
+    for (const problem of stored) this.standing.set(keyOf(problem), problem);
     for (const { problem, raised } of noticed) {
       if (raised) this.standing.set(keyOf(problem), problem);
       else this.standing.delete(keyOf(problem));

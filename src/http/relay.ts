@@ -5,6 +5,7 @@ import { explainInput, explanationView } from "../explain/step.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../ground/schema.ts";
+import { findSecretUse } from "../health/known.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
@@ -52,10 +53,11 @@ export type CheckedDefinition = Static<typeof checkedView>;
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
 
 /** null: one secret alone verifies. */
-async function secretUseOf({ relays }: HttpDeps, { id, secret }: RelayView) {
+async function secretUseOf({ relays, store }: HttpDeps, { id, secret }: RelayView) {
   const overlap = (await relays.current()).findRelay(id)?.receiver?.overlap ?? null;
   if (secret.previousUntil === undefined || overlap === null) return null;
-  return { presentAt: toIsoOrNull(overlap.presentAt), previousAt: toIsoOrNull(overlap.previousAt) };
+  const { presentAt, previousAt } = await store.read((tx) => findSecretUse(tx, id, overlap));
+  return { presentAt: toIsoOrNull(presentAt), previousAt: toIsoOrNull(previousAt) };
 }
 
 export const relayRoutes = [

@@ -30,7 +30,7 @@ interface RefusedReceipt {
   by: UnverifiedBy;
   call: ReceivedCall;
   headers: HeaderList;
-  /** When a call of this relay last verified; null: never. */
+  /** When a call of this relay last verified here; null: never. */
   acceptedAt: number | null;
   /** Takes the whole cause, and whether it names what has to be otherwise, or at least since when; null: neither. */
   tell(cause: string, names: "difference" | "since" | null): void;
@@ -95,7 +95,10 @@ export class CauseFinder {
       this.#workUs -= SURE_US + difference.spentUs;
       const unsolved = unmatched && difference.changes === null;
       const changed = unsolved ? await store.read((tx) => findLastChanges(tx, relay)) : null;
-      const history = changed === null ? "" : tellHistory(acceptedAt, call.nowMs, changed);
+      const history =
+        changed === null
+          ? ""
+          : tellHistory(Math.max(acceptedAt ?? 0, changed.acceptedAt ?? 0), call.nowMs, changed);
       const names = difference.changes !== null ? "difference" : history === "" ? null : "since";
       tell(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
     } catch (error) {
@@ -128,11 +131,12 @@ export function tellDifference(
 
 /** What is known of when it still verified. A question is asked where nothing was changed here since, and not of a stranger's call among good ones. */
 function tellHistory(
-  acceptedAt: number | null,
+  /** 0: never. */
+  acceptedAt: number,
   nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },
 ): string {
-  if (acceptedAt === null) return "; no call has verified here yet";
+  if (acceptedAt === 0) return "; no call has verified here yet";
   const since = (at: number | null, what: string): string[] =>
     at !== null && at > acceptedAt ? [`${what} was changed here at ${toIso(at)}`] : [];
   const changes = [...since(secretAt, "the secret"), ...since(definitionAt, "the definition")];
@@ -223,19 +227,20 @@ function open(sealer: Sealer, sealed: Uint8Array | null, context: string): strin
   }
 }
 
-/** When this relay's definition, and the secret that it verifies with, were last changed here. */
+/** When this relay's definition, and the secret that it verifies with, were last changed here, and when a call last verified as far as it is written. */
 async function findLastChanges(
   tx: Reader,
   { id, environmentId, name }: OfRelay,
-): Promise<{ definitionAt: number | null; secretAt: number | null }> {
+): Promise<{ definitionAt: number | null; secretAt: number | null; acceptedAt: number | null }> {
   const sql = `SELECT max(at) AS definitionAt,
       (SELECT coalesce(relay.secret_set_at, environment.processor_secret_set_at) FROM relay
-        JOIN environment ON environment.id = relay.environment_id WHERE relay.id = $id) AS secretAt
+        JOIN environment ON environment.id = relay.environment_id WHERE relay.id = $id) AS secretAt,
+      (SELECT accepted_at FROM relay WHERE id = $id) AS acceptedAt
     FROM audit WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL AND action = 'relay.updated'`;
-  const row = await tx.get<{ definitionAt: number | null; secretAt: number | null }>(sql, {
+  const row = await tx.get<Awaited<ReturnType<typeof findLastChanges>>>(sql, {
     id,
     environmentId,
     target: relayTarget(name),
   });
-  return row ?? { definitionAt: null, secretAt: null };
+  return row ?? { definitionAt: null, secretAt: null, acceptedAt: null };
 }

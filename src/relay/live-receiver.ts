@@ -56,7 +56,9 @@ export interface LiveHandshake {
 }
 
 /** Milliseconds since the epoch; null: none since the service started or the relay was last changed. */
-interface SecretUse {
+export interface SecretUse {
+  /** When the earlier one ends. */
+  until: number;
   presentAt: number | null;
   previousAt: number | null;
 }
@@ -91,7 +93,10 @@ export function openReceiver(
     personKey: findPersonKey(trigger.map),
     when: trigger.when ?? null,
     unsigned,
-    overlap: row.previousSecret === null ? null : { presentAt: null, previousAt: null },
+    overlap:
+      row.previousSecret === null
+        ? null
+        : { until: row.previousSecretUntil ?? 0, presentAt: null, previousAt: null },
     handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
 }

@@ -6,7 +6,7 @@ import { Health } from "../../src/health/health.ts";
 import { HealthWatch } from "../../src/health/watch.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 
-type Deps = ConstructorParameters<typeof Receiver>[0];
+type Deps = ConstructorParameters<typeof Receiver>[0] & Pick<ConstructorParameters<typeof Health>[0], "shared">;
 
 export interface BareReceiver {
   receiver: Receiver;
@@ -27,7 +27,9 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     metrics: { noteCall: () => undefined },
     runner: { handOver: () => undefined, beside: () => ({ run: async () => null, end: async () => undefined }) },
   });
+  const unlisten = deps.store.listen(health.hear, ["problem"]);
   const stop = async (): Promise<void> => {
+    unlisten();
     await watch.stop();
     await receiver.stop();
   };
