@@ -164,7 +164,7 @@ export async function setOwnerPassword(
 
 /** The owner of this address (compared without regard to case), or null. */
 export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeof OWNER> | null> {
-  return OWNER.get(tx, "WHERE email = $email", { email: email.trim() });
+  return OWNER.get(tx, "WHERE lower(email) = lower($email)", { email: email.trim() });
 }
 
 /** The owner with this id, or null. */

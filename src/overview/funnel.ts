@@ -106,8 +106,11 @@ async function readCalls(tx: Reader, environmentId: number, relay: string, since
   return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
 }
 
-// The cause is the one of the row with the latest time, as SQLite has it beside max().
-const CALLS = `SELECT outcome, code, sum(count) AS count, cause, max(at) AS at FROM recent_call
+/** The cause is the newest one's. */
+const CALLS = `SELECT outcome, code, sum(count) AS count, max(at) AS at, (
+    SELECT cause FROM recent_call AS newest WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs
+      AND newest.outcome = recent_call.outcome AND newest.code = recent_call.code ORDER BY at DESC LIMIT 1) AS cause
+  FROM recent_call
   WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs AND outcome <> 'answered' GROUP BY outcome, code ORDER BY count DESC`;
 
 function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {

@@ -1,4 +1,4 @@
-/** What a store must keep, whatever the database: the conformance suite of the port. */
+/** What the embedded store keeps: what every store does, and what is a file's. */
 
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
@@ -8,9 +8,10 @@ import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
-import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
+import { type Reader, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { settle, VirtualClock } from "../kit/virtual-clock.ts";
+import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let directory: string;
 let file: string;
@@ -29,36 +30,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const addApp = (id: string) => async (tx: Writer) => {
-  await tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
-  return id;
-};
-const listApps = async (tx: Reader): Promise<string[]> => (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
+testStore({ store: () => ({ store, groups }) });
 
 describe("a write", () => {
-  test("is seen by the next read, and answers what its work answered", async () => {
-    expect(await store.write("app", addApp("a"))).toBe("a");
-    expect(await store.read(listApps)).toEqual(["a"]);
-  });
-
-  test("that throws is undone alone; the others of its group are kept", async () => {
-    const failed = store.write("app", async (tx) => {
-      await addApp("b")(tx);
-      throw new Error("no");
-    });
-    const others = [store.write("app", addApp("a")), store.write("app", addApp("c"))];
-    await expect(failed).rejects.toThrow("no");
-    await Promise.all(others);
-    expect(await store.read(listApps)).toEqual(["a", "c"]);
-  });
-
-  test("that waits while the writer is busy joins one group, committed once", async () => {
-    await Promise.all(Array.from({ length: 100 }, (_, index) => store.write("app", addApp(`a${index}`))));
-    // A group holds the event loop for milliseconds, which on a busy machine is less than all of them.
-    expect(groups.reduce((sum, size) => sum + size, 0)).toBe(100);
-    expect(groups.length).toBeLessThan(10);
-  });
-
   test("that takes long leaves those behind it to the next group, in their order, and the loop turns between", async () => {
     const order: number[] = [];
     let turns = 0;
@@ -84,115 +58,6 @@ describe("a write", () => {
     expect((await store.read(listApps)).length).toBe(6);
   });
 
-  test("that are gathered are one call where they wait together, and each is answered in its place", async () => {
-    const calls: number[] = [];
-    const add = store.gather("app", async (tx, ids: readonly string[]) => {
-      calls.push(ids.length);
-      for (const id of ids) await addApp(id)(tx);
-      return ids.map((id) => id.toUpperCase());
-    });
-    const before = ["a", "b"].map(add);
-    const between = store.write("app", addApp("c"));
-    const after = ["d", "e", "f"].map(add);
-    await between;
-    expect(await Promise.all([...before, ...after])).toEqual(["A", "B", "D", "E", "F"]);
-    expect(calls).toEqual([2, 3]);
-    expect(groups).toEqual([6]);
-  });
-
-  test("that are gathered fail each by itself", async () => {
-    const called: string[] = [];
-    const add = store.gather("app", async (tx, ids: readonly string[]) => {
-      for (const id of ids) {
-        await addApp(id)(tx);
-        tx.afterCommit(() => called.push(id));
-      }
-      return ids;
-    });
-    await add("a");
-    const answers = await Promise.allSettled([add("b"), add("a"), add("c"), store.write("app", addApp("d"))]);
-    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
-    expect(await store.read(listApps)).toEqual(["a", "b", "c", "d"]);
-    expect(called).toEqual(["a", "b", "c"]);
-  });
-
-  test("that breaks a unique rule says so, and may catch it inside an attempt", async () => {
-    await store.write("app", addApp("a"));
-    await expect(store.write("app", addApp("a"))).rejects.toBeInstanceOf(UniqueViolation);
-    const caught = await store.write("app", async (tx) => {
-      await addApp("b")(tx);
-      return tx.attempt(() => addApp("a")(tx)).catch((error: unknown) => error instanceof UniqueViolation);
-    });
-    expect(caught).toBe(true);
-    expect(await store.read(listApps)).toEqual(["a", "b"]);
-  });
-
-  test("may nest attempts; each undoes what is inside it and nothing else", async () => {
-    await store.write("app", async (tx) => {
-      await addApp("a")(tx);
-      await tx
-        .attempt(async () => {
-          await addApp("b")(tx);
-          await tx.attempt(() => addApp("c")(tx));
-          throw new Error("undo b and c");
-        })
-        .catch(() => undefined);
-      await tx.attempt(() => addApp("d")(tx));
-    });
-    expect(await store.read(listApps)).toEqual(["a", "d"]);
-  });
-
-  test("that goes on after a failed attempt never meets what the attempt left behind", async () => {
-    const tried = store.write("app", async (tx) => {
-      await tx
-        .attempt(async () => {
-          await addApp("a")(tx);
-          throw new Error("undo a");
-        })
-        .catch(() => undefined);
-      await addApp("a")(tx);
-    });
-    await tried;
-    expect(await store.read(listApps)).toEqual(["a"]);
-  });
-
-  test("that awaits anything but its transaction is refused and undone, and later writes go on", async () => {
-    const strays: Error[] = [];
-    const somethingElse = Promise.withResolvers<void>();
-    const stray = store.write("app", async (tx) => {
-      await addApp("a")(tx);
-      await somethingElse.promise;
-      await addApp("b")(tx).catch((error: Error) => strays.push(error));
-    });
-    await expect(stray).rejects.toThrow("awaited something other than its transaction");
-    await store.write("app", addApp("c"));
-    somethingElse.resolve();
-    await settle();
-    expect(strays[0]?.message).toContain("has ended");
-    expect(await store.read(listApps)).toEqual(["c"]);
-  });
-
-  test("calls back after its commit only, and never when it was undone", async () => {
-    const called: string[] = [];
-    await store.write("app", async (tx) => {
-      tx.afterCommit(() => called.push("kept"));
-      await tx
-        .attempt(async () => {
-          tx.afterCommit(() => called.push("undone inside"));
-          throw new Error("no");
-        })
-        .catch(() => undefined);
-      expect(called).toEqual([]);
-    });
-    await store
-      .write("app", async (tx) => {
-        tx.afterCommit(() => called.push("undone"));
-        throw new Error("no");
-      })
-      .catch(() => undefined);
-    expect(called).toEqual(["kept"]);
-  });
-
   test("survives a second opening of the file", async () => {
     await store.write("app", addApp("a"));
     await store.close();
@@ -202,20 +67,6 @@ describe("a write", () => {
 });
 
 describe("a read", () => {
-  test("never sees an open transaction", async () => {
-    const seen: string[][] = [];
-    const write = store.write("app", async (tx) => {
-      await addApp("a")(tx);
-      for (let turn = 0; turn < 20; turn++) await tx.get("SELECT 1");
-    });
-    const read = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-      seen.push(await store.read(listApps));
-    });
-    await Promise.all([write, read]);
-    expect([[], ["a"]]).toContainEqual(seen[0] as never);
-    expect(await store.read(listApps)).toEqual(["a"]);
-  });
-
   test("is one consistent view from its first to its last statement", async () => {
     const other = new Database(file);
     const views = await store.read(async (tx) => {
@@ -225,12 +76,6 @@ describe("a read", () => {
     });
     other.close();
     expect(views).toEqual([[], []]);
-  });
-
-  test("cannot write", async () => {
-    const sneaky = store.read((tx) => tx.get("INSERT INTO app (id, name, created_at) VALUES ('a', 'a', 0) RETURNING id"));
-    await expect(sneaky).rejects.toThrow();
-    expect(await store.read(listApps)).toEqual([]);
   });
 });
 
@@ -258,12 +103,6 @@ describe("a database that cannot be used", () => {
     await limit(1_000_000);
     await addLarge("big");
     expect(await store.read(listApps)).toEqual(["big"]);
-  });
-
-  test("closed: reads and writes say so", async () => {
-    await store.close();
-    await expect(store.write("app", addApp("a"))).rejects.toBeInstanceOf(StoreUnavailable);
-    await expect(store.read(listApps)).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
   test("written by a newer version: refused, untouched", async () => {

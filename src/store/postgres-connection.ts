@@ -1,0 +1,266 @@
+/**
+ * One PostgreSQL connection, speaking the port's Reader. Statements go out in the order they are asked for and none waits for the answer of the
+ * one before. It decides how PostgreSQL's errors are told apart; a connection that was lost, or that gives no answer, is never used again.
+ */
+import { SQL } from "bun";
+import { type Clock, systemClock } from "../ground/clock.ts";
+import {
+  type SqlArguments,
+  type SqlNames,
+  type SqlValue,
+  StoreUnavailable,
+  UniqueViolation,
+} from "./port.ts";
+import { toPostgres } from "./postgres-dialect.ts";
+import type { GroupConnection } from "./transaction.ts";
+
+/** How long a statement may take on the server, which ends it then, and how long its answer is waited for. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+const ANSWER_WITHIN_MS = 35_000;
+/** The server ends a transaction whose process hangs, because others wait for its locks. */
+const IDLE_IN_TRANSACTION_MS = 5_000;
+/** The same for one that waits for another's. */
+const LOCK_TIMEOUT_MS = 15_000;
+const CONNECT_WITHIN_S = 5;
+
+/** Where a PostgreSQL is, and as whom: what `Bun.SQL` takes. */
+export type PostgresPlace = Pick<SQL.PostgresOrMySQLOptions, "url" | "tls"> & { url: string };
+
+/** The connection is gone, with all that was not committed. */
+export class ConnectionLost extends StoreUnavailable {}
+
+/** Two transactions stood in each other's way, and this one was undone. */
+export class TransactionUndone extends StoreUnavailable {}
+
+type Sent = Promise<SqlRows>;
+type SqlRows = Record<string, unknown>[] & { count: number | null; command: string | null };
+
+export class PostgresConnection implements GroupConnection {
+  readonly #pool: SQL;
+  readonly #connection: Awaited<ReturnType<SQL["reserve"]>>;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #lost: ConnectionLost | null = null;
+  /** Of statements that nobody awaits: the first that failed. */
+  #failed: unknown = null;
+  /** Statements without an answer yet, and since when there is any. */
+  #unanswered = 0;
+  #sinceMs = 0;
+  #answers = 0;
+  readonly #waiting = new Set<(error: unknown) => void>();
+  #onIdle: (() => void)[] = [];
+
+  private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>) {
+    this.#pool = pool;
+    this.#connection = connection;
+    this.#clock = systemClock;
+  }
+
+  /** Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it. */
+  static async open(place: PostgresPlace, name: string): Promise<PostgresConnection> {
+    const pool = new SQL({
+      ...place,
+      adapter: "postgres",
+      max: 1,
+      bigint: true,
+      idleTimeout: 0,
+      maxLifetime: 0,
+      connectionTimeout: CONNECT_WITHIN_S,
+      connection: {
+        application_name: name,
+        statement_timeout: STATEMENT_TIMEOUT_MS,
+        idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+        lock_timeout: LOCK_TIMEOUT_MS,
+        default_transaction_isolation: "read committed",
+        timezone: "UTC",
+        synchronous_commit: "on",
+      },
+    });
+    try {
+      return new PostgresConnection(pool, await pool.reserve());
+    } catch (error) {
+      void pool.close({ timeout: 0 }).catch(() => undefined);
+      const { message } = tellApart(error) as Error;
+      throw new StoreUnavailable(`The database cannot be reached: ${message}`, { cause: error });
+    }
+  }
+
+  async get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
+    const rows = await this.#ask(sql, values);
+    return (rows[0] as Row | undefined) ?? null;
+  }
+
+  async all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
+    return [...(await this.#ask(sql, values))] as Row[];
+  }
+
+  async run(sql: string, ...values: SqlArguments): Promise<number> {
+    return (await this.#ask(sql, values)).count ?? 0;
+  }
+
+  async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    const answers = await Promise.all(rows.map((row) => this.run(sql, row)));
+    return answers.reduce((sum, count) => sum + count, 0);
+  }
+
+  exec(sql: string): void {
+    this.#send(sql, []).catch((error: unknown) => {
+      this.#failed ??= error;
+    });
+  }
+
+  /** Several statements without values in one go; answers the rows of each. */
+  async script(sql: string): Promise<SqlRows[]> {
+    return (await this.#send(sql, null)) as unknown as SqlRows[];
+  }
+
+  /** The first failure of a statement that nobody awaited, which is forgotten by that. */
+  takeFailure(): unknown {
+    const failed = this.#failed;
+    this.#failed = null;
+    return failed;
+  }
+
+  get inTransaction(): boolean {
+    return this.#lost === null;
+  }
+
+  get lost(): boolean {
+    return this.#lost !== null;
+  }
+
+  /** Statements that wait for their answers. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  /** How many came. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** Gives it up where an answer is overdue: a server that is cut off says nothing. */
+  look(): void {
+    if (this.#unanswered === 0 || this.#clock.monotonicMs() - this.#sinceMs < ANSWER_WITHIN_MS) return;
+    this.#lose(new ConnectionLost(`The database gave no answer within ${ANSWER_WITHIN_MS / 1_000} s.`));
+  }
+
+  /** Resolves once every statement has its answer. */
+  async idle(): Promise<void> {
+    if (this.#unanswered > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    this.#lost ??= new ConnectionLost("The connection is closed.");
+    await this.#pool.close({ timeout: 0 }).catch(() => undefined);
+  }
+
+  async #ask(sql: string, values: SqlArguments): Promise<SqlRows> {
+    const { text, places } = toPostgres(sql);
+    const rows = await this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
+    for (const row of rows) asSqliteGives(row);
+    return rows;
+  }
+
+  /** `values` null: several statements, which take none. */
+  async #send(text: string, values: unknown[] | null): Sent {
+    if (this.#lost !== null) throw this.#lost;
+    if (this.#unanswered === 0) this.#sinceMs = this.#clock.monotonicMs();
+    this.#unanswered += 1;
+    let given: ((error: unknown) => void) | null = null;
+    try {
+      const query =
+        values === null ? this.#connection.unsafe(text).simple() : this.#connection.unsafe(text, values);
+      // What is lost has no answer: who waits is told by `#lose`.
+      const lost = new Promise<never>((_, reject) => {
+        given = reject;
+        this.#waiting.add(reject);
+      });
+      return (await Promise.race([query.execute(), lost])) as unknown as SqlRows;
+    } catch (error) {
+      const told = tellApart(error);
+      if (told instanceof ConnectionLost) this.#lose(told);
+      throw told;
+    } finally {
+      if (given !== null) this.#waiting.delete(given);
+      this.#unanswered -= 1;
+      this.#answers += 1;
+      this.#sinceMs = this.#clock.monotonicMs();
+      if (this.#unanswered === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+    }
+  }
+
+  #lose(error: ConnectionLost): void {
+    if (this.#lost !== null) return;
+    this.#lost = error;
+    for (const reject of [...this.#waiting]) reject(error);
+    void this.#pool.close({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+function arrange(sql: string, places: readonly (string | number)[], values: SqlArguments): unknown[] {
+  const [first] = values;
+  const names =
+    typeof first === "object" && first !== null && !(first instanceof Uint8Array)
+      ? (first as SqlNames)
+      : null;
+  return places.map((place) => {
+    const value = typeof place === "number" ? (values[place] as SqlValue | undefined) : names?.[place];
+    if (value === undefined) throw new Error(`Missing parameter "${place}" of: ${sql}`);
+    return asPostgresTakes(value);
+  });
+}
+
+/** A text there has no U+0000: the mark of what cannot be written takes its place, as it does for half a surrogate in both databases. */
+function asPostgresTakes(value: SqlValue): unknown {
+  if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\ufffd") : value;
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return value;
+}
+
+/** Large integers come as BigInt and truth values as themselves; every one that the house keeps is a safe integer. */
+function asSqliteGives(row: Record<string, unknown>): void {
+  for (const name in row) {
+    const value = row[name];
+    if (typeof value === "bigint") row[name] = Number(value);
+    else if (typeof value === "boolean") row[name] = value ? 1 : 0;
+  }
+}
+
+/**
+ * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that say the database itself cannot be used now: connection,
+ * authorization, no such database, not enough of something, read only, object in use, intervention, system error, internal error.
+ */
+const UNAVAILABLE = /^(?:08|28|3D|53|25006|55|57|58|XX)/;
+const LOST = /^(?:08|57P0)/;
+const UNDONE = /^(?:40001|40P01|55P03)$/;
+/** A statement was prepared before a newer version changed its table. */
+const PLANNED_BEFORE = "0A000";
+
+function tellApart(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
+  const {
+    code,
+    errno: state,
+    constraint,
+  } = error as { code?: unknown; errno?: unknown; constraint?: unknown };
+  const options = { cause: error };
+  if (typeof state === "string" && /^[0-9A-Z]{5}$/.test(state)) {
+    const message = `${error.message} (${state}).`;
+    if (state === "23505") return new UniqueViolation(`${error.message} (${String(constraint)})`, options);
+    if (UNDONE.test(state)) return new TransactionUndone(message, options);
+    if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
+      return new ConnectionLost(message, options);
+    // The server ends a transaction that was idle too long together with its connection.
+    if (state === "25P03" || state === "25P04") return new ConnectionLost(message, options);
+    return UNAVAILABLE.test(state) ? new StoreUnavailable(message, options) : error;
+  }
+  if (
+    typeof code === "string" &&
+    /^ERR_POSTGRES_(?:CONNECTION|IDLE|LIFETIME|TLS|AUTHENTICATION|UNSUPPORTED_AUTH|NOT_TAGGED)/.test(code)
+  )
+    return new ConnectionLost(`${error.message} (${code}).`, options);
+  return typeof code === "string" &&
+    /^(?:ECONN|EPIPE|ENOTFOUND|ETIMEDOUT|EHOST|ENET|DNS_|ERR_TLS|CERT_|DEPTH_|SELF_SIGNED|UNABLE_)/.test(code)
+    ? new ConnectionLost(`${error.message} (${code}).`, options)
+    : error;
+}

@@ -1,0 +1,233 @@
+/**
+ * A group's transaction on PostgreSQL: one writer at a time, of all nodes together, by an advisory lock that ends with its transaction. It tells
+ * the other nodes what was touched, and finds out whether a commit whose answer was lost is there.
+ */
+import { sleep, systemClock } from "../ground/clock.ts";
+import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
+import { StoreUnavailable, type Touched } from "./port.ts";
+import {
+  ConnectionLost,
+  PostgresConnection,
+  type PostgresPlace,
+  TransactionUndone,
+} from "./postgres-connection.ts";
+import type { GroupConnection, UndoableKeys } from "./transaction.ts";
+
+/** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
+const WRITER_LOCK = 0x72656c61;
+/** The channel on which nodes tell each other what they touched. */
+export const TOUCHED_CHANNEL = "relay_touched";
+/** A longer message is refused by the server. */
+const MAX_NOTICE_BYTES = 7_500;
+const ASK_OUTCOME_FOR_MS = 10_000;
+const ASK_OUTCOME_EVERY_MS = 200;
+
+interface GroupOptions {
+  place: PostgresPlace;
+  /** Tells this process's writes from those of others. */
+  node: string;
+  /** Told when the database cannot be reached (why, in a sentence), and null when it can again. */
+  onTrouble: (trouble: string | null) => void;
+}
+
+export class PostgresGroup implements GroupDatabase {
+  /** Statements cost a round trip each and hold nobody up but other writers. */
+  readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
+  readonly keys: UndoableKeys;
+  readonly #options: GroupOptions;
+  #writer: PostgresConnection | null = null;
+  /** Counts turns of other writers. */
+  #version = 0;
+  /** The open transaction's number. */
+  #transaction = "";
+
+  constructor(options: GroupOptions) {
+    this.#options = options;
+    this.keys = new EventKeys(() => this.connection);
+  }
+
+  get connection(): GroupConnection {
+    if (this.#writer === null) throw new StoreUnavailable("No transaction was begun.");
+    return this.#writer;
+  }
+
+  async begin(): Promise<number> {
+    const { node, onTrouble } = this.#options;
+    try {
+      const writer = await this.#open();
+      // The lock stands before any statement that reads: each of them sees every commit of those who had it before.
+      const [, , turned, began] = await writer.script(
+        `BEGIN; SELECT pg_advisory_xact_lock(${WRITER_LOCK});
+         UPDATE writer_turn SET node = '${node}' WHERE node <> '${node}'; SELECT pg_current_xact_id()::text AS id`,
+      );
+      this.#transaction = String(began?.[0]?.id);
+      if ((turned?.count ?? 0) > 0) this.#version += 1;
+      onTrouble(null);
+      return this.#version;
+    } catch (error) {
+      if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
+        onTrouble(error.message);
+      throw error;
+    }
+  }
+
+  capture(captured: boolean): void {
+    this.connection.exec(`SELECT set_config('relay.captured', '${captured ? 1 : 0}', true)`);
+  }
+
+  async commit(touched: Touched): Promise<void> {
+    const writer = this.#writer;
+    if (writer === null) throw new StoreUnavailable("No transaction was begun.");
+    const notice = writeNotice(this.#options.node, touched);
+    const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
+    const committed = writer.script("COMMIT");
+    try {
+      await told;
+      const [answer] = await committed;
+      const failed = writer.takeFailure();
+      if (failed !== null) throw failed;
+      // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
+      if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+    } catch (error) {
+      await committed.catch(() => undefined);
+      if (!writer.lost) throw error;
+      if (await this.#isCommitted(this.#transaction)) return;
+      throw error;
+    }
+  }
+
+  rollBack(): void {
+    if (this.#writer === null || this.#writer.lost) return;
+    this.#writer.exec("ROLLBACK");
+    this.#writer.takeFailure();
+  }
+
+  mayRunAgain(error: unknown): boolean {
+    return (
+      error instanceof TransactionUndone ||
+      (error instanceof ConnectionLost && !(error instanceof OutcomeUnknown))
+    );
+  }
+
+  watch(): WorkWatch {
+    return new IdleWatch(this.#writer);
+  }
+
+  look(): void {
+    this.#writer?.look();
+  }
+
+  async close(): Promise<void> {
+    await this.#writer?.idle();
+    await this.#writer?.close();
+  }
+
+  async #open(): Promise<PostgresConnection> {
+    if (this.#writer !== null && !this.#writer.lost) return this.#writer;
+    this.#writer = await PostgresConnection.open(this.#options.place, "relay writer");
+    // Others may have written while there was none.
+    this.#version += 1;
+    return this.#writer;
+  }
+
+  /** The commit was sent and its answer lost: the server remembers what came of each transaction, also over a crash of its own. */
+  async #isCommitted(transaction: string): Promise<boolean> {
+    const untilMs = systemClock.monotonicMs() + ASK_OUTCOME_FOR_MS;
+    for (;;) {
+      try {
+        const writer = await this.#open();
+        const row = await writer.get<{ status: string | null }>(
+          "SELECT pg_xact_status(?1::xid8) AS status",
+          transaction,
+        );
+        if (row?.status === "committed") return true;
+        if (row?.status === "aborted") return false;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+      }
+      if (systemClock.monotonicMs() >= untilMs)
+        throw new OutcomeUnknown(
+          "The connection broke during a commit, and the database cannot be asked what came of it.",
+        );
+      await sleep(systemClock, ASK_OUTCOME_EVERY_MS);
+    }
+  }
+}
+
+/** Nobody knows whether the group is there: it must not be run again. */
+class OutcomeUnknown extends ConnectionLost {}
+
+/** The key stands on its event's row under a unique index: nothing else is to be kept or forgotten. */
+class EventKeys implements UndoableKeys {
+  readonly mark = 0;
+  readonly #connection: () => GroupConnection;
+
+  constructor(connection: () => GroupConnection) {
+    this.#connection = connection;
+  }
+
+  async find(hash: Uint8Array): Promise<number[]> {
+    const rows = await this.#connection().all<{ seq: number }>(
+      "SELECT seq FROM event WHERE dedupe_hash = ?1",
+      hash,
+    );
+    return rows.map(({ seq }) => seq);
+  }
+
+  async keep(): Promise<void> {}
+
+  async forgetBefore(): Promise<boolean> {
+    return false;
+  }
+
+  async forgetSlot(): Promise<void> {}
+
+  undoTo(): void {}
+}
+
+/** A work that awaits something other than its transaction would hold every writer of every node. */
+const IDLE_WITHIN_MS = 250;
+
+class IdleWatch implements WorkWatch {
+  readonly #connection: Pick<PostgresConnection, "unanswered" | "answers"> | null;
+  readonly #timer = setInterval(() => this.#look(), IDLE_WITHIN_MS);
+  #answers = -1;
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(connection: Pick<PostgresConnection, "unanswered" | "answers"> | null) {
+    this.#connection = connection;
+  }
+
+  over<Result>(working: Promise<Result>): Promise<Result> {
+    this.#answers = -1;
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      working.then(resolve, reject);
+    });
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** No statement waits for its answer, and none was answered since the look before. */
+  #look(): void {
+    if (this.#connection === null || this.#connection.unanswered > 0) return;
+    const { answers } = this.#connection;
+    if (answers === this.#answers)
+      this.#fail(new Error("A transaction's work awaited something other than its transaction."));
+    this.#answers = answers;
+  }
+}
+
+/** What other nodes are told; null: nothing was touched. A long list of relays becomes any relay's. */
+function writeNotice(node: string, touched: Touched): string | null {
+  if (touched.size === 0) return null;
+  const topics = Object.fromEntries([...touched].map(([topic, ids]) => [topic, [...ids]]));
+  const notice = JSON.stringify({ node, topics });
+  if (Buffer.byteLength(notice) <= MAX_NOTICE_BYTES) return notice;
+  return JSON.stringify({
+    node,
+    topics: Object.fromEntries(Object.keys(topics).map((topic) => [topic, null])),
+  });
+}

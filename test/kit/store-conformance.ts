@@ -1,0 +1,182 @@
+/** What a store must keep, whatever the database: the conformance suite of the port. */
+import { describe, expect, test } from "bun:test";
+import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
+import { settle } from "./virtual-clock.ts";
+
+export const addApp = (id: string) => async (tx: Writer) => {
+  await tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
+  return id;
+};
+
+export const listApps = async (tx: Reader): Promise<string[]> =>
+  (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
+
+/** The store under test, opened empty for each test, and the sizes of its groups since. */
+export interface TestedStore {
+  readonly store: Store;
+  readonly groups: number[];
+}
+
+export function testStore({ store: opened }: { store: () => TestedStore }): void {
+  describe("a write", () => {
+    test("is seen by the next read, and answers what its work answered", async () => {
+      expect(await opened().store.write("app", addApp("a"))).toBe("a");
+      expect(await opened().store.read(listApps)).toEqual(["a"]);
+    });
+
+    test("that throws is undone alone; the others of its group are kept", async () => {
+      const failed = opened().store.write("app", async (tx) => {
+        await addApp("b")(tx);
+        throw new Error("no");
+      });
+      const others = [opened().store.write("app", addApp("a")), opened().store.write("app", addApp("c"))];
+      await expect(failed).rejects.toThrow("no");
+      await Promise.all(others);
+      expect(await opened().store.read(listApps)).toEqual(["a", "c"]);
+    });
+
+    test("that waits while the writer is busy joins one group, committed once", async () => {
+      await Promise.all(Array.from({ length: 100 }, (_, index) => opened().store.write("app", addApp(`a${index}`))));
+      // A group holds the event loop for milliseconds, which on a busy machine is less than all of them.
+      expect(opened().groups.reduce((sum, size) => sum + size, 0)).toBe(100);
+      expect(opened().groups.length).toBeLessThan(10);
+    });
+
+    test("that are gathered are one call where they wait together, and each is answered in its place", async () => {
+      const calls: number[] = [];
+      const add = opened().store.gather("app", async (tx, ids: readonly string[]) => {
+        calls.push(ids.length);
+        for (const id of ids) await addApp(id)(tx);
+        return ids.map((id) => id.toUpperCase());
+      });
+      const before = ["a", "b"].map(add);
+      const between = opened().store.write("app", addApp("c"));
+      const after = ["d", "e", "f"].map(add);
+      await between;
+      expect(await Promise.all([...before, ...after])).toEqual(["A", "B", "D", "E", "F"]);
+      expect(calls).toEqual([2, 3]);
+      expect(opened().groups).toEqual([6]);
+    });
+
+    test("that are gathered fail each by itself", async () => {
+      const called: string[] = [];
+      const add = opened().store.gather("app", async (tx, ids: readonly string[]) => {
+        for (const id of ids) {
+          await addApp(id)(tx);
+          tx.afterCommit(() => called.push(id));
+        }
+        return ids;
+      });
+      await add("a");
+      const answers = await Promise.allSettled([add("b"), add("a"), add("c"), opened().store.write("app", addApp("d"))]);
+      expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+      expect(await opened().store.read(listApps)).toEqual(["a", "b", "c", "d"]);
+      expect(called).toEqual(["a", "b", "c"]);
+    });
+
+    test("that breaks a unique rule says so, and may catch it inside an attempt", async () => {
+      await opened().store.write("app", addApp("a"));
+      await expect(opened().store.write("app", addApp("a"))).rejects.toBeInstanceOf(UniqueViolation);
+      const caught = await opened().store.write("app", async (tx) => {
+        await addApp("b")(tx);
+        return tx.attempt(() => addApp("a")(tx)).catch((error: unknown) => error instanceof UniqueViolation);
+      });
+      expect(caught).toBe(true);
+      expect(await opened().store.read(listApps)).toEqual(["a", "b"]);
+    });
+
+    test("may nest attempts; each undoes what is inside it and nothing else", async () => {
+      await opened().store.write("app", async (tx) => {
+        await addApp("a")(tx);
+        await tx
+          .attempt(async () => {
+            await addApp("b")(tx);
+            await tx.attempt(() => addApp("c")(tx));
+            throw new Error("undo b and c");
+          })
+          .catch(() => undefined);
+        await tx.attempt(() => addApp("d")(tx));
+      });
+      expect(await opened().store.read(listApps)).toEqual(["a", "d"]);
+    });
+
+    test("that goes on after a failed attempt never meets what the attempt left behind", async () => {
+      const tried = opened().store.write("app", async (tx) => {
+        await tx
+          .attempt(async () => {
+            await addApp("a")(tx);
+            throw new Error("undo a");
+          })
+          .catch(() => undefined);
+        await addApp("a")(tx);
+      });
+      await tried;
+      expect(await opened().store.read(listApps)).toEqual(["a"]);
+    });
+
+    test("that awaits anything but its transaction is refused and undone, and later writes go on", async () => {
+      const strays: Error[] = [];
+      const somethingElse = Promise.withResolvers<void>();
+      const stray = opened().store.write("app", async (tx) => {
+        await addApp("a")(tx);
+        await somethingElse.promise;
+        await addApp("b")(tx).catch((error: Error) => strays.push(error));
+      });
+      await expect(stray).rejects.toThrow("awaited something other than its transaction");
+      await opened().store.write("app", addApp("c"));
+      somethingElse.resolve();
+      await settle();
+      expect(strays[0]?.message).toContain("has ended");
+      expect(await opened().store.read(listApps)).toEqual(["c"]);
+    });
+
+    test("calls back after its commit only, and never when it was undone", async () => {
+      const called: string[] = [];
+      await opened().store.write("app", async (tx) => {
+        tx.afterCommit(() => called.push("kept"));
+        await tx
+          .attempt(async () => {
+            tx.afterCommit(() => called.push("undone inside"));
+            throw new Error("no");
+          })
+          .catch(() => undefined);
+        expect(called).toEqual([]);
+      });
+      await opened()
+        .store.write("app", async (tx) => {
+          tx.afterCommit(() => called.push("undone"));
+          throw new Error("no");
+        })
+        .catch(() => undefined);
+      expect(called).toEqual(["kept"]);
+    });
+  });
+
+  describe("a read", () => {
+    test("never sees an open transaction", async () => {
+      const seen: string[][] = [];
+      const write = opened().store.write("app", async (tx) => {
+        await addApp("a")(tx);
+        for (let turn = 0; turn < 20; turn++) await tx.get("SELECT 1");
+      });
+      const read = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+        seen.push(await opened().store.read(listApps));
+      });
+      await Promise.all([write, read]);
+      expect([[], ["a"]]).toContainEqual(seen[0] as never);
+      expect(await opened().store.read(listApps)).toEqual(["a"]);
+    });
+
+    test("cannot write", async () => {
+      const sneaky = opened().store.read((tx) => tx.get("INSERT INTO app (id, name, created_at) VALUES ('a', 'a', 0) RETURNING id"));
+      await expect(sneaky).rejects.toThrow();
+      expect(await opened().store.read(listApps)).toEqual([]);
+    });
+  });
+
+  test("closed: reads and writes say so", async () => {
+    await opened().store.close();
+    await expect(opened().store.write("app", addApp("a"))).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(opened().store.read(listApps)).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+}

@@ -1,0 +1,37 @@
+/** What the two databases say in different words, and that everything else is left as it was written. */
+import { expect, test } from "bun:test";
+import { toPostgres } from "../../src/store/postgres-dialect.ts";
+
+const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: string, places?: readonly (string | number)[]])[] = [
+  ["a counted value", "SELECT ?2, ?1", "SELECT $1, $2", [1, 0]],
+  ["a value without a number is the next one", "SELECT ?, ?2, ?", "SELECT $1, $2, $3", [0, 1, 2]],
+  ["a named value", "WHERE id = $id AND at < $atMs", "WHERE id = $1 AND at < $2", ["id", "atMs"]],
+  ["a value that stands twice has a type in each place", "a = ?1 OR b = ?1", "a = $1 OR b = $2", [0, 0]],
+  ["a value that is only looked at for NULL is a text", "?1 IS NULL OR seq < ?1", "$1::text IS NULL OR seq < $2", [0, 0]],
+  ["the same with NOT", "$at IS NOT NULL", "$1::text IS NOT NULL", ["at"]],
+  ["a name of the code", "SELECT environment_id AS environmentId", 'SELECT environment_id AS "environmentId"'],
+  ["an index", "FROM event INDEXED BY event_ready WHERE seq = 1", "FROM event  WHERE seq = 1"],
+  ["an order of joins", "FROM a CROSS JOIN b AS c ON a.x = c.x", "FROM a  JOIN b AS c ON a.x = c.x"],
+  ["a join of everything stays", "FROM a CROSS JOIN b WHERE a.x = b.x", "FROM a CROSS JOIN b WHERE a.x = b.x"],
+  ["a comparison that takes NULL", "a IS ?1", "a IS NOT DISTINCT FROM $1", [0]],
+  ["its opposite", "a IS NOT OLD.a", "a IS DISTINCT FROM  OLD.a"],
+  ["what stands there anyway", "a IS NULL AND b IS NOT NULL AND c IS TRUE", "a IS NULL AND b IS NOT NULL AND c IS TRUE"],
+  ["what is said in both", "a IS NOT DISTINCT FROM b", "a IS NOT DISTINCT FROM b"],
+  ["the greater of two", "max(a, min(b, c))", "greatest(a, least(b, c))"],
+  ["the greatest of many rows", "SELECT max((SELECT a, b)) FROM x", "SELECT max((SELECT a, b)) FROM x"],
+  ["a sum", "coalesce(sum(bytes), 0)", "coalesce(sum(bytes)::bigint, 0)"],
+  ["a sum of some", "sum(a) FILTER (WHERE b = 1) AS c", "sum(a) FILTER (WHERE b = 1)::bigint AS c"],
+  ["no limit", "LIMIT -1 OFFSET $most", "LIMIT ALL OFFSET $1", ["most"]],
+  ["a type", "CAST(a AS INTEGER), CAST(b AS TEXT), CAST(c AS BLOB)", "CAST(a AS bigint), CAST(b AS TEXT), CAST(c AS bytea)"],
+  ["bytes", "x'00ff'", "'\\x00ff'::bytea"],
+  ["a table without a name", "SELECT 1 FROM (SELECT 2) WHERE TRUE", "SELECT 1 FROM (SELECT 2) AS unnamed_1 WHERE TRUE"],
+  ["a table with one", "FROM (SELECT 2) AS two JOIN (SELECT 3) three ON TRUE", "FROM (SELECT 2) AS two JOIN (SELECT 3) three ON TRUE"],
+  ["texts, quoted names and comments", `'a ?1 INDEXED BY x' || "aB" -- $no max(a, b)`, `'a ?1 INDEXED BY x' || "aB" -- $no max(a, b)`],
+  ["a text with a quote in it", "'it''s ?1' = ?1", "'it''s ?1' = $1", [0]],
+];
+
+for (const [what, sqlite, postgres, places = []] of TRANSLATED)
+  test(what, () => {
+    expect(toPostgres(sqlite)).toEqual({ text: postgres, places });
+    expect(toPostgres(sqlite)).toBe(toPostgres(sqlite));
+  });
