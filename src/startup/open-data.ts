@@ -12,6 +12,7 @@ import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
 import { type Clock, Loop } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
@@ -22,9 +23,10 @@ import { findMasterKey } from "../secret/master-key.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { RunnerLease } from "../store/lease.ts";
-import { lockDataDirectory } from "../store/lock.ts";
+import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
 import type { FencedStore, Reader, Store } from "../store/port.ts";
+import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
 import type { EarlyPort } from "./readiness.ts";
@@ -33,7 +35,7 @@ interface OpenData {
   store: Store;
   /** The same for what happens by itself: it writes nothing once another server has the lease. */
   own: FencedStore;
-  lease: RunnerLease;
+  lease: Pick<RunnerLease, "lostTo" | "fence" | "watch">;
   sealer: Sealer;
 }
 
@@ -53,12 +55,39 @@ export async function openData(
   deps: OpenDeps,
   started: AsyncDisposableStack,
 ): Promise<OpenData> {
-  const { log, onGroup } = deps;
+  const { log } = deps;
   const { clock, dataDir, mode } = config;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDirectory(dataDir, `relay ${mode === "local" ? "dev" : "serve"}`, clock.now());
   started.defer(() => lock.release());
   await findMasterKey(dataDir, config.masterKey);
+  const { database } = config;
+  const { store, lease } =
+    database === null
+      ? await openEmbedded(config, deps, lock, started)
+      : await openShared(config, database, deps, started);
+  await store.read((tx) => requireMode(tx, config));
+  const sealer = await openSealer(store, config);
+  if (mode === "local") await ensureLocalApp(store, clock.now());
+  await store.write("app", async (tx) => {
+    await rekeyFingerprints(tx, sealer);
+    await settleEveryRelayProblem(tx, sealer, clock.now());
+  });
+  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
+  if (interrupted.unknown + interrupted.notLeft > 0)
+    log.warn("mails of an earlier process had no end", interrupted);
+  return { store, own: store.behind(lease.fence), lease, sealer };
+}
+
+/** The database file of the data directory. */
+async function openEmbedded(
+  config: ServiceConfig,
+  deps: OpenDeps,
+  lock: DirectoryLock,
+  started: AsyncDisposableStack,
+): Promise<Pick<OpenData, "store" | "lease">> {
+  const { log, onGroup } = deps;
+  const { clock, dataDir } = config;
   refuseLostDatabase(dataDir);
   // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
   removeParts(dataDir);
@@ -77,17 +106,28 @@ export async function openData(
   started.defer(() => store.close());
   const lease = await RunnerLease.take({ store, file, lock, clock });
   started.defer(() => lease.release());
-  await store.read((tx) => requireMode(tx, config));
-  const sealer = await openSealer(store, config);
-  if (mode === "local") await ensureLocalApp(store, clock.now());
-  await store.write("app", async (tx) => {
-    await rekeyFingerprints(tx, sealer);
-    await settleEveryRelayProblem(tx, sealer, clock.now());
+  return { store, lease };
+}
+
+/** A PostgreSQL database, which other nodes may have open too. */
+async function openShared(
+  config: ServiceConfig,
+  database: DatabaseUrl,
+  { log, onGroup }: OpenDeps,
+  started: AsyncDisposableStack,
+): Promise<Pick<OpenData, "store" | "lease">> {
+  const store = await openPostgres(database, {
+    clock: config.clock,
+    onGroup,
+    onTrouble: (trouble) => {
+      if (trouble === null) log.info("the database can be used again, and writes go on");
+      else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
+    },
+    onMigrate: (schema) => log.info("the database is brought to this version's schema", schema),
   });
-  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
-  if (interrupted.unknown + interrupted.notLeft > 0)
-    log.warn("mails of an earlier process had no end", interrupted);
-  return { store, own: store.behind(lease.fence), lease, sealer };
+  started.defer(() => store.close());
+  await store.read((tx) => requireMasterKey(tx, config));
+  return { store, lease: { lostTo: null, fence: async () => undefined, watch: () => undefined } };
 }
 
 /** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */

@@ -130,7 +130,7 @@ const TAKEN_OVER =
 
 interface ReadyDeps {
   store: Store;
-  lease: RunnerLease;
+  lease: Pick<RunnerLease, "lostTo">;
   runner: Runner;
   clock: Clock;
   log: Log;

@@ -4,6 +4,7 @@
  */
 import { SQL } from "bun";
 import { type Clock, systemClock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import {
   type SqlArguments,
   type SqlNames,
@@ -23,8 +24,29 @@ const IDLE_IN_TRANSACTION_MS = 5_000;
 const LOCK_TIMEOUT_MS = 15_000;
 const CONNECT_WITHIN_S = 5;
 
-/** Where a PostgreSQL is, and as whom: what `Bun.SQL` takes. */
-export type PostgresPlace = Pick<SQL.PostgresOrMySQLOptions, "url" | "tls"> & { url: string };
+/** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
+export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
+  const { host, port, user, database, password, sslMode, sslRootCert } = place;
+  return {
+    adapter: "postgres",
+    hostname: host,
+    port,
+    username: user,
+    password,
+    database,
+    max: 1,
+    tls: sslRootCert === null ? sslMode : authorities(sslRootCert, sslMode === "verify-full"),
+  };
+}
+
+/** `checksName`: the certificate is the host's own, not only one of theirs. */
+function authorities(
+  file: string,
+  checksName: boolean,
+): Bun.TLSOptions & { checkServerIdentity?: () => undefined } {
+  const tls = { ca: Bun.file(file), rejectUnauthorized: true };
+  return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
+}
 
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
@@ -32,7 +54,6 @@ export class ConnectionLost extends StoreUnavailable {}
 /** Two transactions stood in each other's way, and this one was undone. */
 export class TransactionUndone extends StoreUnavailable {}
 
-type Sent = Promise<SqlRows>;
 type SqlRows = Record<string, unknown>[] & { count: number | null; command: string | null };
 
 export class PostgresConnection implements GroupConnection {
@@ -56,11 +77,9 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /** Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it. */
-  static async open(place: PostgresPlace, name: string): Promise<PostgresConnection> {
+  static async open(place: DatabaseUrl, name: string): Promise<PostgresConnection> {
     const pool = new SQL({
-      ...place,
-      adapter: "postgres",
-      max: 1,
+      ...connectionOptions(place),
       bigint: true,
       idleTimeout: 0,
       maxLifetime: 0,
@@ -110,7 +129,7 @@ export class PostgresConnection implements GroupConnection {
 
   /** Several statements without values in one go; answers the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
-    return (await this.#send(sql, null)) as unknown as SqlRows[];
+    return await this.#send<SqlRows[]>(sql, null);
   }
 
   /** The first failure of a statement that nobody awaited, which is forgotten by that. */
@@ -162,7 +181,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /** `values` null: several statements, which take none. */
-  async #send(text: string, values: unknown[] | null): Sent {
+  async #send<Answer = SqlRows>(text: string, values: unknown[] | null): Promise<Answer> {
     if (this.#lost !== null) throw this.#lost;
     if (this.#unanswered === 0) this.#sinceMs = this.#clock.monotonicMs();
     this.#unanswered += 1;
@@ -175,7 +194,7 @@ export class PostgresConnection implements GroupConnection {
         given = reject;
         this.#waiting.add(reject);
       });
-      return (await Promise.race([query.execute(), lost])) as unknown as SqlRows;
+      return await Promise.race<Answer>([query.execute(), lost]);
     } catch (error) {
       const told = tellApart(error);
       if (told instanceof ConnectionLost) this.#lose(told);

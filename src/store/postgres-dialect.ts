@@ -4,7 +4,7 @@
  */
 
 /** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */
-export interface Translated {
+interface Translated {
   text: string;
   /** By place: the name of a named value, or the number, from 0, of a counted one. */
   places: readonly (string | number)[];

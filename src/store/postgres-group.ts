@@ -3,14 +3,10 @@
  * the other nodes what was touched, and finds out whether a commit whose answer was lost is there.
  */
 import { sleep, systemClock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
 import { StoreUnavailable, type Touched } from "./port.ts";
-import {
-  ConnectionLost,
-  PostgresConnection,
-  type PostgresPlace,
-  TransactionUndone,
-} from "./postgres-connection.ts";
+import { ConnectionLost, PostgresConnection, TransactionUndone } from "./postgres-connection.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 /** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
@@ -23,7 +19,7 @@ const ASK_OUTCOME_FOR_MS = 10_000;
 const ASK_OUTCOME_EVERY_MS = 200;
 
 interface GroupOptions {
-  place: PostgresPlace;
+  place: DatabaseUrl;
   /** Tells this process's writes from those of others. */
   node: string;
   /** Told when the database cannot be reached (why, in a sentence), and null when it can again. */
@@ -190,7 +186,7 @@ const IDLE_WITHIN_MS = 250;
 
 class IdleWatch implements WorkWatch {
   readonly #connection: Pick<PostgresConnection, "unanswered" | "answers"> | null;
-  readonly #timer = setInterval(() => this.#look(), IDLE_WITHIN_MS);
+  #cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#look());
   #answers = -1;
   #fail: (error: Error) => void = () => undefined;
 
@@ -207,11 +203,12 @@ class IdleWatch implements WorkWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#cancel();
   }
 
   /** No statement waits for its answer, and none was answered since the look before. */
   #look(): void {
+    this.#cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#look());
     if (this.#connection === null || this.#connection.unanswered > 0) return;
     const { answers } = this.#connection;
     if (answers === this.#answers)

@@ -4,6 +4,7 @@
  */
 import { SQL } from "bun";
 import { type Clock, Loop } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import { CommitListeners } from "./commit-listener.ts";
 import { GroupCommit } from "./group-commit.ts";
 import {
@@ -19,7 +20,7 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { ConnectionLost, PostgresConnection, type PostgresPlace } from "./postgres-connection.ts";
+import { ConnectionLost, connectionOptions, PostgresConnection } from "./postgres-connection.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 
@@ -29,7 +30,7 @@ const MOST_READERS = 4;
 /** Of a read whose connection was lost: with the first one. */
 const MAX_READS = 2;
 
-export interface PostgresOptions {
+interface PostgresOptions {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
@@ -40,13 +41,13 @@ export interface PostgresOptions {
 }
 
 /** A PostgreSQL store, and what only several nodes of one have use for. */
-export interface PostgresStore extends Store {
+interface PostgresStore extends Store {
   /** Tells this process from every other that writes to the database. */
   readonly node: string;
 }
 
 /** Connects, makes or migrates the schema. Throws StoreUnavailable or a MigrationRefused. */
-export async function openPostgres(place: PostgresPlace, options: PostgresOptions): Promise<PostgresStore> {
+export async function openPostgres(place: DatabaseUrl, options: PostgresOptions): Promise<PostgresStore> {
   const connection = await PostgresConnection.open(place, "relay migration");
   try {
     await migratePostgres(connection, options.clock, options.onMigrate);
@@ -60,7 +61,7 @@ export async function openPostgres(place: PostgresPlace, options: PostgresOption
 
 class OpenPostgres implements PostgresStore {
   readonly node = crypto.randomUUID();
-  readonly #place: PostgresPlace;
+  readonly #place: DatabaseUrl;
   readonly #database: PostgresGroup;
   readonly #group: GroupCommit;
   readonly #readers: Readers;
@@ -74,7 +75,7 @@ class OpenPostgres implements PostgresStore {
   #closed = false;
 
   constructor(
-    place: PostgresPlace,
+    place: DatabaseUrl,
     { clock, onGroup = () => undefined, onTrouble = () => undefined }: PostgresOptions,
   ) {
     this.#place = place;
@@ -102,9 +103,7 @@ class OpenPostgres implements PostgresStore {
   /** Hears what others touch, from now on and again after each connection that was lost. */
   async hear(): Promise<void> {
     const hearing = new SQL({
-      ...this.#place,
-      adapter: "postgres",
-      max: 1,
+      ...connectionOptions(this.#place),
       connection: { application_name: "relay listener" },
     });
     this.#hearing = hearing;
@@ -228,13 +227,13 @@ interface Notice {
 
 /** Connections that read, opened as they are needed. */
 class Readers {
-  readonly #place: PostgresPlace;
+  readonly #place: DatabaseUrl;
   readonly #free: PostgresConnection[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
 
-  constructor(place: PostgresPlace) {
+  constructor(place: DatabaseUrl) {
     this.#place = place;
   }
 

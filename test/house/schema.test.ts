@@ -33,7 +33,9 @@ test("the schema after the last migration is the golden one", async () => {
 });
 
 test("every migration file is in the list, numbered without a gap", () => {
-  const files = readdirSync(join(PROJECT_ROOT, "migrations")).sort();
+  const files = readdirSync(join(PROJECT_ROOT, "migrations"))
+    .filter((name) => name.endsWith(".sql"))
+    .sort();
   const listed = MIGRATIONS.map(({ number, name }) => `${String(number).padStart(4, "0")}-${name}.sql`);
   expect(files).toEqual(listed);
   expect(MIGRATIONS.map(({ number }) => number)).toEqual(MIGRATIONS.map((_, index) => index + 1));

@@ -12,7 +12,7 @@ export const listApps = async (tx: Reader): Promise<string[]> =>
   (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
 
 /** The store under test, opened empty for each test, and the sizes of its groups since. */
-export interface TestedStore {
+interface TestedStore {
   readonly store: Store;
   readonly groups: number[];
 }
