@@ -79,6 +79,8 @@ export async function openSealer(store: Store, place: KeyPlace): Promise<Sealer>
   const found = await store.read((tx) => requireMasterKey(tx, place));
   const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
   await keepProof(store, sealer);
+  // Another node may have bound it meanwhile, with a key of its own.
+  await store.read((tx) => requireMasterKey(tx, place));
   return sealer;
 }
 
