@@ -9,7 +9,7 @@ export interface SharedLease {
   node: string | null;
 }
 
-export interface Share {
+interface Share {
   /** Free ones that are this node's to take. */
   take: number[];
   /** What it holds beyond its share while another is short. */
