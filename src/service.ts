@@ -154,7 +154,7 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const health = new Health({ store, clock, log, limits: config.limits, shared: nodes !== ALONE });
+  const health = new Health({ store, clock, log, limits: config.limits, shared: !holding.whole });
   const healthWatch = new HealthWatch({ store, clock, relays, log, health });
   const runner: Runner = new Runner({
     holding,
