@@ -9,24 +9,35 @@ CREATE FUNCTION instr(whole text, part text) RETURNS bigint LANGUAGE sql IMMUTAB
 CREATE FUNCTION json_steps(path text) RETURNS text[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT coalesce(array_agg(coalesce(replace(step[1], '\"', '"'), step[2], step[3]) ORDER BY place), '{}')
   FROM regexp_matches(substr(path, 2), '\."((?:[^"\\]|\\.)*)"|\.([^."\[]+)|\[(\d+)\]', 'g') WITH ORDINALITY AS found (step, place) $$;
+-- A JSON text as PostgreSQL reads one: it takes neither the escape of U+0000 nor half of a pair, which JSON allows; both become U+FFFD.
+CREATE FUNCTION json_read(whole text) RETURNS json LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE WHEN strpos(whole, '\u') > 0 AND whole ~ '\\u(0000|[dD][89a-fA-F])' THEN (
+    SELECT string_agg(CASE WHEN part[2] IS NULL THEN part[1] ELSE '\ufffd' END, '' ORDER BY place)::json
+    FROM regexp_matches(whole, '([^\\]+|\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4})|(\\u[0-9a-fA-F]{4})', 'g')
+      WITH ORDINALITY AS found (part, place))
+  ELSE whole::json END $$;
 -- The value as SQLite gives it: a text without its quotes, NULL for null, true and false as 1 and 0, the rest as JSON.
 CREATE FUNCTION json_plain(value json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE json_typeof(value) WHEN 'null' THEN NULL WHEN 'boolean' THEN CASE value::text WHEN 'true' THEN '1' ELSE '0' END ELSE value #>> '{}' END $$;
+CREATE FUNCTION json_kind(value json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE json_typeof(value) WHEN 'string' THEN 'text' WHEN 'boolean' THEN value::text WHEN 'number' THEN
+    CASE WHEN value::text ~ '[.eE]' THEN 'real' ELSE 'integer' END ELSE json_typeof(value) END $$;
 CREATE FUNCTION json_extract(whole text, path text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-  'SELECT json_plain(whole::json #> json_steps(path))';
+  'SELECT json_plain(json_read(whole) #> json_steps(path))';
 CREATE OPERATOR ->> (LEFTARG = text, RIGHTARG = text, FUNCTION = json_extract);
-CREATE FUNCTION json_array_length(whole text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
-  $$ SELECT CASE json_typeof(whole::json) WHEN 'array' THEN pg_catalog.json_array_length(whole::json) ELSE 0 END::bigint $$;
+CREATE FUNCTION json_array_length(whole text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  SELECT CASE json_typeof(json_read(whole)) WHEN 'array' THEN pg_catalog.json_array_length(json_read(whole)) ELSE 0 END::bigint $$;
 CREATE FUNCTION json_valid(whole text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT whole IS JSON';
 CREATE FUNCTION json_each(whole text, path text DEFAULT '$') RETURNS TABLE (key text, value text, type text, atom text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  WITH part AS (SELECT whole::json #> json_steps(path) AS value)
-  SELECT (item.place - 1)::text, json_plain(item.value), CASE json_typeof(item.value) WHEN 'string' THEN 'text' ELSE json_typeof(item.value) END,
-    CASE WHEN json_typeof(item.value) IN ('object', 'array') THEN NULL ELSE json_plain(item.value) END
-  FROM part, json_array_elements(CASE json_typeof(part.value) WHEN 'array' THEN part.value ELSE '[]' END) WITH ORDINALITY AS item (value, place)
-  UNION ALL
-  SELECT item.key, json_plain(item.value), CASE json_typeof(item.value) WHEN 'string' THEN 'text' ELSE json_typeof(item.value) END,
-    CASE WHEN json_typeof(item.value) IN ('object', 'array') THEN NULL ELSE json_plain(item.value) END
-  FROM part, json_each(CASE json_typeof(part.value) WHEN 'object' THEN part.value ELSE '{}' END) AS item $$;
+  WITH part AS (SELECT json_read(whole) #> json_steps(path) AS value), item (key, value) AS (
+    SELECT (one.place - 1)::text, one.value
+    FROM part, json_array_elements(CASE json_typeof(part.value) WHEN 'array' THEN part.value ELSE '[]' END) WITH ORDINALITY AS one (value, place)
+    UNION ALL
+    SELECT one.key, one.value FROM part, json_each(CASE json_typeof(part.value) WHEN 'object' THEN part.value ELSE '{}' END) AS one
+    UNION ALL
+    SELECT NULL, part.value FROM part WHERE json_typeof(part.value) NOT IN ('array', 'object'))
+  SELECT item.key, json_plain(item.value), json_kind(item.value),
+    CASE WHEN json_typeof(item.value) NOT IN ('object', 'array') THEN json_plain(item.value) END FROM item $$;
 
 -- Tables.
 
@@ -997,19 +1008,35 @@ END $$;
 CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
 FOR EACH ROW WHEN (NEW.status IN ('suspended', 'erased')) EXECUTE FUNCTION person_session_ends();
 
--- Somebody writes by SQL of their own: every node looks anew.
+-- Somebody writes by SQL of their own: every node looks anew. What has an order, the numbers of events and of changes, stays in it, because
+-- nobody writes beside the service: its groups wait until that transaction is over, and it waits for theirs.
 
+CREATE FUNCTION take_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  -- The writers' lock, as the service takes it.
+  PERFORM pg_advisory_xact_lock(1919249505);
+  RETURN NULL;
+END $$;
 CREATE FUNCTION tell_of_direct_sql() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   PERFORM pg_notify('relay_touched', '{}');
   RETURN NULL;
 END $$;
+CREATE TRIGGER direct_sql_begins BEFORE INSERT OR UPDATE OR DELETE ON environment
+FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION take_turn();
 CREATE TRIGGER direct_sql AFTER INSERT OR UPDATE OR DELETE ON environment
 FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION tell_of_direct_sql();
+CREATE TRIGGER direct_sql_begins BEFORE INSERT OR UPDATE OR DELETE ON relay
+FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION take_turn();
 CREATE TRIGGER direct_sql AFTER INSERT OR UPDATE OR DELETE ON relay
 FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION tell_of_direct_sql();
+CREATE TRIGGER direct_sql_begins BEFORE INSERT OR UPDATE OR DELETE ON record
+FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION take_turn();
 CREATE TRIGGER direct_sql AFTER INSERT OR UPDATE OR DELETE ON record
 FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION tell_of_direct_sql();
+CREATE TRIGGER direct_sql_begins BEFORE INSERT OR UPDATE OR DELETE ON record_change
+FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION take_turn();
 CREATE TRIGGER direct_sql AFTER INSERT OR UPDATE OR DELETE ON record_change
 FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION tell_of_direct_sql();
+CREATE TRIGGER direct_sql_begins BEFORE INSERT OR UPDATE OR DELETE ON event
+FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION take_turn();
 CREATE TRIGGER direct_sql AFTER INSERT OR UPDATE OR DELETE ON event
 FOR EACH STATEMENT WHEN (current_setting('application_name') NOT LIKE 'relay %') EXECUTE FUNCTION tell_of_direct_sql();

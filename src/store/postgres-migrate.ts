@@ -17,7 +17,7 @@ interface PostgresMigration {
   sql: string;
 }
 
-const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [{ number: 39, name: "whole", sql: whole }];
+export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [{ number: 39, name: "whole", sql: whole }];
 
 /** Brings the database to this executable's schema. `onMigrate` is told before a used one is changed. Throws StoreUnavailable or MigrationRefused. */
 export async function migratePostgres(

@@ -22,6 +22,10 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { PostgresConnection } from "../../src/store/postgres-connection.ts";
+import { migratePostgres, POSTGRES_MIGRATIONS } from "../../src/store/postgres-migrate.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 /** Names an installed server by a URL of it; set by whoever started one, for the processes that it starts. */
@@ -29,6 +33,8 @@ const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
 /** Names the socket on which a run of tests answers with the URL of its server, which it starts when it is first asked. */
 export const ASK_VARIABLE = "TEST_POSTGRES";
 const STARTS_WITHIN_MS = 20_000;
+/** Of the advisory lock of who makes the template. */
+const TEMPLATE_LOCK = 0x72656c63;
 /** PostgreSQL does not run as root. */
 const NOBODY = 65_534;
 /**
@@ -56,23 +62,85 @@ keep "$@" &
 
 interface FreshDatabase extends AsyncDisposable {
   url: string;
+  place: DatabaseUrl;
 }
 
-/** A new database on the tests' server, gone when it is disposed. */
-export async function freshDatabase(): Promise<FreshDatabase> {
+/** A new database on the tests' server, with the schema in it, or `empty`; gone when it is disposed. */
+export async function freshDatabase({ empty = false }: { empty?: boolean } = {}): Promise<FreshDatabase> {
   const server = await findServer();
-  const name = `relay_test_${Math.floor(Date.now() / 1_000).toString(36)}_${randomBytes(5).toString("hex")}`;
-  await runOn(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`);
+  const name = nameDatabase("test");
+  await runOn(server, empty ? createEmpty(name) : `CREATE DATABASE ${name} TEMPLATE ${await ensureTemplate(server)} STRATEGY FILE_COPY`);
+  const url = urlOf(server, name);
   return {
-    url: urlOf(server, name),
+    url,
+    place: placeOf(url),
     [Symbol.asyncDispose]: async () => await runOn(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
+}
+
+/** Its texts compare as people sort them, where nothing says otherwise: what leans on the order of bytes has to say so. */
+function createEmpty(name: string): string {
+  return `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`;
+}
+
+/** With the time in it, by which those of processes that were killed are found on a server that stays. */
+function nameDatabase(kind: string): string {
+  return `relay_${kind}_${Math.floor(Date.now() / 1_000)}_${randomBytes(5).toString("hex")}`;
+}
+
+let template: Promise<string> | null = null;
+
+/** The database that the others are copied from, made by the first process that asks. */
+function ensureTemplate(server: string): Promise<string> {
+  template ??= (async () => {
+    const hash = new Bun.CryptoHasher("sha256");
+    for (const { number, sql } of POSTGRES_MIGRATIONS) hash.update(`${number}\n${sql}\n`);
+    const name = `relay_template_${hash.digest("hex").slice(0, 16)}`;
+    const asked = new SQL(server, { max: 1 });
+    try {
+      await asked.begin(async (tx) => {
+        await tx`SELECT pg_advisory_xact_lock(${TEMPLATE_LOCK})`;
+        const there = await tx`SELECT 1 FROM pg_database WHERE datname = ${name}`;
+        if (there.length === 0) await makeTemplate(server, name);
+      });
+    } finally {
+      await asked.close();
+    }
+    return name;
+  })();
+  return template;
+}
+
+/** Named when it is whole. */
+async function makeTemplate(server: string, name: string): Promise<void> {
+  await dropLeftOver(server);
+  const draft = nameDatabase("test");
+  await runOn(server, createEmpty(draft));
+  const connection = await PostgresConnection.open(placeOf(urlOf(server, draft)), "relay migration");
+  await migratePostgres(connection, systemClock);
+  await connection.close();
+  await runOn(server, `ALTER DATABASE ${draft} RENAME TO ${name}`);
+}
+
+/** Databases of tests that ended hours ago without a word, and templates of other schemas. */
+async function dropLeftOver(server: string): Promise<void> {
+  const asked = new SQL(server, { max: 1 });
+  const rows = await asked`SELECT datname FROM pg_database WHERE datname ~ '^relay_template_'
+    OR (datname ~ '^relay_test_[0-9]+_' AND split_part(datname, '_', 3)::bigint < extract(epoch FROM now()) - 14400)`;
+  for (const { datname } of rows) await asked.unsafe(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`);
+  await asked.close();
 }
 
 function urlOf(server: string, database: string): string {
   const url = new URL(server);
   url.pathname = `/${database}`;
   return url.href;
+}
+
+function placeOf(url: string): DatabaseUrl {
+  const place = readDatabaseUrl(url);
+  if (typeof place === "string") throw new Error(place);
+  return place;
 }
 
 async function runOn(url: string, ...statements: string[]): Promise<void> {
