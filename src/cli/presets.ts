@@ -1,8 +1,7 @@
 /** `relay presets`: the senders whose recipe is known, and one of them whole: its recipe, its secret's place, an example, its pitfalls. */
 import { writeJson } from "../ground/json.ts";
 import { findNearestName } from "../ground/text.ts";
-import { SENDERS } from "../sender/registry.ts";
-import { findSender, searchSenders } from "../sender/sender-start.ts";
+import { findSender, SENDERS, searchSenders } from "../sender/registry.ts";
 import { listSender, type SenderView, viewSender } from "../sender/sender-view.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -4,15 +4,18 @@
  */
 import { maskPasswords } from "../ground/database-url.ts";
 import { VERSION } from "../release/change.ts";
-import { UsageError } from "./command.ts";
+import { type Command, UsageError } from "./command.ts";
 import { COMPLETE_WORD, completeLine } from "./completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
 import { withNearName } from "./name.ts";
 import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
 import { sayRefusal } from "./refusal-words.ts";
-import { COMMANDS, GROUPS } from "./registry.ts";
 import { PIPE } from "./screen.ts";
+import { serve } from "./serve.ts";
 import type { World } from "./world.ts";
+
+/** A server runs for months: its process holds the one command that it runs, and none of the others with all that they know. */
+const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };
 
 /** Runs `relay <line>`. Never throws. */
 export async function runCommandLine(line: readonly string[], world: World): Promise<number> {
@@ -28,6 +31,7 @@ export async function runCommandLine(line: readonly string[], world: World): Pro
 
 async function run(line: readonly string[], world: World): Promise<number> {
   const { screen } = world;
+  const { COMMANDS, GROUPS } = line[0] === "serve" ? OF_SERVER : await import("./registry.ts");
   if (line.length === 0) {
     if (world.interactive) return await run(["dev", "--open"], world);
     world.tell(writeHelp(GROUPS, VERSION, PIPE));
@@ -43,7 +47,7 @@ async function run(line: readonly string[], world: World): Promise<number> {
   if (explained !== null) return await show(world, explained);
   if (line[0] === "help") return await run([...line.slice(1), "--help"], world);
   const found = findCommand(line, COMMANDS);
-  if (found === null) return await helpOfGroup(line, world);
+  if (found === null) return await helpOfGroup(line, COMMANDS, world);
   const input = parseCommand(found.command, found.rest, world.env);
   if (input.given("help")) return await show(world, writeCommandHelp(found.command, screen));
   try {
@@ -55,10 +59,14 @@ async function run(line: readonly string[], world: World): Promise<number> {
 }
 
 /** `relay keys --help` shows the commands of that word. */
-async function helpOfGroup(line: readonly string[], world: World): Promise<number> {
-  const group = COMMANDS.filter(({ words }) => words.length > 1 && words[0] === line[0]);
+async function helpOfGroup(
+  line: readonly string[],
+  commands: readonly Command[],
+  world: World,
+): Promise<number> {
+  const group = commands.filter(({ words }) => words.length > 1 && words[0] === line[0]);
   const asked = line.length === 2 && (line[1] === "--help" || line[1] === "-h");
-  if (group.length === 0 || !asked) throw refuseUnknown(line, COMMANDS);
+  if (group.length === 0 || !asked) throw refuseUnknown(line, commands);
   return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
 }
 

@@ -176,7 +176,7 @@ async function readGiven(input: Input, world: World): Promise<{ body: string; co
 
 async function readEvent(target: SendTarget, input: Input, world: World): Promise<SampleEvent> {
   const data = input.text("data");
-  if (data === null) return makeSampleEvent(target.trigger, input.text("person"));
+  if (data === null) return await makeSampleEvent(target.trigger, input.text("person"));
   if (data === "-" && input.on("secret-stdin")) {
     throw new CommandFailure(
       "invalid_input",

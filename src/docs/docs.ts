@@ -2,7 +2,7 @@
  * The whole documentation: its pages in their order, what stands beside each, and the search through them. Nothing is rendered before it is
  * asked for, and nothing twice.
  */
-import { renderIndex, renderPage, renderSearch } from "./layout.ts";
+import { renderIndex, renderMissing, renderPage, renderSearch } from "./layout.ts";
 import { type DocPage, GROUPS } from "./page.ts";
 import { type Hit, SearchIndex } from "./search.ts";
 
@@ -42,6 +42,11 @@ export class Docs {
     return made;
   }
 
+  /** What stands for an address without a page. */
+  missingHtml(): string {
+    return renderMissing(this.pages);
+  }
+
   search(query: string): Hit[] {
     this.#index ??= new SearchIndex(this.pages);
     return this.#index.find(query);
@@ -51,14 +56,4 @@ export class Docs {
   searchHtml(query: string): string {
     return renderSearch(this.pages, query, this.search(query));
   }
-}
-
-/** The list of all pages as Markdown. */
-export function listPages(pages: readonly DocPage[]): string {
-  const groups = GROUPS.map((group) => {
-    const own = pages.filter((page) => page.group === group && page.parent === undefined);
-    const lines = own.map(({ id, title, summary }) => `- [${title}](/docs/${id}): ${summary}`);
-    return lines.length === 0 ? "" : `## ${group}\n\n${lines.join("\n")}\n`;
-  });
-  return groups.filter((text) => text !== "").join("\n");
 }

@@ -100,3 +100,13 @@ export function plainWords(line: string): string {
     .replaceAll(/\\(.)/g, "$1")
     .trim();
 }
+
+/** The list of all pages as Markdown. */
+export function listPages(pages: readonly DocPage[]): string {
+  const groups = GROUPS.map((group) => {
+    const own = pages.filter((page) => page.group === group && page.parent === undefined);
+    const lines = own.map(({ id, title, summary }) => `- [${title}](/docs/${id}): ${summary}`);
+    return lines.length === 0 ? "" : `## ${group}\n\n${lines.join("\n")}\n`;
+  });
+  return groups.filter((text) => text !== "").join("\n");
+}

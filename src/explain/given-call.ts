@@ -44,7 +44,7 @@ export async function receiveGiven(
   const nowMs = deps.clock.now();
   const secrets = await deps.store.read((tx) => listSecretsAtHand(tx, deps.sealer, relay));
   const { headers = null, search = "" } = asked;
-  const given: GivenCall = { ...readGivenBody(trigger, asked), headers, search };
+  const given: GivenCall = { ...(await readGivenBody(trigger, asked)), headers, search };
   const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
   const { call, senderEventId } = await explainSignature(steps, question);
   if (isHandshake(relay.receiver, call))
@@ -74,11 +74,11 @@ export async function receiveGiven(
   };
 }
 
-function readGivenBody(
+async function readGivenBody(
   trigger: ReceiverTrigger,
   { body, contentType, person }: Asked,
-): Omit<GivenCall, "headers" | "search"> {
-  if (body === undefined) return makeSampleEvent(trigger, person ?? null);
+): Promise<Omit<GivenCall, "headers" | "search">> {
+  if (body === undefined) return await makeSampleEvent(trigger, person ?? null);
   const isJson = /^\s*[[{]/.test(body.slice(0, 100));
   const likely = isJson ? "application/json" : "application/x-www-form-urlencoded";
   return { body: Buffer.from(body), contentType: contentType ?? likely };

@@ -10,7 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { showChoices, showText } from "../ground/shape.ts";
 import { type CollectionRow, listFields } from "../records/collection.ts";
 import type { FieldRule } from "../records/collection-definition.ts";
-import { exampleFor, recogniseSender } from "../sender/sender-start.ts";
+import { exampleFor } from "../sender/sender-start.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 
@@ -28,8 +28,9 @@ const MAX_SHOWN_CHOICES = 4;
 const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 
 /** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
-export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
+export async function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): Promise<SampleEvent> {
   const wanted = readWanted(trigger);
+  const { recogniseSender } = await import("../sender/registry.ts");
   const sender = recogniseSender(trigger);
   const known = sender === null ? null : exampleFor(sender, trigger, person);
   if (known !== null) return { body: Buffer.from(known.body), contentType: known.contentType };

@@ -154,7 +154,7 @@ async function signLine(
       : "application/x-www-form-urlencoded";
   const draft =
     body === undefined
-      ? makeSampleEvent(trigger, person ?? null)
+      ? await makeSampleEvent(trigger, person ?? null)
       : { body: Buffer.from(body), contentType: contentType ?? likely };
   const signed = signHere(trigger.verify, secrets, draft, relay.receiver.url, nowMs);
   if (signed === null) throw new Refusal("invalid_input", cannotSign(relay, secrets));

@@ -4,10 +4,10 @@
  */
 import { Type } from "typebox";
 import icon from "../../web/icon.svg" with { type: "text" };
-import { type Docs, listPages } from "../docs/docs.ts";
-import { renderMissing } from "../docs/layout.ts";
+import type { Docs } from "../docs/docs.ts";
 import { pathOf } from "../docs/link.ts";
 import { LOOK, LOOK_FILE } from "../docs/look.ts";
+import { listPages } from "../docs/page.ts";
 import { MAX_QUERY_CHARS } from "../docs/search.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
@@ -75,7 +75,7 @@ async function answerPage(deps: HttpDeps, request: Request, id: string): Promise
 
 function answerHtml(docs: Docs, request: Request, id: string): Response {
   if (docs.find(id) === null && id !== "")
-    return answerFile(request, toFile(id, HTML, renderMissing(docs.pages)), "no-cache", 404);
+    return answerFile(request, toFile(id, HTML, docs.missingHtml()), "no-cache", 404);
   const { file, cacheControl } = keepFile(id, () => ({
     file: toFile(id, HTML, docs.html(id) ?? ""),
     cacheControl: "no-cache",

@@ -4,9 +4,11 @@ import { makePage, readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
 import { requireRelay } from "../relay/relay.ts";
-import { findSender, recogniseSender, searchSenders } from "../sender/sender-start.ts";
 import { listSender, senderLine, senderView, viewSender } from "../sender/sender-view.ts";
 import { environmentRoute, openRoute } from "./route.ts";
+
+/** They are loaded with the first question. */
+const readSenders = () => import("../sender/registry.ts");
 
 export const senderRoutes = [
   openRoute({
@@ -18,7 +20,8 @@ export const senderRoutes = [
       q: Type.Optional(Type.String({ maxLength: 100, description: "a text in its name or its sentence" })),
     }),
     answer: pageOf(senderLine),
-    handle({ query }) {
+    async handle({ query }) {
+      const { searchSenders } = await readSenders();
       const page = readPageRequest(query);
       const found = searchSenders(query.q ?? "");
       const first = page.after === null ? 0 : found.findIndex(({ name }) => name === page.after) + 1;
@@ -30,7 +33,8 @@ export const senderRoutes = [
     path: "/api/senders/:name",
     summary: "Shows a sender: a relay to begin with, where its secret is, an example event, its pitfalls.",
     answer: Type.Object({ sender: senderView }),
-    handle({ params }) {
+    async handle({ params }) {
+      const { findSender } = await readSenders();
       const sender = findSender(params.name);
       if (sender === null)
         throw new Refusal("not_found", "There is no sender of this name: GET /api/senders lists them.");
@@ -43,8 +47,9 @@ export const senderRoutes = [
     summary:
       "Shows the sender whose recipe a relay has, as its recipe, map and types tell; null where none is known.",
     answer: Type.Object({ sender: orNull(senderView) }),
-    async read(tx, { environmentId, params }) {
-      const { definition } = await requireRelay(tx, environmentId, params.name);
+    async handle({ deps, environmentId, params }) {
+      const { recogniseSender } = await readSenders();
+      const { definition } = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
       const { trigger } = definition;
       const sender = trigger.kind === "receiver" ? recogniseSender(trigger) : null;
       return { sender: sender === null ? null : viewSender(sender) };

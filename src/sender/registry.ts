@@ -1,4 +1,9 @@
-/** Every sender, one line each, in the order of the alphabet. The command line, the dashboard and the documentation read this. */
+/**
+ * Every sender, one line each, in the order of the alphabet, and which one a relay's recipe is of. The command line, the dashboard and the
+ * documentation read this; a server loads it when it is first asked for.
+ */
+import { type JsonObject, writeJson } from "../ground/json.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { adyen } from "./adyen.ts";
 import { attio } from "./attio.ts";
 import { bitbucket } from "./bitbucket.ts";
@@ -139,3 +144,46 @@ export const SENDERS: readonly Sender[] = [
   zendesk,
   zoom,
 ];
+
+export function findSender(name: string): Sender | null {
+  return SENDERS.find((sender) => sender.name === name) ?? null;
+}
+
+/** Those whose name, title or summary holds the text; all of them for none. */
+export function searchSenders(text: string): readonly Sender[] {
+  const wanted = text.trim().toLowerCase();
+  return SENDERS.filter(({ name, title, summary }) =>
+    `${name} ${title} ${summary}`.toLowerCase().includes(wanted),
+  );
+}
+
+/** The sender whose recipe a receiver has; where several share one, the one whose fields and types it reads. null: none, or it is not to be told. */
+export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Sender | null {
+  const own = normalVerify(verify);
+  const paths = new Set(Object.values(map));
+  const wanted = new Set(Object.values(when).flat());
+  const scored = SENDERS.filter((sender) => normalVerify(sender.verify) === own)
+    .map((sender) => {
+      const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
+      const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
+      return { sender, score: shared + 2 * types };
+    })
+    .sort((one, other) => other.score - one.score);
+  const [best, next] = scored;
+  if (best === undefined || best.score === 0 || best.score === next?.score) return null;
+  return best.sender;
+}
+
+const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
+
+/** What a recipe says, without regard to what it leaves to defaults and to the case of headers; a handshake is not how it signs. */
+function normalVerify(verify: ReceiverTrigger["verify"]): string {
+  const { handshake: _, toleranceSeconds: __, ...fields } = verify;
+  const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
+  if (said.signatureKey !== undefined) said.separator ??= ",";
+  for (const name of ["header", "timestampHeader"]) {
+    const header = said[name];
+    if (typeof header === "string") said[name] = header.toLowerCase();
+  }
+  return writeJson(Object.fromEntries(Object.entries(said).sort(([one], [other]) => (one < other ? -1 : 1))));
+}

@@ -1,26 +1,13 @@
 /**
  * What is begun with from a sender: a definition with one honest action, which keeps what was mapped, its collection, and what is left to do;
- * which sender a relay's recipe is of, and a sender's example as a body to send.
+ * and its example as a body to send.
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
 import { parsePath, readPath } from "../template/template.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
-import { SENDERS } from "./registry.ts";
 import type { Sender, SenderExample } from "./sender.ts";
-
-export function findSender(name: string): Sender | null {
-  return SENDERS.find((sender) => sender.name === name) ?? null;
-}
-
-/** Those whose name, title or summary holds the text; all of them for none. */
-export function searchSenders(text: string): readonly Sender[] {
-  const wanted = text.trim().toLowerCase();
-  return SENDERS.filter(({ name, title, summary }) =>
-    `${name} ${title} ${summary}`.toLowerCase().includes(wanted),
-  );
-}
 
 /** It writes what was mapped as a record of the app's own: nothing acts on a person until somebody writes so. */
 export function startDefinition(sender: Sender, name: string = sender.name): JsonObject {
@@ -75,37 +62,6 @@ export function startSteps(sender: Sender): string[] {
     "Put what shall happen in the place of write_record, or beside it.",
     ...person,
   ];
-}
-
-/** The sender whose recipe a receiver has; where several share one, the one whose fields and types it reads. null: none, or it is not to be told. */
-export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Sender | null {
-  const own = normalVerify(verify);
-  const paths = new Set(Object.values(map));
-  const wanted = new Set(Object.values(when).flat());
-  const scored = SENDERS.filter((sender) => normalVerify(sender.verify) === own)
-    .map((sender) => {
-      const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
-      const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
-      return { sender, score: shared + 2 * types };
-    })
-    .sort((one, other) => other.score - one.score);
-  const [best, next] = scored;
-  if (best === undefined || best.score === 0 || best.score === next?.score) return null;
-  return best.sender;
-}
-
-const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
-
-/** What a recipe says, without regard to what it leaves to defaults and to the case of headers; a handshake is not how it signs. */
-function normalVerify(verify: ReceiverTrigger["verify"]): string {
-  const { handshake: _, toleranceSeconds: __, ...fields } = verify;
-  const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
-  if (said.signatureKey !== undefined) said.separator ??= ",";
-  for (const name of ["header", "timestampHeader"]) {
-    const header = said[name];
-    if (typeof header === "string") said[name] = header.toLowerCase();
-  }
-  return writeJson(Object.fromEntries(Object.entries(said).sort(([one], [other]) => (one < other ? -1 : 1))));
 }
 
 /** The example with an id of its own and, where one is given, a person, so that it may be sent again; null where the trigger reads what it has not. */
