@@ -8,6 +8,7 @@ import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { noteRunning } from "./data-directory.ts";
+import { giveBackOnceQuiet } from "./quiet.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
 import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
@@ -33,7 +34,7 @@ export const serve: Command = {
         );
       }
       await saySetUp(service, world);
-      return null;
+      return giveBackOnceQuiet(config.clock);
     });
   },
 };
