@@ -19,8 +19,7 @@ type IdPrefix =
   | "ses"
   | "lgn"
   | "rpl"
-  | "fil"
-  | "nod";
+  | "fil";
 
 /** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */
 export function newId(prefix: IdPrefix, nowMs: number): string {

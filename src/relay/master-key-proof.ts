@@ -49,10 +49,7 @@ const PROOF = "master key proof";
 
 /** What the master key sealed when the database had its first; a database of an earlier schema has no place for it. */
 async function findProof(tx: Reader): Promise<Sealed[]> {
-  const table = await tx.get(
-    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'master_key_proof'",
-  );
-  if (table === null) return [];
+  if ((await tx.get("SELECT 1 FROM schema_migration WHERE number >= 11")) === null) return [];
   const rows = await tx.all<{ bytes: Uint8Array }>("SELECT sealed AS bytes FROM master_key_proof");
   return rows.map(({ bytes }) => ({ bytes, context: PROOF }));
 }

@@ -22,12 +22,10 @@ import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
-import { type Holding, WholeHolding } from "../store/holding.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
-import { NodeHolding } from "../store/node-holding.ts";
-import type { Reader, Store } from "../store/port.ts";
+import type { FencedStore, Reader, Store } from "../store/port.ts";
 import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
@@ -35,8 +33,9 @@ import type { EarlyPort } from "./readiness.ts";
 
 interface OpenData {
   store: Store;
-  /** What happens by itself here: it writes nothing once another server has its lease. */
-  holding: Holding;
+  /** The same for what happens by itself: it writes nothing once another server has the lease. */
+  own: FencedStore;
+  lease: Pick<RunnerLease, "lostTo" | "fence" | "watch">;
   sealer: Sealer;
 }
 
@@ -63,7 +62,7 @@ export async function openData(
   started.defer(() => lock.release());
   await findMasterKey(dataDir, config.masterKey);
   const { database } = config;
-  const { store, holding } =
+  const { store, lease } =
     database === null
       ? await openEmbedded(config, deps, lock, started)
       : await openShared(config, database, deps, started);
@@ -74,13 +73,10 @@ export async function openData(
     await rekeyFingerprints(tx, sealer);
     await settleEveryRelayProblem(tx, sealer, clock.now());
   });
-  // Of several nodes, who takes an environment ends its mails.
-  const interrupted = holding.whole
-    ? await store.write("app", (tx) => endInterruptedMails(tx, clock.now()))
-    : { unknown: 0, notLeft: 0 };
+  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
   if (interrupted.unknown + interrupted.notLeft > 0)
     log.warn("mails of an earlier process had no end", interrupted);
-  return { store, holding, sealer };
+  return { store, own: store.behind(lease.fence), lease, sealer };
 }
 
 /** The database file of the data directory. */
@@ -89,7 +85,7 @@ async function openEmbedded(
   deps: OpenDeps,
   lock: DirectoryLock,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "holding">> {
+): Promise<Pick<OpenData, "store" | "lease">> {
   const { log, onGroup } = deps;
   const { clock, dataDir } = config;
   refuseLostDatabase(dataDir);
@@ -109,9 +105,8 @@ async function openEmbedded(
   });
   started.defer(() => store.close());
   const lease = await RunnerLease.take({ store, file, lock, clock });
-  const holding = new WholeHolding(store, lease);
-  started.defer(() => holding.release());
-  return { store, holding };
+  started.defer(() => lease.release());
+  return { store, lease };
 }
 
 /** A PostgreSQL database, which other nodes may have open too. */
@@ -120,7 +115,7 @@ async function openShared(
   database: DatabaseUrl,
   { log, onGroup }: OpenDeps,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "holding">> {
+): Promise<Pick<OpenData, "store" | "lease">> {
   const store = await openPostgres(database, {
     clock: config.clock,
     onGroup,
@@ -132,9 +127,7 @@ async function openShared(
   });
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));
-  const holding = new NodeHolding({ store, clock: config.clock, log });
-  started.defer(() => holding.release());
-  return { store, holding };
+  return { store, lease: { lostTo: null, fence: async () => undefined, watch: () => undefined } };
 }
 
 /** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */

@@ -14,6 +14,8 @@ type Kind = "space" | "text" | "quoted" | "value" | "word" | "number" | "sign";
 interface Token {
   kind: Kind;
   text: string;
+  /** What is put around a value. */
+  around?: readonly [before: string, after: string];
 }
 
 /** Spaces and comments; texts; quoted names; values; words; numbers; signs. */
@@ -41,9 +43,8 @@ function translate(sql: string): Translated {
   const text = tokens
     .map((token) => {
       if (token.kind !== "value") return token.text;
-      const [mark, cast = ""] = token.text.split("::");
-      const name = (mark ?? "").slice(1);
-      if (mark?.startsWith("$")) places.push(name);
+      const name = token.text.slice(1);
+      if (token.text.startsWith("$")) places.push(name);
       else {
         // A mark without a number stands for the one after the greatest before it.
         const number = name === "" ? last + 1 : Number(name);
@@ -51,7 +52,8 @@ function translate(sql: string): Translated {
         places.push(number - 1);
       }
       // Each mark has a place of its own, since PostgreSQL gives a place one type: `$1 IS NULL OR seq < $1` would have two.
-      return `$${places.length}${cast === "" ? "" : `::${cast}`}`;
+      const [before, after] = token.around ?? ["", ""];
+      return `${before}$${places.length}${after}`;
     })
     .join("");
   return { text, places };
@@ -138,9 +140,11 @@ function boundSums(tokens: Token[]): void {
   });
 }
 
-/** `LIMIT -1` is none. */
+/** A limit of -1 is none. */
 function limitNothing(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
+    const value = tokens[next(tokens, at)];
+    if (isWord(tokens[at], "LIMIT") && value?.kind === "value") value.around = ["nullif(", ", -1)"];
     const minus = tokens[next(tokens, at)];
     const number = tokens[next(tokens, next(tokens, at))];
     if (!isWord(tokens[at], "LIMIT") || !isSign(minus, "-") || number?.text !== "1") continue;
@@ -157,7 +161,7 @@ function typeTests(tokens: Token[]): void {
     const not = next(tokens, is);
     const word = isWord(tokens[not], "NOT") ? next(tokens, not) : not;
     if (token?.kind === "value" && isWord(tokens[is], "IS") && isWord(tokens[word], "NULL"))
-      token.text += "::text";
+      token.around = ["", "::text"];
   }
 }
 

@@ -208,7 +208,7 @@ describe("a literal dotted name stands for a path in forms alone", () => {
     const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
     expect(await send("orders", { headers, body }, type)).toBe("taken");
     await running.drain();
-    const [row] = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY rowid DESC LIMIT 1");
+    const [row] = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY seq DESC LIMIT 1");
     return JSON.parse(row?.data ?? "null");
   };
   test.each([

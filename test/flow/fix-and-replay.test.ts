@@ -825,7 +825,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
       for (const { key, state, after } of (await readMemory(tx, row.seq)).works.values()) {
         if (state !== "done") continue;
         const result = after === undefined ? null : JSON.stringify(after);
-        const sql = "INSERT OR IGNORE INTO effect (event_seq, key, state, result, run) VALUES (?1, ?2, 'done', ?3, ?4)";
+        const sql = "INSERT INTO effect (event_seq, key, state, result, run) VALUES (?1, ?2, 'done', ?3, ?4) ON CONFLICT DO NOTHING";
         await tx.run(sql, row.seq, key, result, row.runs);
       }
     });

@@ -51,8 +51,8 @@ async function age({ running }: World): Promise<void> {
     for (const { seq } of await tx.all<{ seq: number }>("SELECT seq FROM event")) {
       for (const { key, after, doneAt } of (await readMemory(tx, seq)).works.values()) {
         await tx.run(
-          `INSERT OR IGNORE INTO effect (event_seq, key, state, result, run)
-           SELECT $seq, $key, 'done', $after, min(number) FROM run WHERE event_seq = $seq AND started_at = $doneAt`,
+          `INSERT INTO effect (event_seq, key, state, result, run)
+           SELECT $seq, $key, 'done', $after, min(number) FROM run WHERE event_seq = $seq AND started_at = $doneAt ON CONFLICT DO NOTHING`,
           { seq, key, after: after === undefined ? null : JSON.stringify(after), doneAt },
         );
       }

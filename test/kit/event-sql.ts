@@ -14,9 +14,9 @@ export function seqOf(id: string): number {
 
 /** What an event's draft says of its relay, which need not be there. */
 export async function relayOf(tx: Writer, environmentId: number, relayId: string, name: string) {
-  await tx.run("INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (?1, ?2)", environmentId, name);
+  await tx.run("INSERT INTO relay_name (environment_id, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING", environmentId, name);
   await tx.run(
-    "INSERT OR IGNORE INTO relay_key (relay_id, name_key) SELECT ?3, key FROM relay_name WHERE environment_id = ?1 AND name = ?2",
+    "INSERT INTO relay_key (relay_id, name_key) SELECT ?3, key FROM relay_name WHERE environment_id = ?1 AND name = ?2 ON CONFLICT DO NOTHING",
     environmentId,
     name,
     relayId,

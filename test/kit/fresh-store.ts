@@ -9,7 +9,9 @@ import { type Environment, type EnvironmentName, requireEnvironment } from "../.
 import { createLog, type Log } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
 
@@ -45,8 +47,9 @@ export async function openTestStore(options: { startMs?: number; environments?: 
   const directory = mkdtempSync(join(tmpdir(), "relay-rule-"));
   const clock = new VirtualClock(startMs);
   const file = join(directory, "relay.db");
-  await placeSchema(file);
-  const store = await openSqlite(file, { clock });
+  const chosen = ON_POSTGRES ? await chooseDatabase() : null;
+  if (chosen === null) await placeSchema(file);
+  const store = chosen === null ? await openSqlite(file, { clock }) : await openPostgres(chosen.database, { clock });
   await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments, nowMs: startMs }));
   const logged: string[] = [];
   const woken: string[] = [];
@@ -63,6 +66,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
     count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await store.close();
+      await chosen?.dispose();
       rmSync(directory, { recursive: true });
     },
   };

@@ -13,6 +13,7 @@ import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
+import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
@@ -62,7 +63,9 @@ export interface BareService extends AsyncDisposable {
 
 export async function startBareService(options: Omit<RunningOptions, "environments"> = {}): Promise<BareService> {
   const dataDir = options.config?.dataDir ?? (await mkdtemp(join(tmpdir(), "relay-test-")));
-  if (options.config?.dataDir === undefined) await placeSchema(join(dataDir, "relay.db"));
+  // A test that gives a folder is about what is in it.
+  const chosen = ON_POSTGRES && options.config?.dataDir === undefined ? await chooseDatabase() : null;
+  if (chosen === null && options.config?.dataDir === undefined) await placeSchema(join(dataDir, "relay.db"));
   const clock = new VirtualClock(START_MS);
   const lines: string[] = [];
   const logged: string[] = [];
@@ -71,7 +74,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     host: "127.0.0.1",
     port: 0,
     dataDir,
-    database: null,
+    database: chosen?.database ?? null,
     baseUrl: "https://relay.example.test",
     serviceDir: null,
     trustedProxies: [],
@@ -110,6 +113,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
       const isOpen = await Promise.race([ended.then(() => false), Bun.sleep(1_000).then(() => true)]);
       if (isOpen) await clock.advance(10_000);
       await ended;
+      await chosen?.dispose();
       await rm(dataDir, { recursive: true, force: true });
     },
   };

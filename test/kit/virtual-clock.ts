@@ -1,5 +1,6 @@
 /** A clock that stands still until it is told to move; timers fire in order as it passes them. */
 import type { Clock } from "../../src/ground/clock.ts";
+import { unanswered } from "./chosen-store.ts";
 
 /** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
 export const START_MS = 1_768_478_400_000;
@@ -100,5 +101,12 @@ const LEAP_MS = 300_000;
 
 /** Lets promises, immediates and the store's groups run out. */
 export async function settle(turns = 8): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < turns; turn++) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    // Another process works on it: real time goes by, and its answers begin the turns anew.
+    while (unanswered() > 0) {
+      await Bun.sleep(0);
+      turn = 0;
+    }
+  }
 }

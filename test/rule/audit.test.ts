@@ -4,6 +4,7 @@ import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../
 import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
 import type { AuditAction } from "../../src/watch/audit-action.ts";
 import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
+import { testOfFile } from "../kit/chosen-store.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
 const { store, clock, environment, explain } = await openFreshStore();
@@ -69,7 +70,7 @@ describe("the audit", () => {
     expect(ids).toEqual(ids.toSorted().toReversed());
   });
 
-  test("finds the changes by an index, beside however many runs", () => {
+  testOfFile("finds the changes by an index, beside however many runs", () => {
     for (const where of ["target = 'relay:a' AND", ""]) {
       const plan = explain(`SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`);
       expect(plan).toMatch(/USING (COVERING )?INDEX audit_(changes|by_target)/);

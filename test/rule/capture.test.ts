@@ -7,6 +7,7 @@ import { deleteCollection } from "../../src/records/collection.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Origin } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { testOfFile } from "../kit/chosen-store.ts";
 import { erase } from "../kit/erasing.ts";
 import { until } from "../kit/event-flow.ts";
 import { RELAY_NAME } from "../kit/event-sql.ts";
@@ -118,7 +119,7 @@ describe("who writes", () => {
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["app", "dashboard"]);
   });
 
-  test("SQL by hand on another connection fires", async () => {
+  testOfFile("SQL by hand on another connection fires", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     const record = await records.write({ title: "a" });

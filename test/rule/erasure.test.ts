@@ -144,9 +144,10 @@ describe("expunging one event by hand", () => {
       running.service.store.write("app", (tx) =>
         tx.run(
           `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
-           INSERT OR REPLACE INTO run (event_seq, number, started_at, results)
+           INSERT INTO run (event_seq, number, started_at, results)
            SELECT ?1, i, 0,
-             '[{"type":"call_url","outcome":"done","answer":{"status":200,"body":"secret-2342"}}]' FROM n`,
+             '[{"type":"call_url","outcome":"done","answer":{"status":200,"body":"secret-2342"}}]' FROM n WHERE TRUE
+           ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results`,
           seqOf(event),
         ),
       );

@@ -91,7 +91,7 @@ async function standing(): Promise<string[]> {
 
 async function told(): Promise<string[]> {
   await fresh.clock.advance(0);
-  const sql = "SELECT code, message FROM alert WHERE code <> 'relay_silent' ORDER BY rowid";
+  const sql = "SELECT code, message FROM alert WHERE code <> 'relay_silent' ORDER BY id";
   const rows = await fresh.store.read((tx) => tx.all<{ code: string; message: string }>(sql));
   return rows.map(({ code, message }) => `${code}: ${message}`);
 }

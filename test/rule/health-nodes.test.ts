@@ -83,7 +83,7 @@ const all = <Row>(sql: string): Promise<Row[]> => fresh.store.read((tx) => tx.al
 async function outcome(): Promise<{ stands: string[]; told: string[] }> {
   for (const _ of NODES) await fresh.clock.advance(1_500);
   const stands = await all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL ORDER BY id");
-  const told = await all<{ code: string; count: number; message: string }>("SELECT code, count, message FROM alert ORDER BY rowid");
+  const told = await all<{ code: string; count: number; message: string }>("SELECT code, count, message FROM alert ORDER BY id");
   return { stands: stands.map(({ code }) => code), told: told.map(({ code, count, message }) => `${code} ${count}: ${message}`) };
 }
 

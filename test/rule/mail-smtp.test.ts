@@ -54,8 +54,9 @@ async function intend(): Promise<void> {
   await store.write("app", async (tx) => {
     await tx.run("DELETE FROM email");
     await tx.run(
-      `INSERT OR REPLACE INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
-       VALUES ('per_1', ?1, 'ada@example.com', 'ada@example.com', 'active', '{}', 'test', 0, 0)`,
+      `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
+       VALUES ('per_1', ?1, 'ada@example.com', 'ada@example.com', 'active', '{}', 'test', 0, 0)
+       ON CONFLICT (id) DO UPDATE SET environment_id = excluded.environment_id, email = excluded.email, email_key = excluded.email_key, status = 'active'`,
       environmentId,
     );
     await tx.run(

@@ -34,8 +34,8 @@ async function putEvents(rows: readonly { state: string; at?: number; retryAt?: 
   await store.write("app", async (tx) => {
     await tx.run("DELETE FROM event");
     await tx.run(
-      `INSERT OR IGNORE INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
-       VALUES ('rly_1', ?1, 'one', '{"trigger":{"kind":"receiver"}}', 'dashboard', 0, 0, 0, 0)`,
+      `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
+       VALUES ('rly_1', ?1, 'one', '{"trigger":{"kind":"receiver"}}', 'dashboard', 0, 0, 0, 0) ON CONFLICT DO NOTHING`,
       id,
     );
     for (const { state, at = START_MS, retryAt, runs = 0 } of rows) {

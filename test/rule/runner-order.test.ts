@@ -31,7 +31,7 @@ async function inAnotherProcess(sql: string): Promise<void> {
 
 /** The orders written so far, oldest first. */
 async function written(): Promise<string[]> {
-  const rows = await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY rowid`);
+  const rows = await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY seq`);
   return rows.map((row) => row.order);
 }
 

@@ -72,7 +72,7 @@ async function sendEvery(everyMs: number, times: number): Promise<void> {
 async function alerts(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
     tx.all<{ code: string; target: string; count: number }>(
-      "SELECT code, target, count FROM alert WHERE code <> 'relay_uncalled' AND message NOT LIKE '%called for the first time.' ORDER BY rowid",
+      "SELECT code, target, count FROM alert WHERE code <> 'relay_uncalled' AND message NOT LIKE '%called for the first time.' ORDER BY id",
     ),
   );
   return rows.map(({ code, target, count }) => `${code} ${target} ${count}`);
@@ -80,7 +80,7 @@ async function alerts(): Promise<string[]> {
 
 async function problems(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
-    tx.all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL AND code <> 'relay_uncalled' ORDER BY rowid"),
+    tx.all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL AND code <> 'relay_uncalled' ORDER BY id"),
   );
   return rows.map(({ code }) => code);
 }
