@@ -17,7 +17,6 @@ import { ClientWrites } from "./client/person-record.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
-import { ALONE, type Nodes } from "./ground/node-share.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { Health } from "./health/health.ts";
 import { HealthWatch } from "./health/watch.ts";
@@ -38,6 +37,7 @@ import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
+import { HOUSE } from "./store/holding.ts";
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
@@ -127,9 +127,11 @@ async function startOnce(
 
   const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
   const deps = { log, onGroup: metrics.noteGroup, early, stopped: ports.stopped };
-  const { store, own, lease, sealer } = await openData(config, deps, started);
+  const { store, holding, sealer } = await openData(config, deps, started);
+  // What is done once for all, whatever environment it is about.
+  const own = holding.storeOf(HOUSE);
 
-  const nodes: Nodes = ALONE;
+  const { nodes } = holding;
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
   const relays = new LiveRelays({
@@ -152,10 +154,10 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const health = new Health({ store, clock, log, limits: config.limits, shared: nodes !== ALONE });
+  const health = new Health({ store, clock, log, limits: config.limits, shared: !holding.whole });
   const healthWatch = new HealthWatch({ store, clock, relays, log, health });
   const runner: Runner = new Runner({
-    store: own,
+    holding,
     clock,
     relays,
     log,
@@ -168,7 +170,7 @@ async function startOnce(
   });
   started.defer(() => runner.stop());
   const liveChanges = new LiveChanges({ store, clock });
-  const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
+  const scheduler: Scheduler = started.adopt(new Scheduler({ holding, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
   const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
@@ -195,7 +197,10 @@ async function startOnce(
   };
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
 
-  const alertMail = started.adopt(new AlertMail({ store: own, clock, log, mailer, local, baseUrl }), ending);
+  const alertMail = started.adopt(
+    new AlertMail({ store: own, beside: !holding.whole, clock, log, mailer, local, baseUrl }),
+    ending,
+  );
 
   const receiver = new Receiver({
     store,
@@ -240,26 +245,25 @@ async function startOnce(
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
     readManual: async () => (await import("./manual.ts")).readManual(),
-    checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
+    checkReady: makeReadyCheck({ store, holding, runner, clock, log }),
   };
   let backups: BackupSchedule | null = null;
-  lease.watch({
+  const houseRooms = [capture, caretakers, erasures, removals, bulkReplays, alertMail];
+  holding.watch({
+    async begin(environmentId) {
+      if (!holding.whole) runner.take(environmentId);
+      if (environmentId !== HOUSE) scheduler.refresh();
+      else for (const room of houseRooms) await room.start();
+    },
+    async end(environmentId) {
+      await runner.drop(environmentId);
+      if (environmentId === HOUSE) await Promise.all(houseRooms.map((room) => room.stop()));
+    },
     lost(by) {
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [
-        runner,
-        scheduler,
-        capture,
-        caretakers,
-        erasures,
-        removals,
-        bulkReplays,
-        alertMail,
-        backups,
-      ])
-        void one?.stop();
+      for (const one of [runner, scheduler, ...houseRooms, backups]) void one?.stop();
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
@@ -281,13 +285,8 @@ async function startOnce(
   void store.warm().catch(() => undefined);
   await runner.start();
   await scheduler.start();
-  await capture.start();
   problems.look();
-  caretakers.start();
-  erasures.start();
-  removals.start();
-  bulkReplays.start();
-  alertMail.start();
+  await holding.start(url);
   if (config.backup !== null) {
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }

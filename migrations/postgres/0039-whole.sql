@@ -3,6 +3,7 @@
 
 -- Functions that SQLite has.
 
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 CREATE FUNCTION instr(whole text, part text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT strpos(whole, part)::bigint';
 -- '$.a.b' and '$.a[0]' and '$."x.y"' as a list of steps.
 CREATE FUNCTION json_steps(path text) RETURNS text[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -450,16 +451,6 @@ CREATE TABLE run (
 );
 
 
-CREATE TABLE sender_domain (
-  environment_id bigint PRIMARY KEY REFERENCES environment (id) ON DELETE CASCADE,
-  domain text COLLATE "C" NOT NULL,
-  verification_token text COLLATE "C" NOT NULL,
-  verified_at bigint,
-  checked_at bigint,
-  event_word text COLLATE "C" NOT NULL DEFAULT 'event',
-  account_word text COLLATE "C" NOT NULL DEFAULT 'account'
-);
-
 CREATE TABLE session (
   token_hash bytea PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
@@ -836,6 +827,29 @@ CREATE INDEX subscription_by_plan ON subscription (environment_id, plan) WHERE s
 CREATE UNIQUE INDEX event_dedupe ON event (dedupe_hash) WHERE dedupe_hash IS NOT NULL;
 
 CREATE UNIQUE INDEX owner_email ON owner (lower(email));
+
+-- Processes that serve this database, and what each of them runs by itself; times are the database's own, in milliseconds.
+CREATE TABLE node (
+  id text COLLATE "C" PRIMARY KEY,
+  host text COLLATE "C" NOT NULL,
+  pid bigint NOT NULL,
+  version text COLLATE "C" NOT NULL,
+  schema_version bigint NOT NULL,
+  url text COLLATE "C",
+  started_at bigint NOT NULL,
+  seen_at bigint NOT NULL,
+  -- Counts the looks at whether a write reaches the disk.
+  probes bigint NOT NULL DEFAULT 0
+);
+-- One for the house, number 0, and one for each environment.
+CREATE TABLE node_lease (
+  environment_id bigint PRIMARY KEY,
+  -- NULL: nobody, or it was given back.
+  node text COLLATE "C",
+  -- One higher with each taking: a write of what a node runs asks for it in its own transaction.
+  epoch bigint NOT NULL,
+  until bigint NOT NULL
+);
 
 -- Which node wrote last: one row.
 CREATE TABLE writer_turn (node text COLLATE "C" NOT NULL);

@@ -12,6 +12,7 @@ import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { MAIL_TROUBLES } from "../ground/trouble-code.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
+import { endInterruptedMails } from "../mail/interrupted-mail.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { type Mailer, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
@@ -33,6 +34,8 @@ const GATHER_MS = MINUTE_MS;
 const PACE_MS = 15 * MINUTE_MS;
 /** Older alerts are not mailed any more: a server that can send at last does not begin with last month's. */
 const MAX_AGE_MS = DAY_MS;
+/** Longer than a mail takes, and the clocks of two nodes differ. */
+const FORSAKEN_MS = 10 * MINUTE_MS;
 const MAX_TOLD = 50;
 const STOP_WAIT_MS = 10_000;
 const LOCAL_OWNER = "owner@localhost";
@@ -47,6 +50,8 @@ const STOPPED: MailOutcome = {
 
 interface AlertMailDeps {
   store: FencedStore;
+  /** Whether other nodes send mail too. */
+  beside?: boolean;
   clock: Clock;
   log: Log;
   mailer: Mailer;
@@ -99,6 +104,7 @@ export class AlertMail {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
     await endAlerts(store, nowMs);
+    if (this.#deps.beside) await this.#endForsaken(nowMs);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
     for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
       // A clock that was set back must not hold a mail up.
@@ -107,6 +113,14 @@ export class AlertMail {
       const retry = (this.#retryAt.get(environmentId) ?? 0) <= clock.monotonicMs();
       if (this.#loop.running && gathered && paced && retry) await this.#mail(environmentId);
     }
+  }
+
+  /** Mails that no relay sent are anybody's: those that cannot be on their way any more are of a node that died. */
+  async #endForsaken(nowMs: number): Promise<void> {
+    const { store, log } = this.#deps;
+    const before = nowMs - FORSAKEN_MS;
+    const mails = await store.write("app", (tx) => endInterruptedMails(tx, nowMs, { before }));
+    if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
   }
 
   async #mail(environmentId: number): Promise<void> {

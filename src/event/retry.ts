@@ -1,17 +1,20 @@
 /** Events that wait for their retry: made due when their time has come, and never waiting longer than their delay, whatever the clock did. */
 import { RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { EVENT } from "./event.ts";
+import { EVENT, RELAY_ID } from "./event.ts";
 
 /** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
-export function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
-  return tx.run(
+export async function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
+  const due = await tx.all<{ relayId: string | null }>(
     `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
        SELECT seq FROM event INDEXED BY event_retry
-       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)`,
+       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)
+     RETURNING ${RELAY_ID}`,
     nowMs,
     limit,
   );
+  for (const { relayId } of due) if (relayId !== null) tx.touch("event", relayId);
+  return due.length;
 }
 
 /** How far a walk through the waiting retries has come. */

@@ -249,9 +249,24 @@ export interface Rescued {
 /** What is rescued: a process died, or the store could not be written in the middle of a run. */
 const CUT_OFF = EVENT.pick("seq", "formerId", "environmentId", "attempts", "runs", "startedAt", "createdAt");
 
-/** At start-up every `running` row is an orphan of a process that died; rescues up to `limit` of them. */
-export async function rescueOrphans(tx: Writer, limit: number, nowMs: number): Promise<Rescued> {
-  return rescue(tx, "ORDER BY seq LIMIT $limit", { limit }, nowMs);
+/**
+ * Where a process begins to run an environment, or all of them for null, every `running` row is an orphan of a process that died or ran it before;
+ * rescues up to `limit` of them.
+ */
+export async function rescueOrphans(
+  tx: Writer,
+  environmentId: number | null,
+  limit: number,
+  nowMs: number,
+): Promise<Rescued> {
+  return environmentId === null
+    ? rescue(tx, "ORDER BY seq LIMIT $limit", { limit }, nowMs)
+    : rescue(
+        tx,
+        "AND environment_id = $environmentId ORDER BY seq LIMIT $limit",
+        { environmentId, limit },
+        nowMs,
+      );
 }
 
 /** Rescues one attempt of this process that could not be written down; nothing, when it is not running any more. */

@@ -19,7 +19,8 @@ type IdPrefix =
   | "ses"
   | "lgn"
   | "rpl"
-  | "fil";
+  | "fil"
+  | "nod";
 
 /** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */
 export function newId(prefix: IdPrefix, nowMs: number): string {

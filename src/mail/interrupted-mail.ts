@@ -19,6 +19,9 @@ export const MAY_HAVE_LEFT =
 const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
 type Interrupted = RowOf<typeof INTERRUPTED>;
 
+/** Where others send too: the mails of an environment's relays, once nobody else runs them; or those of no relay that began before a moment. */
+type Forsaken = { environmentId: number } | { before: number };
+
 /**
  * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
  * by the event's next attempt, an alert's by the next look; a sign-in code is asked for again. Answers how many there were of each.
@@ -26,18 +29,23 @@ type Interrupted = RowOf<typeof INTERRUPTED>;
 export async function endInterruptedMails(
   tx: Writer,
   nowMs: number,
+  forsaken: Forsaken | null = null,
 ): Promise<{ unknown: number; notLeft: number }> {
+  const which =
+    forsaken === null
+      ? ""
+      : "before" in forsaken
+        ? "AND relay_name IS NULL AND created_at < $before"
+        : "AND relay_name IS NOT NULL AND environment_id = $environmentId";
   const unknown = await tx.all<Interrupted>(
-    `UPDATE email SET state = 'unknown', reason = 'stopped', message = ?1, finished_at = ?2
-     WHERE state = 'intended' AND left_at IS NOT NULL RETURNING ${INTERRUPTED.columns}`,
-    MAY_HAVE_LEFT,
-    nowMs,
+    `UPDATE email SET state = 'unknown', reason = 'stopped', message = $message, finished_at = $nowMs
+     WHERE state = 'intended' AND left_at IS NOT NULL ${which} RETURNING ${INTERRUPTED.columns}`,
+    { ...forsaken, message: MAY_HAVE_LEFT, nowMs },
   );
   const notLeft = await tx.all<Interrupted>(
-    `UPDATE email SET state = 'failed', reason = 'stopped', message = ?1, finished_at = ?2
-     WHERE state = 'intended' RETURNING ${INTERRUPTED.columns}`,
-    MAIL_TROUBLES.stopped,
-    nowMs,
+    `UPDATE email SET state = 'failed', reason = 'stopped', message = $message, finished_at = $nowMs
+     WHERE state = 'intended' ${which} RETURNING ${INTERRUPTED.columns}`,
+    { ...forsaken, message: MAIL_TROUBLES.stopped, nowMs },
   );
   for (const mail of notLeft) if (mail.kind === "alert") await unmarkAlerts(tx, mail);
   const relays = new Map(unknown.map((mail) => [`${mail.environmentId} ${mail.relayName}`, mail]));

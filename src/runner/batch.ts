@@ -111,7 +111,7 @@ export async function runEvent(
   relay: LiveRelay,
   { event, payload, came }: Due,
   nowMs: number,
-  deps: BatchDeps,
+  deps: AttemptDeps,
 ): Promise<Ending> {
   const attempt = new Attempt(event, relay, nowMs, deps, { payload });
   const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
@@ -159,7 +159,7 @@ export class Arrivals {
   begin(foreignVersion: number): void {
     if (foreignVersion === this.#foreignVersion) return;
     this.#foreignVersion = foreignVersion;
-    for (const relayId of this.#byRelay.keys()) this.lose(relayId);
+    this.loseAll();
   }
 
   /** After the commit that stored it. */
@@ -180,6 +180,11 @@ export class Arrivals {
     memory.isWhole = false;
     memory.losses += 1;
     this.#drop(memory, memory.held.length);
+  }
+
+  /** Events of any relay may be due that did not come this way. */
+  loseAll(): void {
+    for (const relayId of this.#byRelay.keys()) this.lose(relayId);
   }
 
   /** Whether the relay may have an event that is due. */

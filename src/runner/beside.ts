@@ -7,6 +7,7 @@ import { countAttempt, type HandedEvent } from "../event/event.ts";
 import type { EndedRun } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { Holder } from "../store/holding.ts";
 import type { FencedStore, WholeTransaction, Writer } from "../store/port.ts";
 import type { AttemptDeps } from "./attempt.ts";
 import { type Arrivals, runEvent } from "./batch.ts";
@@ -16,7 +17,9 @@ import { type Ending, type Finished, finishAttempts } from "./end.ts";
 const MAX_BESIDE_MS = 12;
 
 interface BesideDeps extends AttemptDeps {
-  store: FencedStore;
+  holding: Holder;
+  /** Whether the environment's events may be taken here. */
+  isOpen: (environmentId: number) => boolean;
   clock: Clock;
   relays: LiveRelays;
   arrivals: Arrivals;
@@ -40,6 +43,8 @@ export class Beside implements RunsBeside {
   readonly #endings: Ending[] = [];
   /** null: nothing may run here. undefined: that was not looked into. */
   #open: { whole: WholeTransaction; relays: Snapshot } | null | undefined;
+  /** Which of the fenced stores let pass what is done in this transaction. */
+  readonly #passing = new Map<FencedStore, boolean>();
 
   /** `takes`: whether the runner takes anything now. */
   constructor(tx: Writer, deps: BesideDeps, takes: boolean) {
@@ -52,9 +57,14 @@ export class Beside implements RunsBeside {
 
   async run({ relayId, event, payload }: HandedEvent): Promise<EndedRun | null> {
     const tx = this.#tx;
-    const open = this.#open === undefined ? await this.#look() : this.#open;
+    const { isOpen, holding } = this.#deps;
+    const { environmentId } = event;
+    const open = this.#open === undefined ? this.#look() : this.#open;
     const relay = open === null ? null : this.#free(open, relayId, event.mapVersion);
-    if (open === null || relay === null) {
+    const isOwn = isOpen(environmentId) && (relay === null || (await this.#passes(environmentId)));
+    if (open === null || relay === null || !isOwn) {
+      // Whoever runs it instead is told by the commit.
+      if (!isOwn && !holding.whole) tx.touch("event", relayId);
       this.#deps.arrivals.leaveIn(tx.whole, relayId);
       return null;
     }
@@ -72,16 +82,26 @@ export class Beside implements RunsBeside {
   }
 
   /** What is asked once for all: the transaction as it stands now, before any of its runs. */
-  async #look(): Promise<{ whole: WholeTransaction; relays: Snapshot } | null> {
+  #look(): { whole: WholeTransaction; relays: Snapshot } | null {
     const { whole } = this.#tx;
-    const { arrivals, relays, store } = this.#deps;
+    const { arrivals, relays } = this.#deps;
     this.#open = null;
     if (whole === null || relays.known === null) return null;
     if (whole.hasTouched("relay") || whole.hasTouched("environment")) return null;
-    if (!(await store.letsPass(this.#tx))) return null;
     arrivals.begin(this.#tx.foreignVersion);
     this.#open = { whole, relays: relays.known };
     return this.#open;
+  }
+
+  /** Asked once for all that one lease stands for. */
+  async #passes(environmentId: number): Promise<boolean> {
+    const store = this.#deps.holding.storeOf(environmentId);
+    let passes = this.#passing.get(store);
+    if (passes === undefined) {
+      passes = await store.letsPass(this.#tx);
+      this.#passing.set(store, passes);
+    }
+    return passes;
   }
 
   /** The relay, if its newest event may run before any other of its. */

@@ -8,6 +8,8 @@ import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } fr
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { endInterruptedMails } from "../mail/interrupted-mail.ts";
+import { HOUSE, type Holder } from "../store/holding.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
 
 /** No retry is due sooner after its attempt, so that a look always comes before one. */
@@ -17,7 +19,7 @@ const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
 interface PollerDeps {
-  store: FencedStore;
+  holding: Holder;
   clock: Clock;
   log: Log;
 }
@@ -28,7 +30,10 @@ export class Poller {
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
   /** Attempts that the store could not write down; their rows are still `running`. */
-  readonly #cutOff = new Map<number, ClaimedRun>();
+  readonly #cutOff = new Map<number, CutOff>();
+  /** Environments taken since the start: those that were rescued, and those that are to be, with the store they are held by. */
+  readonly #open = new Set<number>();
+  readonly #unrescued = new Map<number, FencedStore>();
   #reachesStore = true;
   /** The wall clock may have been set back since retries were timed: while nothing ran, too. */
   #mayBeBack = true;
@@ -48,21 +53,49 @@ export class Poller {
     });
   }
 
-  /** Rescues what a dead process left running: a few events, however many there are. Throws StoreUnavailable. */
+  /** Where everything is held: rescues what a dead process left running: a few events, however many there are. Throws StoreUnavailable. */
   async rescue(): Promise<void> {
-    const { store, clock, log } = this.#deps;
+    const { holding } = this.#deps;
+    if (holding.whole) await this.#rescue(holding.storeOf(HOUSE), null);
+  }
+
+  async #rescue(store: FencedStore, environmentId: number | null): Promise<void> {
+    const { clock, log } = this.#deps;
     let queued = 0;
     let dead = 0;
     for (let more = true; more; ) {
       const nowMs = clock.now();
       const rescued = await store.write("relay", async (tx) =>
-        alertRescued(tx, await rescueOrphans(tx, RESCUE_SIZE, nowMs), nowMs),
+        alertRescued(tx, await rescueOrphans(tx, environmentId, RESCUE_SIZE, nowMs), nowMs),
       );
       queued += rescued.queued;
       dead += rescued.dead.length;
       more = rescued.queued + rescued.dead.length === RESCUE_SIZE;
     }
     if (queued + dead > 0) log.info("rescued events of an earlier process", { queued, dead });
+  }
+
+  /** The environment is this process's from now on: its events are looked for once those are rescued that another one left. */
+  take(environmentId: number): void {
+    this.#unrescued.set(environmentId, this.#deps.holding.storeOf(environmentId));
+    this.#loop.wake();
+  }
+
+  drop(environmentId: number): void {
+    this.#open.delete(environmentId);
+    this.#unrescued.delete(environmentId);
+  }
+
+  /** Whether the environment's events may be taken. */
+  isOpen(environmentId: number): boolean {
+    const { holding } = this.#deps;
+    return (holding.whole || this.#open.has(environmentId)) && holding.holds(environmentId);
+  }
+
+  /** The house is this process's: retries may be as another one's clock timed them. */
+  takeHouse(): void {
+    this.#mayBeBack = true;
+    this.#loop.wake();
   }
 
   /** Looks for the first time and from then on; resolves after the first look. */
@@ -90,31 +123,54 @@ export class Poller {
   }
 
   /** Keeps an attempt whose end could not be written, to be rescued once the store can write. */
-  keepCutOff(run: ClaimedRun): void {
+  keepCutOff(run: CutOff): void {
     this.#cutOff.set(run.seq, run);
   }
 
   /** Answers in how long the next retry is due. */
   async #look(): Promise<number | undefined> {
-    const { store, clock } = this.#deps;
+    const { holding, clock } = this.#deps;
+    const store = holding.storeOf(HOUSE);
     await this.#rescueCutOff();
+    await this.#rescueTaken();
     if (this.#clockWatch.look() < 0) this.#mayBeBack = true;
-    if (this.#mayBeBack) await this.#shortenRetries();
+    // Retries are made due once for all, and whoever runs them is told.
+    const isHouse = holding.holds(HOUSE);
+    if (isHouse && this.#mayBeBack) await this.#shortenRetries(store);
     const nowMs = clock.now();
-    const nextRetry = await store.read(findNextRetry);
-    if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(nowMs);
+    const nextRetry = isHouse ? await store.read(findNextRetry) : null;
+    if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(store, nowMs);
     const { ready, retryAt } = await store.read(async (tx) => ({
       ready: await listReadyRelays(tx),
-      retryAt: await findNextRetry(tx),
+      retryAt: isHouse ? await findNextRetry(tx) : null,
     }));
     this.#reachesStore = true;
     this.#onReady(ready);
     return retryAt === null ? undefined : retryAt - clock.now();
   }
 
+  async #rescueTaken(): Promise<void> {
+    const { holding, clock, log } = this.#deps;
+    for (const [environmentId, store] of [...this.#unrescued]) {
+      try {
+        const mails = await store.write("relay", (tx) =>
+          endInterruptedMails(tx, clock.now(), { environmentId }),
+        );
+        if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
+        await this.#rescue(store, environmentId);
+      } catch (error) {
+        if (holding.holds(environmentId)) throw error;
+      }
+      // It may have been lost, and taken again, meanwhile.
+      if (this.#unrescued.get(environmentId) !== store || !holding.holds(environmentId)) continue;
+      this.#unrescued.delete(environmentId);
+      this.#open.add(environmentId);
+    }
+  }
+
   /** In small transactions, because any number of events may wait. */
-  async #shortenRetries(): Promise<void> {
-    const { store, clock } = this.#deps;
+  async #shortenRetries(store: FencedStore): Promise<void> {
+    const { clock } = this.#deps;
     const nowMs = clock.now();
     let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
     while (from !== null && this.#loop.running) {
@@ -124,23 +180,32 @@ export class Poller {
     this.#mayBeBack = false;
   }
 
-  async #promoteRetries(nowMs: number): Promise<void> {
+  async #promoteRetries(store: FencedStore, nowMs: number): Promise<void> {
     while (this.#loop.running) {
-      const promoted = await this.#deps.store.write("relay", (tx) =>
-        promoteDueRetries(tx, RETRY_SIZE, nowMs),
-      );
+      const promoted = await store.write("relay", (tx) => promoteDueRetries(tx, RETRY_SIZE, nowMs));
       if (promoted < RETRY_SIZE) return;
     }
   }
 
   async #rescueCutOff(): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { holding, clock } = this.#deps;
     for (const run of [...this.#cutOff.values()]) {
+      const { environmentId } = run;
       const nowMs = clock.now();
-      await store.write("relay", async (tx) => alertRescued(tx, await rescueRun(tx, run, nowMs), nowMs));
+      // Otherwise whoever takes the environment rescues it.
+      if (holding.whole || this.#open.has(environmentId)) {
+        if (!holding.holds(environmentId)) continue;
+        await holding
+          .storeOf(environmentId)
+          .write("relay", async (tx) => alertRescued(tx, await rescueRun(tx, run, nowMs), nowMs));
+      }
       this.#cutOff.delete(run.seq);
     }
   }
+}
+
+interface CutOff extends ClaimedRun {
+  environmentId: number;
 }
 
 async function alertRescued(tx: Writer, rescued: Rescued, nowMs: number): Promise<Rescued> {

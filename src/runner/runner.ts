@@ -12,13 +12,15 @@ import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { type FencedStore, StoreUnavailable, type Touched, type Writer } from "../store/port.ts";
+import { HOUSE, type Holder } from "../store/holding.ts";
+import { ANYWHERE, type FencedStore, StoreUnavailable, type Touched, type Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
 import { Arrivals, BATCH_SIZE, runBatch } from "./batch.ts";
 import { Beside, type RunsBeside } from "./beside.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
+import { Working } from "./working.ts";
 
 /** A graceful stop waits so long for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
@@ -29,7 +31,7 @@ interface RunWatcher {
 }
 
 interface RunnerDeps {
-  store: FencedStore;
+  holding: Holder;
   clock: Clock;
   relays: LiveRelays;
   ports: ActionPorts;
@@ -55,22 +57,24 @@ export class Runner {
   readonly #poller: Poller;
   readonly #arrivals = new Arrivals();
   readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
-  #batching = false;
+  /** The stores that a batch is on its way in. */
+  readonly #batching = new Set<FencedStore>();
+  readonly #working = new Working();
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
   #stopped = false;
   #stopping: Promise<void> | null = null;
-  #whenIdle: (() => void)[] = [];
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
-    this.#besideDeps = { ...deps, arrivals: this.#arrivals, onFinished: this.#onFinished };
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
       for (const relayId of relayIds) this.#lookInto(relayId);
       this.#pump();
     });
+    const isOpen = (environmentId: number): boolean => this.#poller.isOpen(environmentId);
+    this.#besideDeps = { ...deps, isOpen, arrivals: this.#arrivals, onFinished: this.#onFinished };
   }
 
   /** The relay's due events are to be looked for in the store. */
@@ -92,6 +96,20 @@ export class Runner {
     return new Beside(tx, this.#besideDeps, !this.#stopped);
   }
 
+  /** Runs the environment's events from now on, or what is done once for all. */
+  take(environmentId: number): void {
+    // Another one may have stored some meanwhile.
+    this.#arrivals.loseAll();
+    if (environmentId === HOUSE) this.#poller.takeHouse();
+    else this.#poller.take(environmentId);
+  }
+
+  /** Takes none of the environment's events any more; resolves when those that run have ended, or after a while. */
+  async drop(environmentId: number): Promise<void> {
+    this.#poller.drop(environmentId);
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
+  }
+
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
   rescue(): Promise<void> {
     return this.#poller.rescue();
@@ -111,7 +129,7 @@ export class Runner {
 
   /** For the store: wakes the relays of the events that a write named. */
   readonly hear = (touched: Touched): void => {
-    for (const relayId of touched.get("event") ?? []) this.wake(relayId);
+    for (const relayId of touched.get("event") ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
   };
 
   /** Whether it can reach its store. */
@@ -136,12 +154,8 @@ export class Runner {
   async #stop(): Promise<void> {
     this.#stopped = true;
     const polled = this.#poller.stop();
-    const idle = this.#idle ? null : new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    const idle = this.#working.whenIdle(null);
     await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, idle]));
-  }
-
-  get #idle(): boolean {
-    return this.#slots.taken === 0 && this.#busy.size === 0 && !this.#batching;
   }
 
   #pump(): void {
@@ -156,6 +170,7 @@ export class Runner {
   }
 
   async #launch(): Promise<void> {
+    const { holding } = this.#deps;
     let snapshot: Awaited<ReturnType<LiveRelays["current"]>>;
     try {
       snapshot = await this.#deps.relays.current();
@@ -168,24 +183,27 @@ export class Runner {
       if (this.#stopped) return;
       if (this.#busy.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
-      if (relay === null) this.#begin([relayId], () => this.#failDeleted(relayId));
-      else if (relay.waiting) {
+      if (relay === null && holding.holds(HOUSE))
+        this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
+      else if (relay === null || relay.waiting || !this.#poller.isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
         this.#arrivals.lose(relayId);
       } else if (!relay.sends) inBatch.push(relay);
       else {
         this.#arrivals.lose(relayId);
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
-        if (slots > 0) this.#begin([relayId], () => this.#claim(relay, slots));
+        if (slots > 0) this.#begin(relay.environmentId, [relayId], () => this.#claim(relay, slots));
       }
     }
-    if (inBatch.length > 0 && !this.#batching) this.#beginBatch(inBatch.slice(0, BATCH_SIZE));
+    // One for all that a lease stands for.
+    for (const [store, relays] of Map.groupBy(inBatch, (relay) => holding.storeOf(relay.environmentId)))
+      if (!this.#batching.has(store)) this.#beginBatch(store, relays.slice(0, BATCH_SIZE));
   }
 
-  #beginBatch(relays: readonly LiveRelay[]): void {
-    this.#batching = true;
+  #beginBatch(store: FencedStore, relays: readonly LiveRelay[]): void {
+    this.#batching.add(store);
     const ids = relays.map(({ id }) => id);
-    this.#begin(ids, () => this.#runBatch(relays));
+    this.#begin(relays[0]?.environmentId ?? HOUSE, ids, () => this.#runBatch(store, relays));
   }
 
   /** Ready relays, those with the fewest running events first, so that a free slot goes to the one that waited for its first. */
@@ -194,7 +212,8 @@ export class Runner {
   }
 
   /** Runs one piece of the relays' work; `work` answers which of them may have more. */
-  #begin(relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
+  #begin(environmentId: number, relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
+    const end = this.#working.begin(environmentId);
     for (const relayId of relayIds) {
       // Forgotten before looking, so that a wake during the look is not lost.
       this.#ready.delete(relayId);
@@ -205,30 +224,29 @@ export class Runner {
         (more) => {
           for (const relayId of more) this.#ready.add(relayId);
         },
-        (error: unknown) => this.#onTrouble(error),
+        (error: unknown) => this.#onTrouble(error, environmentId),
       )
       .finally(() => {
         for (const relayId of relayIds) this.#busy.delete(relayId);
-        this.#onProgress();
+        end();
+        this.#pump();
       });
   }
 
-  #onTrouble(error: unknown): void {
+  #onTrouble(error: unknown, environmentId = HOUSE): void {
+    const { holding } = this.#deps;
+    const isLost = !holding.whole && !holding.holds(environmentId);
+    if (isLost && error instanceof StoreUnavailable) return;
     this.#poller.noteTrouble();
     if (error instanceof StoreUnavailable) {
       if (!this.#stopped) this.#deps.log.warn("the runner cannot write", { cause: error.message });
     } else this.#deps.log.error("the runner failed", { error });
   }
 
-  #onProgress(): void {
-    if (this.#idle) for (const resolve of this.#whenIdle.splice(0)) resolve();
-    this.#pump();
-  }
-
-  async #runBatch(relays: readonly LiveRelay[]): Promise<string[]> {
+  async #runBatch(store: FencedStore, relays: readonly LiveRelay[]): Promise<string[]> {
     const arrivals = this.#arrivals;
-    const ran = runBatch(relays, { ...this.#deps, arrivals });
-    const { finished, unreached } = await ran.finally(() => (this.#batching = false));
+    const ran = runBatch(relays, { ...this.#deps, store, arrivals });
+    const { finished, unreached } = await ran.finally(() => this.#batching.delete(store));
     finished.forEach(this.#onFinished);
     // Whom the time did not suffice for comes first.
     this.#ready = new Set([...unreached.map(({ id }) => id), ...this.#ready]);
@@ -241,40 +259,47 @@ export class Runner {
     this.#slots.take(relay.id, slots);
     let claimed: Claimed[] = [];
     let more = false;
+    const store = this.#deps.holding.storeOf(relay.environmentId);
     try {
-      ({ claimed, more } = await claimSending(relay, slots, { alone }, this.#deps));
+      ({ claimed, more } = await claimSending(relay, slots, { alone }, { ...this.#deps, store }));
     } catch (error) {
       if (!alone) this.#undone.add(relay.id);
       throw error;
     } finally {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
-    for (const one of claimed) void this.#runSending(relay, one);
+    for (const one of claimed) void this.#runSending(store, relay, one);
     return more && !alone ? [relay.id] : [];
   }
 
-  /** Runs a claimed event in the slot taken for it. */
-  async #runSending(relay: LiveRelay, claimed: Claimed): Promise<void> {
+  /** Runs a claimed event in the slot taken for it, as long as its environment stays what it was claimed by. */
+  async #runSending(store: FencedStore, relay: LiveRelay, claimed: Claimed): Promise<void> {
+    const { holding } = this.#deps;
+    const { environmentId } = relay;
+    const end = this.#working.begin(environmentId);
+    const mayGoOn = (): boolean =>
+      !this.#stopped && holding.holds(environmentId) && holding.storeOf(environmentId) === store;
     try {
-      const finished = await runSending(relay, claimed, this.#deps, () => !this.#stopped);
+      const finished = await runSending(relay, claimed, { ...this.#deps, store }, mayGoOn);
       if (finished !== null) this.#onFinished(finished);
     } catch (error) {
       this.#poller.keepCutOff(claimed.event);
-      this.#onTrouble(error);
+      this.#onTrouble(error, environmentId);
     } finally {
       this.#slots.giveBack(relay.id, 1);
       // Others waited for the one that was taken alone.
       if (claimed.begun === null) this.#ready.add(relay.id);
-      this.#onProgress();
+      end();
+      this.#pump();
     }
   }
 
   async #failDeleted(relayId: string): Promise<readonly string[]> {
     this.#arrivals.forget(relayId);
-    const { store, clock, relays } = this.#deps;
-    const finished = await store.write("relay", (tx) =>
-      failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
-    );
+    const { holding, clock, relays } = this.#deps;
+    const finished = await holding
+      .storeOf(HOUSE)
+      .write("relay", (tx) => failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()));
     if (finished === null) {
       // Younger than what memory holds; its events run once it is read.
       relays.invalidate();

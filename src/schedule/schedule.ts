@@ -10,9 +10,10 @@ import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import type { LiveRelays } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
-import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
+import { HOUSE, type Holder } from "../store/holding.ts";
+import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { periodOf } from "../trigger/schedule.ts";
 
@@ -24,7 +25,7 @@ const BELIEVED_AFTER_MS = MINUTE_MS;
 const AFTER_FAILURE_MS = MINUTE_MS;
 
 interface SchedulerDeps {
-  store: FencedStore;
+  holding: Holder;
   clock: Clock;
   relays: LiveRelays;
   log: Log;
@@ -82,35 +83,42 @@ export class Scheduler {
 
   /** Ticks what is due; answers when to look again, milliseconds since the epoch. */
   async #tickDue(): Promise<number> {
-    const { store, clock, relays } = this.#deps;
+    const { holding, clock, relays } = this.#deps;
     const { relays: all } = await relays.current();
-    const marks = await store.read(listMarks);
+    const marks = await holding.storeOf(HOUSE).read(listMarks);
     const nowMs = clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
-    for (const { id, name, definition } of all) {
+    for (const relay of all) {
+      const { id, environmentId, definition } = relay;
       if (definition.trigger.kind !== "schedule") continue;
+      // It may be this process's soon.
+      if (!holding.holds(environmentId)) nextAt = Math.min(nextAt, nowMs + LOOK_EVERY_MS);
+      if (!holding.holds(environmentId)) continue;
       const period = periodOf(definition.trigger);
       nextAt = Math.min(nextAt, period.nextAfter(nowMs));
       const mark = marks.get(id);
       if (mark === undefined || !this.#loop.running) continue;
       if (mark <= nowMs && period.startAt(nowMs) <= mark) continue;
-      if (!(await this.#tick(id, name, nowMs))) nextAt = Math.min(nextAt, nowMs + AFTER_FAILURE_MS);
+      if (!(await this.#tick(relay, nowMs))) nextAt = Math.min(nextAt, nowMs + AFTER_FAILURE_MS);
     }
     return nextAt;
   }
 
   /** Answers whether that went well: one schedule that cannot tick, for a reason nobody foresaw, holds up no other. */
-  async #tick(relayId: string, relayName: string, nowMs: number): Promise<boolean> {
-    const { store, log } = this.#deps;
+  async #tick({ id, environmentId, name }: LiveRelay, nowMs: number): Promise<boolean> {
+    const { holding, log } = this.#deps;
     try {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > BELIEVED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;
-      const missed = await store.write("relay", (tx) => tickRelay(tx, relayId, nowMs, setAgoMs));
-      if (missed > 0) log.warn("ticks were missed", { relay: relayName, count: missed });
+      const store = holding.storeOf(environmentId);
+      const missed = await store.write("relay", (tx) => tickRelay(tx, id, nowMs, setAgoMs));
+      if (missed > 0) log.warn("ticks were missed", { relay: name, count: missed });
       return true;
     } catch (error) {
+      // Another one ticks it from now on.
+      if (error instanceof StoreUnavailable && !holding.holds(environmentId)) return true;
       if (error instanceof StoreUnavailable) throw error;
-      log.error("a schedule failed to tick", { relay: relayName, error });
+      log.error("a schedule failed to tick", { relay: name, error });
       return false;
     }
   }

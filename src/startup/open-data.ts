@@ -22,10 +22,12 @@ import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
+import { type Holding, WholeHolding } from "../store/holding.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
-import type { FencedStore, Reader, Store } from "../store/port.ts";
+import { NodeHolding } from "../store/node-holding.ts";
+import type { Reader, Store } from "../store/port.ts";
 import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
@@ -33,9 +35,8 @@ import type { EarlyPort } from "./readiness.ts";
 
 interface OpenData {
   store: Store;
-  /** The same for what happens by itself: it writes nothing once another server has the lease. */
-  own: FencedStore;
-  lease: Pick<RunnerLease, "lostTo" | "fence" | "watch">;
+  /** What happens by itself here: it writes nothing once another server has its lease. */
+  holding: Holding;
   sealer: Sealer;
 }
 
@@ -62,7 +63,7 @@ export async function openData(
   started.defer(() => lock.release());
   await findMasterKey(dataDir, config.masterKey);
   const { database } = config;
-  const { store, lease } =
+  const { store, holding } =
     database === null
       ? await openEmbedded(config, deps, lock, started)
       : await openShared(config, database, deps, started);
@@ -73,10 +74,13 @@ export async function openData(
     await rekeyFingerprints(tx, sealer);
     await settleEveryRelayProblem(tx, sealer, clock.now());
   });
-  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
+  // Of several nodes, who takes an environment ends its mails.
+  const interrupted = holding.whole
+    ? await store.write("app", (tx) => endInterruptedMails(tx, clock.now()))
+    : { unknown: 0, notLeft: 0 };
   if (interrupted.unknown + interrupted.notLeft > 0)
     log.warn("mails of an earlier process had no end", interrupted);
-  return { store, own: store.behind(lease.fence), lease, sealer };
+  return { store, holding, sealer };
 }
 
 /** The database file of the data directory. */
@@ -85,7 +89,7 @@ async function openEmbedded(
   deps: OpenDeps,
   lock: DirectoryLock,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "lease">> {
+): Promise<Pick<OpenData, "store" | "holding">> {
   const { log, onGroup } = deps;
   const { clock, dataDir } = config;
   refuseLostDatabase(dataDir);
@@ -105,8 +109,9 @@ async function openEmbedded(
   });
   started.defer(() => store.close());
   const lease = await RunnerLease.take({ store, file, lock, clock });
-  started.defer(() => lease.release());
-  return { store, lease };
+  const holding = new WholeHolding(store, lease);
+  started.defer(() => holding.release());
+  return { store, holding };
 }
 
 /** A PostgreSQL database, which other nodes may have open too. */
@@ -115,7 +120,7 @@ async function openShared(
   database: DatabaseUrl,
   { log, onGroup }: OpenDeps,
   started: AsyncDisposableStack,
-): Promise<Pick<OpenData, "store" | "lease">> {
+): Promise<Pick<OpenData, "store" | "holding">> {
   const store = await openPostgres(database, {
     clock: config.clock,
     onGroup,
@@ -127,7 +132,9 @@ async function openShared(
   });
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));
-  return { store, lease: { lostTo: null, fence: async () => undefined, watch: () => undefined } };
+  const holding = new NodeHolding({ store, clock: config.clock, log });
+  started.defer(() => holding.release());
+  return { store, holding };
 }
 
 /** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */

@@ -11,7 +11,7 @@ import type { Log } from "../ground/log.ts";
 import { answerJson } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { RunnerLease } from "../store/lease.ts";
+import type { Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
 
 const TRY_EVERY_MS = 2_000;
@@ -130,7 +130,7 @@ const TAKEN_OVER =
 
 interface ReadyDeps {
   store: Store;
-  lease: Pick<RunnerLease, "lostTo">;
+  holding: Holding;
   runner: Runner;
   clock: Clock;
   log: Log;
@@ -139,18 +139,20 @@ interface ReadyDeps {
 type Readiness = Awaited<ReturnType<HttpDeps["checkReady"]>>;
 
 /** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
-export function makeReadyCheck({ store, lease, runner, clock, log }: ReadyDeps): () => Promise<Readiness> {
+export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps): () => Promise<Readiness> {
   let last: { at: number; answer: Promise<Readiness> } | null = null;
   const look = async (): Promise<Readiness> => {
-    if (lease.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
+    if (holding.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
-      // A new value, because SQLite writes no page that stays as it is.
-      await store.write("app", (tx) => tx.run("UPDATE runner_lease SET probes = probes + 1"));
+      await store.write("app", (tx) => holding.probe(tx));
     } catch (error) {
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };
     }
-    return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
+    const { node, ...holds } = holding.count() ?? {};
+    return runner.alive
+      ? { ready: true, ...(node === undefined ? {} : { node, holds }) }
+      : { ready: false, problem: "The runner cannot reach its store." };
   };
   return () => {
     const now = clock.monotonicMs();

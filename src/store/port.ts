@@ -32,7 +32,9 @@ export type Topic =
   /** What somebody did, as the audit has it. */
   | "audit"
   /** What remains of a person, or of an event, is to be removed. */
-  | "erasure";
+  | "erasure"
+  /** Who runs an environment by itself. */
+  | "lease";
 /** All but an event, whose relay is always named. */
 export type PlainTopic = Exclude<Topic, "event">;
 /** Stands for an environment where none was named: it may be any. */

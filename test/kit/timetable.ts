@@ -6,6 +6,7 @@ import { setHold } from "../../src/account/environment.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { Scheduler } from "../../src/schedule/schedule.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
+import { holdAll } from "./held.ts";
 import { makeRelayKit, type RelayKit, sealer } from "./relay-kit.ts";
 import { settle } from "./virtual-clock.ts";
 
@@ -54,7 +55,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       await changed();
     },
     async start() {
-      scheduler = new Scheduler({ store, clock, relays, log, lookEveryMs });
+      scheduler = new Scheduler({ holding: holdAll(store), clock, relays, log, lookEveryMs });
       await scheduler.start();
     },
     async stop() {

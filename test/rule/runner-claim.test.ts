@@ -12,6 +12,7 @@ import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.
 import { alertsOf, CALL, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { holdAll } from "../kit/held.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -100,7 +101,7 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
     return result;
   };
   other = new Runner({
-    store: override(store, { write }),
+    holding: holdAll(override(store, { write })),
     clock,
     relays,
     ports: { caller, mailer },

@@ -9,6 +9,7 @@ import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { holdAll } from "../kit/held.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -333,7 +334,7 @@ describe("the relays cannot be read", () => {
     const current = relays.current.bind(relays);
     let readable = false;
     const runner = new Runner({
-      store: running.service.store,
+      holding: holdAll(running.service.store),
       clock: running.clock,
       relays: Object.assign(Object.create(relays) as typeof relays, {
         current: () => (readable ? current() : Promise.reject(new Error("a fault"))),

@@ -1,0 +1,123 @@
+/** The lines that pages show for a server's own shell are run, on a machine whose systemd and Docker do what the files of packaging/ say. */
+import { expect, test } from "bun:test";
+import { readManual } from "../../src/manual.ts";
+import { listBlocks } from "../kit/docs-block.ts";
+import { CALLER, DocsMachine } from "../kit/docs-machine.ts";
+
+const lines = readManual().pages.flatMap(({ id, text }) =>
+  listBlocks(id, text)
+    .filter(({ tag }) => tag === "text shell")
+    .flatMap((block) => block.text.split("\n").map((line) => ({ page: id, line }))),
+);
+const linesOf = (page: string): string[] => lines.filter((one) => one.page === page).map(({ line }) => line);
+
+/** A copy by the name that the page on going back shows. */
+const COPY = "backups/before-migration-20261122T120434952Z.db";
+const COPIES = [
+  `sudo -u relay relay backup /var/lib/relay/${COPY} --data-dir /var/lib/relay`,
+  `docker compose --file packaging/compose.yaml exec relay relay backup /data/${COPY}`,
+];
+
+interface Row {
+  page: string;
+  /** Lines of other pages, and of a server's life until then. */
+  before: string[];
+  /** What a line, found by its beginning, has to say. */
+  shown: [line: string, wanted: string][];
+}
+
+const ROWS: Row[] = [
+  {
+    page: "install-server",
+    before: [],
+    shown: [
+      ["sudo journalctl -u relay", "Set-up     https://relay.example.com/setup#"],
+      ["sudo -u relay relay apps create", "shop"],
+      ["sudo -u relay relay keys create", "relay_live_"],
+      ["sudo -u relay relay doctor", "data directory"],
+    ],
+  },
+  {
+    page: "docker",
+    before: [],
+    shown: [
+      ["docker compose --file packaging/compose.yaml logs relay", "Set-up     https://relay.example.com/setup#"],
+      ["docker compose --file packaging/compose.yaml exec relay relay keys create", "relay_live_"],
+      ["docker compose --file packaging/compose.yaml exec relay relay doctor", "data directory"],
+    ],
+  },
+  {
+    page: "upgrade",
+    before: [...linesOf("install-server"), ...linesOf("docker"), ...COPIES],
+    shown: [
+      ["sudo ls", "before-migration-"],
+      ["sudo -u relay relay restore", "Restored 0 events"],
+      ["docker compose --file packaging/compose.yaml run --rm relay restore", "Restored 0 events"],
+    ],
+  },
+  {
+    page: "off-site-backups",
+    before: [...linesOf("install-server"), COPIES[0] ?? ""],
+    shown: [
+      ["sudo rsync", "before-migration-"],
+      ["sudo -u relay relay restore", "Restored 0 events"],
+    ],
+  },
+  {
+    page: "trusted-proxy",
+    before: linesOf("install-server"),
+    shown: [
+      ["curl", "404"],
+      ["sudo -u relay relay calls list", ` ${CALLER} `],
+    ],
+  },
+];
+
+test.each(ROWS)("$page", async ({ page, before, shown }) => {
+  await using machine = new DocsMachine();
+  for (const line of before) await machine.run(line);
+  const wanted = new Map(shown);
+  for (const line of linesOf(page)) {
+    const known = [...wanted].find(([begins]) => line.startsWith(begins));
+    let said = await machine.run(line);
+    // A refused call is noted behind its answer.
+    for (let left = 200; known !== undefined && !said.includes(known[1]) && line.includes(" list ") && left > 0; left--) {
+      await Bun.sleep(50);
+      said = await machine.run(line);
+    }
+    if (known === undefined) continue;
+    expect([line, said]).toEqual([line, expect.stringContaining(known[1])]);
+    wanted.delete(known[0]);
+  }
+  expect([...wanted.keys()]).toEqual([]);
+});
+
+test("every page with such lines is run", () => {
+  expect([...new Set(lines.map(({ page }) => page))].toSorted()).toEqual(ROWS.map(({ page }) => page).toSorted());
+  expect(lines.length).toBeGreaterThan(35);
+});
+
+const REFUSED: [name: string, before: string[], line: string, said: string][] = [
+  ["a look into the service's folder by somebody else", linesOf("install-server"), "ls /var/lib/relay/backups", "Permission denied"],
+  ["a command as another user", linesOf("install-server"), "sudo relay doctor --data-dir /var/lib/relay", "may not read"],
+  ["a unit that lies nowhere", ["sudo systemctl daemon-reload"], "sudo systemctl enable --now relay", "not found"],
+  ["a user who was not made", [], "sudo install -d -m 750 -g relay /etc/relay", "invalid user"],
+  [
+    "compose without the domain",
+    [],
+    "docker compose --file packaging/compose.yaml logs relay",
+    "write the domain that points at this machine into packaging/.env",
+  ],
+  [
+    "a restore beside the running server",
+    [...linesOf("install-server"), COPIES[0] ?? ""],
+    `sudo -u relay relay restore /var/lib/relay/${COPY} --data-dir /var/lib/relay`,
+    "ended with 1",
+  ],
+];
+
+test.each(REFUSED)("the machine refuses %s", async (_name, before, line, said) => {
+  await using machine = new DocsMachine();
+  for (const one of before) await machine.run(one);
+  expect(await machine.run(line).catch((error: Error) => error.message)).toContain(said);
+});
