@@ -37,7 +37,7 @@ import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
-import { HOUSE } from "./store/holding.ts";
+import { HOUSE, type Holding } from "./store/holding.ts";
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
@@ -74,6 +74,8 @@ export interface Service extends AsyncDisposable {
   baseUrl: string;
   port: number;
   store: Store;
+  /** What happens by itself here. */
+  holding: Holding;
   sealer: Sealer;
   log: Log;
   relays: LiveRelays;
@@ -255,8 +257,8 @@ async function startOnce(
       if (environmentId !== HOUSE) scheduler.refresh();
       else for (const room of houseRooms) await room.start();
     },
-    async end(environmentId) {
-      await runner.drop(environmentId);
+    async end(environmentId, isLost) {
+      await runner.drop(environmentId, { wait: !isLost });
       if (environmentId === HOUSE) await Promise.all(houseRooms.map((room) => room.stop()));
     },
     lost(by) {
@@ -303,6 +305,7 @@ async function startOnce(
     baseUrl: baseUrl(),
     port,
     store,
+    holding,
     sealer,
     log,
     relays,

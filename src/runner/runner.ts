@@ -104,10 +104,10 @@ export class Runner {
     else this.#poller.take(environmentId);
   }
 
-  /** Takes none of the environment's events any more; resolves when those that run have ended, or after a while. */
-  async drop(environmentId: number): Promise<void> {
+  /** Takes none of the environment's events any more. `wait`: resolves when those that run have ended, or after a while. */
+  async drop(environmentId: number, { wait }: { wait: boolean }): Promise<void> {
     this.#poller.drop(environmentId);
-    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
+    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
   }
 
   /** Rescues what a dead process left running. Throws StoreUnavailable. */

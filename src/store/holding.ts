@@ -14,8 +14,8 @@ export const HOUSE = 0;
 export interface Keeper {
   /** The environment's, or the house's, is this process's from now on. */
   begin(environmentId: number): Promise<void>;
-  /** It is not any more, or soon. Resolves once nothing of it runs here. */
-  end(environmentId: number): Promise<void>;
+  /** It is not any more, where it is lost; or soon, once this resolves: then nothing of it runs here. */
+  end(environmentId: number, isLost: boolean): Promise<void>;
   /** Another server took all of it over, for good; `by` says which. */
   lost(by: string): void;
   /** A removed lock file was made anew. */

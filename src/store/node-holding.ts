@@ -153,7 +153,8 @@ export class NodeHolding implements Holding {
     const { store, clock, readNow } = this.#deps;
     const askedMs = clock.monotonicMs();
     const held = new Map([...this.#held].map(([environmentId, { epoch }]) => [environmentId, epoch]));
-    const believed = { id: this.#id, url: this.#url, held, leaving: new Map(this.#leaving) };
+    const known = this.#validUntilMs > Number.NEGATIVE_INFINITY;
+    const believed = { id: this.#id, url: this.#url, known, held, leaving: new Map(this.#leaving) };
     const found = await store.write("app", async (tx) =>
       lookAtLeases(tx, { ...believed, nowMs: await readNow(tx) }),
     );
@@ -192,14 +193,14 @@ export class NodeHolding implements Holding {
     this.#held.delete(environmentId);
     // What is leaving has been told.
     if (!this.#leaving.delete(environmentId))
-      this.#tell(environmentId, (keeper) => keeper.end(environmentId));
+      this.#tell(environmentId, (keeper) => keeper.end(environmentId, true));
   }
 
   /** Ends what runs of it, and gives it back then. */
   #leave(environmentId: number): void {
     this.#leaving.set(environmentId, false);
     this.#tell(environmentId, async (keeper) => {
-      await keeper.end(environmentId);
+      await keeper.end(environmentId, false);
       if (!this.#leaving.has(environmentId)) return;
       this.#leaving.set(environmentId, true);
       this.#loop.wake();

@@ -59,6 +59,8 @@ interface Looking {
   id: string;
   url: string | null;
   nowMs: number;
+  /** Whether it was there before. */
+  known: boolean;
   /** By environment, the epoch of what it holds. */
   held: ReadonlyMap<number, number>;
   /** What it gives back: true where it may go now. */
@@ -83,6 +85,8 @@ export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found>
   const { id, nowMs, held, leaving } = looking;
   const until = nowMs + LEASE_MS;
   await showUp(tx, looking);
+  // The others give it its share.
+  if (!looking.known) tx.touch("lease");
   await keepLeases(tx, until);
   for (const [environmentId, mayGo] of leaving)
     if (mayGo) await giveBackLease(tx, environmentId, held.get(environmentId));

@@ -1,0 +1,136 @@
+/** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { HOUSE } from "../../src/store/holding.ts";
+import { until } from "../kit/event-flow.ts";
+import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+const CALL = { type: "call_url", url: "https://example.com/notice" };
+const WRITE = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let one: Node;
+let other: Node;
+let tenants: Tenant[];
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  one = await startNode(database.url);
+  tenants = [];
+  for (const app of ["app_a", "app_b", "app_c"]) tenants.push(...(await makeTenants(one, app, ["development"])));
+  for (const tenant of tenants) {
+    await callApi(one, tenant, "POST", "/collections", { name: "orders", kind: "shared", fields: { order: { type: "text" } } });
+    await saveReceiver(one, tenant, receiverDefinition({ name: "calls", actions: [CALL] }));
+    await saveReceiver(one, tenant, receiverDefinition({ name: "writes", actions: [WRITE] }));
+  }
+  other = await startNode(database.url);
+});
+
+afterAll(async () => {
+  await one[Symbol.asyncDispose]();
+  await other[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+beforeEach(async () => {
+  await until("the leases are spread", () => areSpread(one, other));
+  for (const node of [one, other]) {
+    node.caller.requests.length = 0;
+    node.lines.length = 0;
+  }
+});
+
+/** Every lease is held, as many by each of them. */
+function areSpread(...nodes: Node[]): boolean {
+  const counts = nodes.map(({ service }) => [HOUSE, ...tenants.map(({ id }) => id)].filter((id) => service.holding.holds(id)).length);
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  return all === tenants.length + 1 && Math.max(...counts) - Math.min(...counts) <= 1;
+}
+
+function holderOf({ id }: Tenant): Node {
+  const holder = [one, other].find(({ service }) => service.holding.holds(id));
+  if (holder === undefined) throw new Error(`Nobody holds ${id}.`);
+  return holder;
+}
+
+async function unfinished(node: Node): Promise<number> {
+  const row = await node.service.store.read((tx) =>
+    tx.get<{ count: number }>("SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')"),
+  );
+  return row?.count ?? -1;
+}
+
+async function ordersOf(node: Node, tenant: Tenant): Promise<string[]> {
+  const rows = await node.service.store.read((tx) =>
+    tx.all<{ order: string }>("SELECT data ->> '$.order' AS \"order\" FROM record WHERE environment_id = ?1 ORDER BY seq", tenant.id),
+  );
+  return rows.map(({ order }) => order);
+}
+
+const namesOf = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+
+describe("two nodes", () => {
+  test("share the environments, and each runs its own, whichever takes the calls", async () => {
+    for (const tenant of tenants)
+      for (const [at, id] of namesOf(`spread-${tenant.app}`, 8).entries()) await post(at % 2 === 0 ? one : other, tenant, "calls", id);
+    await until("all have run", async () => (await unfinished(one)) === 0);
+    const all = tenants.flatMap(({ app }) => namesOf(`spread-${app}`, 8));
+    const called = [...one.caller.requests, ...other.caller.requests].map(
+      ({ body }) => (JSON.parse(body) as { data: { event: { id: string } } }).data?.event?.id ?? body,
+    );
+    expect(called.length).toBe(all.length);
+    for (const node of [one, other]) expect(node.lines.length).toBe(tenants.filter((tenant) => holderOf(tenant) === node).length * 8);
+  });
+
+  test("keep a relay's order over both of them", async () => {
+    const [tenant] = tenants as [Tenant];
+    const ids = namesOf("order", 40);
+    for (const [at, id] of ids.entries()) await post(at % 3 === 0 ? one : other, tenant, "writes", id);
+    await until("all are written", async () => (await ordersOf(other, tenant)).length === ids.length);
+    expect(await ordersOf(one, tenant)).toEqual(ids);
+  });
+
+  test("a stop gives everything back: what comes to the other runs at once", async () => {
+    await one[Symbol.asyncDispose]();
+    await until("the other holds all", () => areSpread(other));
+    for (const tenant of tenants) await post(other, tenant, "calls", "after-stop");
+    await until("all have run", async () => (await unfinished(other)) === 0);
+    expect(other.service.holding.count()?.takeovers).toBe(0);
+    one = await startNode(database.url);
+  });
+
+  test("a node that is told of a stop ends what it has begun before it gives it back", async () => {
+    const tenant = tenants.find((each) => holderOf(each) === one) as Tenant;
+    one.caller.reply = () => "hang";
+    await post(other, tenant, "calls", "begun");
+    await until("it is called", () => one.caller.hanging() === 1);
+    const ended = one[Symbol.asyncDispose]();
+    one.caller.letGo();
+    await ended;
+    await until("it is done", async () => (await unfinished(other)) === 0);
+    expect(other.caller.requests).toEqual([]);
+    one = await startNode(database.url);
+  });
+
+  test("what an environment's node cannot end is ended by the one that takes it, and the first one's end counts no more", async () => {
+    const tenant = tenants.find((each) => holderOf(each) === one) as Tenant;
+    one.caller.reply = () => "hang";
+    await post(one, tenant, "calls", "taken-over");
+    await until("it is called", () => one.caller.hanging() === 1);
+    await other.service.store.write("app", (tx) =>
+      tx.run("UPDATE node_lease SET epoch = epoch + 1, node = NULL, until = 0 WHERE environment_id = ?1", tenant.id),
+    );
+    one.caller.reply = () => ({ kind: "answered", ok: true, status: 200, body: "again" });
+    await until("it has run again", async () => (await unfinished(other)) === 0);
+    one.caller.letGo(1, { kind: "answered", ok: false, status: 500, body: "too late" });
+    await Bun.sleep(50);
+    const [run] = await other.service.store.read((tx) =>
+      tx.all<{ state: string; attempts: number; runs: number }>(
+        "SELECT state, attempts, runs FROM event WHERE environment_id = ?1 ORDER BY seq DESC LIMIT 1",
+        tenant.id,
+      ),
+    );
+    expect(run).toEqual({ state: "done", attempts: 2, runs: 2 });
+  });
+});

@@ -1,0 +1,107 @@
+/** Whole services side by side on one PostgreSQL, each over real HTTP and with the real clock; what leaves them is a fake caller of each. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
+import { type Clock, systemClock } from "../../src/ground/clock.ts";
+import { readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { FakeCaller } from "./fake-caller.ts";
+import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
+
+/** 32 bytes; every node has the same. */
+const MASTER_KEY = "5a".repeat(32);
+
+export interface Node extends AsyncDisposable {
+  service: Service;
+  caller: FakeCaller;
+  /** The lines of every run so far. */
+  lines: string[];
+  logged: string[];
+}
+
+export async function startNode(databaseUrl: string, { clock = systemClock }: { clock?: Clock } = {}): Promise<Node> {
+  const database = readDatabaseUrl(databaseUrl);
+  if (typeof database === "string") throw new Error(database);
+  const dataDir = await mkdtemp(join(tmpdir(), "relay-node-"));
+  const caller = new FakeCaller();
+  const lines: string[] = [];
+  const logged: string[] = [];
+  const service = await startService(
+    {
+      mode: "server",
+      host: "127.0.0.1",
+      port: 0,
+      dataDir,
+      database,
+      baseUrl: "https://relay.example.test",
+      serviceDir: null,
+      trustedProxies: [],
+      allowPrivate: [],
+      concurrency: 32,
+      limits: DEFAULT_LIMITS,
+      logFormat: "json",
+      docsUrl: null,
+      backup: null,
+      masterKey: MASTER_KEY,
+      clock,
+    },
+    { caller, printRun: (line) => lines.push(line), logSink: (line) => logged.push(line) },
+  );
+  let ended: Promise<void> | null = null;
+  const end = async (): Promise<void> => {
+    await service[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  return { service, caller, lines, logged, [Symbol.asyncDispose]: () => (ended ??= end()) };
+}
+
+/** An environment with a secret key, which any node takes. */
+export interface Tenant {
+  app: string;
+  name: EnvironmentName;
+  id: number;
+  key: string;
+}
+
+export async function makeTenants(node: Node, app: string, names: readonly EnvironmentName[]): Promise<Tenant[]> {
+  const { store } = node.service;
+  const nowMs = Date.now();
+  await store.write("app", (tx) => createApp(tx, { id: app, name: app, environments: names, nowMs }));
+  const tenants: Tenant[] = [];
+  for (const name of names) {
+    const environment = await store.read((tx) => requireEnvironment(tx, app, name));
+    const made = await store.write("app", (tx) => mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs }));
+    tenants.push({ app, name, id: environment.id, key: made.token });
+  }
+  return tenants;
+}
+
+/** A management call below `{E}` by way of this node; its answer's body. */
+export async function callApi(node: Node, tenant: Tenant, method: string, path: string, body?: unknown): Promise<unknown> {
+  const response = await fetch(`${node.service.url}/api/apps/${tenant.app}/${tenant.name}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer: unknown = await response.json();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+/** A receiver with a name that its tenant has alone. */
+export async function saveReceiver(node: Node, tenant: Tenant, definition: Record<string, unknown>): Promise<void> {
+  await callApi(node, tenant, "POST", "/relays", { definition, secret: HOOK_SECRET });
+}
+
+/** Posts a signed event to a receiver by way of this node. Throws unless it is recorded. */
+export async function post(node: Node, tenant: Tenant, relay: string, id: string): Promise<void> {
+  const response = await fetch(`${node.service.url}/hooks/${tenant.app}/${relay}`, {
+    method: "POST",
+    ...signedCall({ id, type: "order.paid", amount: 1 }),
+  });
+  if (response.status !== 200) throw new Error(`${id}: ${response.status} ${await response.text()}`);
+}
