@@ -451,6 +451,16 @@ CREATE TABLE run (
 );
 
 
+CREATE TABLE sender_domain (
+  environment_id bigint PRIMARY KEY REFERENCES environment (id) ON DELETE CASCADE,
+  domain text COLLATE "C" NOT NULL,
+  verification_token text COLLATE "C" NOT NULL,
+  verified_at bigint,
+  checked_at bigint,
+  event_word text COLLATE "C" NOT NULL DEFAULT 'event',
+  account_word text COLLATE "C" NOT NULL DEFAULT 'account'
+);
+
 CREATE TABLE session (
   token_hash bytea PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
