@@ -35,6 +35,12 @@ describe("the sources", () => {
     expect(paths(sources, ({ text }) => text.trimEnd().split("\n").length > MAX_LINES)).toEqual([]);
   });
 
+  test(`a style sheet too: at most ${MAX_LINES} lines`, () => {
+    const sheets = [...new Bun.Glob("web/**/*.css").scanSync(PROJECT_ROOT)];
+    const long = sheets.filter((path) => readFileSync(join(PROJECT_ROOT, path), "utf8").trimEnd().split("\n").length > MAX_LINES);
+    expect([sheets.length > 20, long]).toEqual([true, []]);
+  });
+
   test("nothing is exported by default", () => {
     expect(paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text))).toEqual([]);
   });
