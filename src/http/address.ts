@@ -90,6 +90,22 @@ export function requireOdd(request: Request): void {
   if (pathname.includes("//") || !(isDeep || endsInSlash)) throw refusePath();
 }
 
+/** Programs' addresses: there two readings stay refused. */
+const NO_PAGES = /^\/(api|hooks|client)(\/|$)/;
+
+/**
+ * Where a browser goes that asks for a page with two slashes in a row, as a base URL that ends in one makes them; else null. It asks anew, so nothing is
+ * read in two ways; the address begins with one slash and stays this service's.
+ */
+export function findPlainPage(request: Request): string | null {
+  const { pathname, search } = addressOf(request);
+  const plain = pathname.replaceAll(/\/{2,}/g, "/");
+  const isBrowser =
+    (request.method === "GET" || request.method === "HEAD") &&
+    (request.headers.get("accept") ?? "").includes("text/html");
+  return isBrowser && plain !== pathname && !NO_PAGES.test(plain) ? plain + search : null;
+}
+
 /** What an address is served with. */
 export interface Served {
   method: string;

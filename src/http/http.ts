@@ -15,6 +15,7 @@ import {
 } from "../watch/unnamed-proxy.ts";
 import {
   addressOf,
+  findPlainPage,
   ODD_PATHS,
   refuseMissing,
   requireLocalHost,
@@ -86,6 +87,8 @@ export function createHttp(deps: HttpDeps) {
     return await answerWithoutRoute(deps, request, pages);
   });
   const answerOdd = beside(async (request) => {
+    const plain = findPlainPage(request);
+    if (plain !== null) return redirect(plain);
     requireOneReading(request, request.params);
     requireOdd(request);
     return await answerWithoutRoute(deps, request, pages);

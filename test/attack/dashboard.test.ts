@@ -183,3 +183,28 @@ describe("guessing", () => {
     expect((await open("203.0.113.2")).json.code).toBe("unauthenticated");
   });
 });
+
+describe("slashes in a row", () => {
+  const PAGE = "accept: text/html,*/*";
+  test.each([
+    ["//docs", "/docs"],
+    ["//apps//shop///events?state=dead", "/apps/shop/events?state=dead"],
+    ["//elsewhere.example/x", "/elsewhere.example/x"],
+    ["///elsewhere.example", "/elsewhere.example"],
+  ])("a browser at %s is sent to the same page of this service, written plainly", async (path, plain) => {
+    await using api = await startApi();
+    const answer = await request(api, `GET ${path}`, [PAGE]);
+    expect([statusOf(answer), /^location: (.*)$/im.exec(answer)?.[1]]).toEqual([307, plain]);
+  });
+
+  test.each(["GET //docs", "POST //docs", "GET //api/session", "GET /hooks//shop/orders", "GET //hooks/shop/orders", "GET /client//shop"])(
+    "%s of a program, and every one below the addresses of programs, is refused",
+    async (line) => {
+      await using api = await startApi();
+      for (const accept of line === "GET //docs" ? ["accept: application/json", "accept: */*"] : [PAGE, "accept: */*"]) {
+        const answer = await request(api, line, [accept]);
+        expect([statusOf(answer), answer]).toEqual([400, expect.stringContaining("ambiguous_request")]);
+      }
+    },
+  );
+});
