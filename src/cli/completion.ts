@@ -60,16 +60,13 @@ if [ "\${funcstack[1]}" = _relay ]; then _relay "$@"; else compdef _relay relay;
     end
 end
 complete -c relay -f -a "(__relay_complete)"`,
+  // Where a native command's completer says nothing, PowerShell offers files by itself: with their folder, and quoted where they need it.
   powershell: `Register-ArgumentCompleter -Native -CommandName relay -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
     $before = @($commandAst.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { "$_" })
     & relay ${COMPLETE_WORD} "=$wordToComplete" @before 2>$null | ForEach-Object {
         $value, $help = $_ -split "\`t", 2
-        if ($value -eq ":files" -or $value -eq ":folders") {
-            Get-ChildItem -Path "$wordToComplete*" -ErrorAction SilentlyContinue | ForEach-Object {
-                [System.Management.Automation.CompletionResult]::new($_.Name, $_.Name, "ProviderItem", $_.FullName)
-            }
-        } else {
+        if ($value -ne ":files" -and $value -ne ":folders") {
             if (-not $help) { $help = $value }
             [System.Management.Automation.CompletionResult]::new($value, $value, "ParameterValue", $help)
         }
@@ -144,7 +141,10 @@ async function candidates(
   if (name !== undefined && value !== undefined) {
     const option = asked(`--${name}`);
     const values = option === undefined ? [] : await valuesOf(option, rest, command, world);
-    return values.map((one) => ({ ...one, value: `--${name}=${one.value}` }));
+    // A shell that keeps the option and its value in one word completes no path in it.
+    return values
+      .filter((one) => !one.value.startsWith(":"))
+      .map((one) => ({ ...one, value: `--${name}=${one.value}` }));
   }
   if (current.startsWith("-"))
     return options

@@ -147,6 +147,12 @@ test("completion knows the names of relays, and says nothing where it cannot loo
   expect((await run("__complete = relays show")).said.split("\n")).toEqual(["nightly", "orders"]);
   expect((await run("__complete =or events list --relay")).said).toBe("orders");
   expect((await run("__complete =--relay=o events list")).said).toBe("--relay=orders");
+  // A path is the shell's own to complete, where it stands as a word.
+  expect((await run("__complete =back restore")).said).toBe(":files");
+  expect((await run("__complete = restore --key")).said).toBe(":files");
+  expect(await run("__complete =--key= restore copy.db")).toEqual({ code: 0, said: "", told: "" });
+  const { said } = await run("completion powershell");
+  expect([said.includes('$value -ne ":files" -and $value -ne ":folders"'), said.includes("Get-ChildItem")]).toEqual([true, false]);
   expect(await run("__complete = relays show --data-dir nowhere")).toEqual({ code: 0, said: "", told: "" });
   expect(await run("__complete = frobnicate")).toEqual({ code: 0, said: "", told: "" });
 });
