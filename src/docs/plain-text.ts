@@ -1,6 +1,9 @@
 /** A page's Markdown as a terminal shows it: no marks but those that a reader needs, links as their words with where they lead. */
 import { resolveLink } from "./link.ts";
 
+/** Before each line of an example. */
+export const CODE_INDENT = "    ";
+
 const FENCE = /^\s*(```|~~~)/;
 
 export function toPlainText(text: string): string {
@@ -11,7 +14,7 @@ export function toPlainText(text: string): string {
       isCode = !isCode;
       continue;
     }
-    if (isCode) lines.push(`    ${line}`);
+    if (isCode) lines.push(CODE_INDENT + line);
     else if (!/^\s*<!--.*-->\s*$/.test(line) && !/^\|[\s|:-]+\|$/.test(line)) lines.push(plainLine(line));
   }
   return lines

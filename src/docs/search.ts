@@ -4,7 +4,7 @@
  */
 import type { DocPage, Section } from "./page.ts";
 import { splitSections } from "./page.ts";
-import { toPlainText } from "./plain-text.ts";
+import { CODE_INDENT, toPlainText } from "./plain-text.ts";
 
 export const MAX_QUERY_CHARS = 200;
 const MAX_WORDS = 8;
@@ -34,7 +34,7 @@ export class SearchIndex {
   constructor(pages: readonly DocPage[]) {
     this.#sections = pages.flatMap((page) =>
       splitSections(page).map((section) => {
-        const shown = toPlainText(section.text).replaceAll(/\s+/g, " ").trim();
+        const shown = runTogether(toPlainText(section.text));
         const lead = section.anchor === "" ? `${page.summary} ` : "";
         return {
           page,
@@ -59,6 +59,23 @@ export class SearchIndex {
       .slice(0, MAX_HITS)
       .map(({ one }) => ({ page: one.page, section: one.section, excerpt: excerptOf(one, words) }));
   }
+}
+
+/** What begins a command or an entry; what is indented or only closes belongs to the line before. */
+const BEGINS = /^ {4}[^\s}\])]/;
+
+/** The lines of a text in one: commands stay apart from each other and from what stands around them. */
+function runTogether(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines
+    .map((line, at) => {
+      const before = lines[at - 1] ?? "";
+      const isApart = BEGINS.test(line)
+        ? at > 0 && !before.endsWith(":")
+        : before.startsWith(CODE_INDENT) && !line.startsWith(CODE_INDENT);
+      return (isApart ? "· " : "") + line.replaceAll(/\s+/g, " ").trim();
+    })
+    .join(" ");
 }
 
 /** The words that are looked for, each once. */
