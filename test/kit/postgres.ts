@@ -60,7 +60,7 @@ keep() {
 keep "$@" &
 `;
 
-interface FreshDatabase extends AsyncDisposable {
+export interface FreshDatabase extends AsyncDisposable {
   url: string;
   place: DatabaseUrl;
 }

@@ -1,0 +1,220 @@
+/**
+ * Both databases have the same schema: tables, columns, types, what may be NULL, defaults, keys, indexes with their conditions, foreign keys
+ * and checks. What one of them alone has is named here.
+ */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+import { placeSchema } from "../kit/schema-copy.ts";
+
+/** Keys that are spent once, which PostgreSQL keeps as a unique index of events; the server's lease; capture's switch, a setting there. */
+const ONLY_SQLITE = ["capture_switch", "dedupe", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
+/** Which nodes there are, what each holds, and which wrote last. */
+const ONLY_POSTGRES = ["node", "node_lease", "writer_turn"];
+/** The first stands for SQLite's log of keys; the second for a column that compares as NOCASE does. */
+const POSTGRES_INDEXES: Readonly<Record<string, string>> = {
+  event: "event_dedupe: unique (dedupe_hash) where dedupe_hash is not null",
+  owner: "owner_email: unique (lower(email))",
+};
+
+/** What of a table both tell in the same words. */
+interface Table {
+  columns: string[];
+  primaryKey: string;
+  uniques: string[];
+  indexes: string[];
+  foreignKeys: string[];
+  checks: string[];
+}
+type Schema = Record<string, Table>;
+
+let folder: string;
+let fresh: FreshDatabase;
+let sqlite: Schema;
+let postgres: Schema;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-both-"));
+  fresh = await freshDatabase();
+  const file = join(folder, "relay.db");
+  await placeSchema(file);
+  sqlite = readSqlite(file);
+  postgres = await readPostgres(fresh.url);
+}, 60_000);
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await fresh[Symbol.asyncDispose]();
+});
+
+test("both have the same tables, but for those that one of them alone needs", () => {
+  const names = (schema: Schema, own: readonly string[]): string[] => Object.keys(schema).filter((name) => !own.includes(name));
+  expect(names(postgres, ONLY_POSTGRES)).toEqual(names(sqlite, ONLY_SQLITE));
+  for (const name of ONLY_SQLITE) expect(Object.keys(sqlite)).toContain(name);
+  for (const name of ONLY_POSTGRES) expect(Object.keys(postgres)).toContain(name);
+});
+
+test("each table has the same columns, keys, indexes and checks in both", () => {
+  const shared = Object.keys(sqlite).filter((name) => !ONLY_SQLITE.includes(name));
+  const expected = Object.fromEntries(shared.map((name) => [name, withPostgresIndexes(name, sqlite[name])]));
+  expect(Object.fromEntries(shared.map((name) => [name, postgres[name]]))).toEqual(expected);
+});
+
+test("every text of PostgreSQL's is compared byte by byte", async () => {
+  await using sql = new SQL(fresh.url, { max: 1 });
+  const rows = await sql`SELECT attrelid::regclass::text || '.' || attname AS column FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND atttypid = 'text'::regtype AND attcollation <> '"C"'::regcollation`;
+  expect(rows.map(({ column }: { column: string }) => column)).toEqual([]);
+});
+
+function withPostgresIndexes(name: string, table: Table | undefined): Table | undefined {
+  const own = POSTGRES_INDEXES[name];
+  if (table === undefined || own === undefined) return table;
+  return { ...table, uniques: table.uniques.filter((unique) => unique !== "email"), indexes: [...table.indexes, own].sort() };
+}
+
+interface SqliteColumn {
+  name: string;
+  type: string;
+  notnull: number;
+  dflt_value: string | null;
+  pk: number;
+  /** 2: it is made of others. */
+  hidden: number;
+}
+
+function readSqlite(file: string): Schema {
+  using database = new Database(file, { readonly: true });
+  const rows = <Row>(sql: string): Row[] => database.query<Row, []>(sql).all();
+  const tables = rows<{ name: string; sql: string }>("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name");
+  const schema: Schema = {};
+  for (const { name, sql } of tables) {
+    const columns = rows<SqliteColumn>(`SELECT * FROM pragma_table_xinfo('${name}')`);
+    const keys = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
+    const indexes = rows<{ name: string; unique: number; origin: string }>(`SELECT * FROM pragma_index_list('${name}')`);
+    const columnsOf = (index: string): string =>
+      rows<{ name: string }>(`SELECT name FROM pragma_index_info('${index}') ORDER BY seqno`)
+        .map((column) => column.name)
+        .join(", ");
+    const foreign = rows<{ from: string; table: string; to: string; on_delete: string }>(`SELECT * FROM pragma_foreign_key_list('${name}')`);
+    schema[name] = {
+      columns: columns.map(
+        ({ name, type, notnull, dflt_value, pk, hidden }) =>
+          // SQLite gives its name as `INTEGER GENERATED ALWAYS`.
+          `${name} ${TYPES[type.split(" ")[0] ?? ""]}${notnull === 1 || pk > 0 ? " not null" : ""}${hidden === 2 ? " generated" : ""}${dflt_value === null ? "" : ` = ${dflt_value}`}`,
+      ),
+      primaryKey: keys.map((key) => key.name).join(", "),
+      uniques: indexes
+        .filter(({ origin }) => origin === "u")
+        .map((index) => columnsOf(index.name))
+        .sort(),
+      indexes: indexes
+        .filter(({ origin }) => origin === "c")
+        .map((index) => {
+          const text = database.query<{ sql: string }, [string]>("SELECT sql FROM sqlite_schema WHERE name = ?1").get(index.name)?.sql ?? "";
+          const where = / WHERE ([\s\S]*)$/.exec(text)?.[1];
+          return showIndex(index.name, index.unique === 1, columnsOf(index.name), where);
+        })
+        .sort(),
+      foreignKeys: foreign.map(({ from, table, to, on_delete }) => `${from} → ${table} (${to}) ${on_delete.toLowerCase()}`).sort(),
+      checks: findChecks(sql).sort(),
+    };
+  }
+  return schema;
+}
+
+const TYPES: Readonly<Record<string, string>> = { INTEGER: "number", TEXT: "text", BLOB: "bytes", REAL: "real" };
+const POSTGRES_TYPES: Readonly<Record<string, string>> = { bigint: "number", text: "text", bytea: "bytes", "double precision": "real" };
+
+/** The conditions of `CHECK (…)`. */
+function findChecks(sql: string): string[] {
+  const checks: string[] = [];
+  for (const { index } of sql.matchAll(/CHECK \(/g)) {
+    const start = index + "CHECK (".length;
+    let end = start;
+    for (let depth = 1; depth > 0; end++) {
+      if (sql[end] === "(") depth += 1;
+      if (sql[end] === ")") depth -= 1;
+    }
+    checks.push(plain(sql.slice(start, end - 1)));
+  }
+  return checks;
+}
+
+function showIndex(name: string, isUnique: boolean, columns: string, where: string | undefined): string {
+  return `${name}: ${isUnique ? "unique " : ""}(${columns})${where === undefined ? "" : ` where ${plain(where)}`}`;
+}
+
+/** A condition as both write it: without PostgreSQL's casts and parentheses, and IN for what it makes of that. */
+function plain(condition: string): string {
+  return condition
+    .replace(/ = ANY \(ARRAY\[([^\]]*)\]\)/g, " IN $1")
+    .replace(/::(text|bigint|integer)/g, "")
+    .replace(/[()]/g, "")
+    .replace(/\s+/g, " ")
+    .trim()
+    .toLowerCase();
+}
+
+async function readPostgres(url: string): Promise<Schema> {
+  await using sql = new SQL(url, { max: 1 });
+  const columns = await sql<{ table: string; name: string; type: string; notNull: boolean; generated: string; fallback: string | null }[]>`
+    SELECT attrelid::regclass::text AS table, attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
+      attgenerated AS generated, pg_get_expr(adbin, adrelid) AS fallback
+    FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped ORDER BY relname COLLATE "C", attnum`;
+  const constraints = await sql<{ table: string; type: string; definition: string }[]>`
+    SELECT conrelid::regclass::text AS table, contype AS type, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f', 'c')`;
+  const indexes = await sql<{ table: string; name: string; unique: boolean; definition: string; condition: string | null }[]>`
+    SELECT indrelid::regclass::text AS table, indexrelid::regclass::text AS name, indisunique AS unique, pg_get_indexdef(indexrelid) AS definition,
+      pg_get_expr(indpred, indrelid) AS condition
+    FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+    WHERE relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)`;
+  const schema: Schema = {};
+  for (const { table, name, type, notNull, generated, fallback } of columns) {
+    schema[unquote(table)] ??= describeTable(table);
+    const shown = generated !== "" ? " generated" : fallback === null ? "" : ` = ${fallback.replace(/::\w+/g, "").replace(/^'(-?\d+)'$/, "$1")}`;
+    schema[unquote(table)]?.columns.push(`${name} ${POSTGRES_TYPES[type]}${notNull ? " not null" : ""}${shown}`);
+  }
+  return schema;
+
+  function describeTable(table: string): Table {
+    const own = constraints.filter((constraint) => constraint.table === table);
+    const listed = (type: string): string[] =>
+      own
+        .filter((constraint) => constraint.type === type)
+        .map(({ definition }) => /\(([^)]*)\)/.exec(definition)?.[1] ?? "")
+        .sort();
+    return {
+      columns: [],
+      primaryKey: listed("p").join(),
+      uniques: listed("u"),
+      indexes: indexes
+        .filter((index) => index.table === table)
+        .map(({ name, unique, definition, condition }) => {
+          const columns = / USING btree \((.*?)\)(?: WHERE .*)?$/.exec(definition)?.[1] ?? definition;
+          return showIndex(name, unique, columns, condition ?? undefined);
+        })
+        .sort(),
+      foreignKeys: own
+        .filter(({ type }) => type === "f")
+        .map(({ definition }) => {
+          const [, from, to, key, onDelete = "no action"] =
+            /^FOREIGN KEY \((\w+)\) REFERENCES (\w+)\((\w+)\)(?: ON DELETE ([A-Z ]+))?$/.exec(definition) ?? [];
+          return `${from} → ${to} (${key}) ${onDelete.toLowerCase()}`;
+        })
+        .sort(),
+      checks: own
+        .filter(({ type }) => type === "c")
+        .map(({ definition }) => plain(definition.replace(/^CHECK /, "")))
+        .sort(),
+    };
+  }
+}
+
+const unquote = (name: string): string => name.replaceAll('"', "");
