@@ -134,6 +134,7 @@ async function startOnce(
   const own = holding.storeOf(HOUSE);
 
   const { nodes } = holding;
+  metrics.tellHeld(() => holding.count());
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
   const relays = new LiveRelays({
@@ -247,6 +248,7 @@ async function startOnce(
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
     readManual: async () => (await import("./manual.ts")).readManual(),
+    holding,
     checkReady: makeReadyCheck({ store, holding, runner, clock, log }),
   };
   let backups: BackupSchedule | null = null;

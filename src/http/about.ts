@@ -56,7 +56,15 @@ export const aboutRoutes = [
     method: "GET",
     path: "/readyz",
     summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
-    answer: Type.Object({ ready: Type.Boolean(), problem: Type.Optional(Type.String()) }),
+    answer: Type.Object({
+      ready: Type.Boolean(),
+      problem: Type.Optional(Type.String()),
+      /** Where several nodes serve one database: which answers, and what it holds. */
+      node: Type.Optional(Type.String()),
+      holds: Type.Optional(
+        Type.Object({ house: Type.Boolean(), environments: Type.Integer(), takeovers: Type.Integer() }),
+      ),
+    }),
     async handle({ deps }) {
       const state = await deps.checkReady();
       return state.ready ? state : answerJson(503, state);

@@ -14,6 +14,7 @@ import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
+import type { HeldCount, Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
 import type { ApprovalWatch } from "../sync/approval-watch.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
@@ -56,6 +57,10 @@ export interface HttpDeps {
   readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
-  /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */
-  checkReady(): Promise<{ ready: true } | { ready: false; problem: string }>;
+  /** What this process runs by itself, and what others do. */
+  holding: Pick<Holding, "listNodes">;
+  /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */
+  checkReady(): Promise<
+    { ready: true; node?: string; holds?: Omit<HeldCount, "node"> } | { ready: false; problem: string }
+  >;
 }

@@ -1,5 +1,6 @@
 /** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
+import { listEnvironments } from "../account/environment.ts";
 import { backupFolder, listBackups } from "../backup/backup.ts";
 import { toIso } from "../ground/clock.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
@@ -94,6 +95,41 @@ function viewBackups({ config, handBackup }: HttpDeps): BackupsView {
   };
 }
 
+const nodeView = Type.Object({
+  id: Type.String(),
+  host: Type.String(),
+  pid: Type.Integer(),
+  version: Type.String(),
+  /** Where it listens itself, behind the public address. */
+  url: orNull(Type.String()),
+  startedAt: time,
+  /** When it showed up last, by the database's clock. */
+  seenAt: time,
+  /** Whether that was lately. */
+  live: Type.Boolean(),
+  /** Whether it gave this answer. */
+  answers: Type.Boolean(),
+  /** Whether it does what is done once for all environments: retries, change capture, cleaning up, alert mails. */
+  house: Type.Boolean(),
+  /** Those whose events and schedules it runs. */
+  environments: Type.Array(Type.Object({ app: Type.String(), environment: Type.String() })),
+});
+export type NodesView = Static<typeof nodeView>[];
+
+async function viewNodes({ store, holding }: HttpDeps): Promise<NodesView> {
+  const nodes = await holding.listNodes();
+  if (nodes === null) return [];
+  const all = await store.read((tx) => listEnvironments(tx, null));
+  const names = new Map(all.map(({ id, appId, name }) => [id, { app: appId, environment: name }]));
+  return nodes.map(({ own, environments, startedAt, seenAt, ...node }) => ({
+    ...node,
+    startedAt: toIso(startedAt),
+    seenAt: toIso(seenAt),
+    answers: own,
+    environments: environments.flatMap((id) => names.get(id) ?? []),
+  }));
+}
+
 export const serverRoutes = [
   ownerRoute({
     method: "GET",
@@ -101,6 +137,14 @@ export const serverRoutes = [
     summary: "Tells how the server was started: its address, proxies and folder, and each limit in words.",
     answer: Type.Object({ server: serverView }),
     handle: ({ deps }) => ({ server: viewServer(deps) }),
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/nodes",
+    summary:
+      "Lists the processes that serve one PostgreSQL database side by side, and which environments each of them runs; none on SQLite.",
+    answer: Type.Object({ nodes: Type.Array(nodeView) }),
+    handle: async ({ deps }) => ({ nodes: await viewNodes(deps) }),
   }),
   ownerRoute({
     method: "GET",

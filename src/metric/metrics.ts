@@ -32,6 +32,14 @@ interface EndedRun {
   tookMs: number;
 }
 
+/** What one node of several runs by itself. */
+interface Held {
+  node: string;
+  house: boolean;
+  environments: number;
+  takeovers: number;
+}
+
 interface MetricDeps {
   dataDir: string;
   clock: Clock;
@@ -121,7 +129,20 @@ export class Metrics {
     labelNames: ["stream"],
     registers: this.#registers,
   });
+  readonly #leases = new Gauge({
+    name: "relay_node_leases",
+    help: "What this node runs by itself where several serve one database: environments, and 1 for the house where it does what is done once for all.",
+    labelNames: ["node", "kind"],
+    registers: this.#registers,
+  });
+  readonly #takeovers = new Counter({
+    name: "relay_node_takeovers_total",
+    help: "Leases that this node took from one that did not give them back.",
+    labelNames: ["node"],
+    registers: this.#registers,
+  });
   readonly #lagLoop: Loop;
+  #held: () => Held | null = () => null;
   #last: { atMs: number; text: Promise<string> } | null = null;
 
   constructor(deps: MetricDeps) {
@@ -154,6 +175,11 @@ export class Metrics {
   /** What the answer's content type is. */
   get contentType(): string {
     return this.#registry.contentType;
+  }
+
+  /** Asks for what this node runs by itself from now on; null: there are no nodes. */
+  tellHeld(held: () => Held | null): void {
+    this.#held = held;
   }
 
   /** A call to a receiver ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
@@ -210,10 +236,21 @@ export class Metrics {
     this.#lines.reset();
     this.#lines.inc({ stream: "stdout" }, standardOutput.dropped);
     this.#lines.inc({ stream: "stderr" }, standardError.dropped);
+    this.#writeHeld();
     this.#memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
     setCounter(this.#processor, (user + system) / 1_000_000);
     return await this.#registry.metrics();
+  }
+
+  #writeHeld(): void {
+    const held = this.#held();
+    if (held === null) return;
+    const { node, house, environments, takeovers } = held;
+    this.#leases.set({ node, kind: "environment" }, environments);
+    this.#leases.set({ node, kind: "house" }, house ? 1 : 0);
+    this.#takeovers.reset();
+    this.#takeovers.inc({ node }, takeovers);
   }
 
   async #readStore(store: Store): Promise<void> {

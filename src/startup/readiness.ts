@@ -149,10 +149,12 @@ export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };
     }
-    const { node, ...holds } = holding.count() ?? {};
-    return runner.alive
-      ? { ready: true, ...(node === undefined ? {} : { node, holds }) }
-      : { ready: false, problem: "The runner cannot reach its store." };
+    const held = holding.count();
+    if (runner.alive && held !== null) {
+      const { node, ...holds } = held;
+      return { ready: true, node, holds };
+    }
+    return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
   };
   return () => {
     const now = clock.monotonicMs();

@@ -152,6 +152,7 @@ const WORST: Record<string, Worst> = {
   "DELETE /api/sessions/:id": refused(404, "DELETE", "/api/sessions/ses_none", undefined),
   "DELETE /api/sessions": send("DELETE", "/api/sessions?others=true", undefined),
   "GET /api/server": get("/api/server"),
+  "GET /api/nodes": get("/api/nodes"),
   "GET /api/backups": get("/api/backups"),
   "GET /api/audit": () => ["/api/audit?limit=200", "/api/audit?action=nothing", "/api/audit?target=nothing"],
   "POST /api/backups": refused(400, "POST", "/api/backups", { file: long }),

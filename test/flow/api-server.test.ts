@@ -45,6 +45,13 @@ runScenarios([
   },
   { name: "a key sees nothing of the whole server's", request: "GET /api/audit", status: 403, answer: { code: "forbidden" } },
   {
+    name: "one process that has its database for itself is no node",
+    request: "GET /api/nodes",
+    call: { session: true },
+    status: 200,
+    answer: { nodes: [] },
+  },
+  {
     name: "without backups the list is empty and says that none are made",
     request: "GET /api/backups",
     call: { session: true },

@@ -1,9 +1,13 @@
 /** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import type { NodesView } from "../../src/http/server.ts";
 import { HOUSE } from "../../src/store/holding.ts";
 import { until } from "../kit/event-flow.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";
+import { sampleOf } from "../kit/prometheus-text.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
 const CALL = { type: "call_url", url: "https://example.com/notice" };
@@ -54,6 +58,14 @@ function holderOf({ id }: Tenant): Node {
   return holder;
 }
 
+/** An owner's, made by way of this node: the cookie. */
+async function openSession({ service }: Node): Promise<string> {
+  const nowMs = Date.now();
+  const owner = await service.store.write("app", (tx) => createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs }));
+  const { token } = await service.store.write("app", (tx) => createSession(tx, owner.id, nowMs));
+  return `relay_session=${token}`;
+}
+
 async function unfinished(node: Node): Promise<number> {
   const row = await node.service.store.read((tx) =>
     tx.get<{ count: number }>("SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')"),
@@ -81,6 +93,27 @@ describe("two nodes", () => {
     );
     expect(called.length).toBe(all.length);
     for (const node of [one, other]) expect(node.lines.length).toBe(tenants.filter((tenant) => holderOf(tenant) === node).length * 8);
+  });
+
+  test("say which of them answers and what each holds: to probes, metrics and owners", async () => {
+    for (const { service } of [one, other]) {
+      const { node, house, environments } = service.holding.count() as NonNullable<ReturnType<typeof service.holding.count>>;
+      const ready = await (await fetch(`${service.url}/readyz`)).json();
+      expect(ready).toMatchObject({ ready: true, node, holds: { house, environments } });
+      const metrics = await (await fetch(`${service.url}/metrics`)).text();
+      expect(sampleOf(metrics, `relay_node_leases{node="${node}",kind="environment"}`)).toBe(environments);
+      expect(metrics).toContain(`relay_node_takeovers_total{node="${node}"}`);
+    }
+    const session = await openSession(one);
+    const { nodes } = (await (await fetch(`${other.service.url}/api/nodes`, { headers: { cookie: session } })).json()) as { nodes: NodesView };
+    const held = nodes.filter(({ live }) => live);
+    expect(held.map(({ answers, house }) => [answers, house]).toSorted()).toEqual([
+      [false, one.service.holding.holds(HOUSE)],
+      [true, other.service.holding.holds(HOUSE)],
+    ]);
+    const environments = held.flatMap((node) => node.environments).map(({ app, environment }) => `${app} ${environment}`);
+    expect(environments.toSorted()).toEqual(tenants.map(({ app, name }) => `${app} ${name}`));
+    expect(held.map(({ url }) => url).toSorted()).toEqual([one, other].map(({ service }) => service.url).toSorted());
   });
 
   test("keep a relay's order over both of them", async () => {

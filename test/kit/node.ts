@@ -37,7 +37,7 @@ export async function startNode(databaseUrl: string, { clock = systemClock }: { 
       port: 0,
       dataDir,
       database,
-      baseUrl: "https://relay.example.test",
+      baseUrl: null,
       serviceDir: null,
       trustedProxies: [],
       allowPrivate: [],

@@ -4,6 +4,7 @@ import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Notice, NotYet } from "../part/notice.ts";
+import { NodeList } from "./node-list.ts";
 
 export function ServerFacts(): View {
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
@@ -28,7 +29,8 @@ export function ServerFacts(): View {
         The database and <code>master.key</code>, without which its secrets stay shut: keep a copy of the key, apart from the backups.<//>
       <${Fact} name="Version" value=${server.version} change="">
         <a href="/changes.txt" target="_blank" rel="noreferrer">What changed in it</a><//>
-    </dl></div>`;
+    </dl></div>
+    <${NodeList} />`;
 }
 
 function Fact({
