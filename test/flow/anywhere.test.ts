@@ -103,7 +103,7 @@ afterAll(async () => {
 
 const world = () => ({ cwd, clock: running.clock });
 function here(line: string, input = ""): Promise<CommandResult> {
-  return runCommand([...wordsOf(line), "--data-dir", running.dataDir], { ...world(), input });
+  return runCommand([...wordsOf(line), "--data-dir", running.dataDir], { ...world(), input, env: running.commandEnv });
 }
 function there(line: string, input = "", env: Record<string, string> = {}): Promise<CommandResult> {
   const given = { RELAY_KEY: running.keys.development ?? "", ...env };

@@ -401,7 +401,7 @@ describe("nothing is approved", () => {
       409,
       "approval_void",
     ],
-    ["after 10 minutes", (api, asked) => api.clock.advance(600_000).then(() => decide(api, asked, "approve")), 409, "approval_expired"],
+    ["after 10 minutes", (api, asked) => api.clock.leap(600_000).then(() => decide(api, asked, "approve")), 409, "approval_expired"],
     ["under another plan's name", (api, { id }) => decide(api, { id, plan: "pln_other" }, "approve"), 409, "version_conflict"],
     ["by the key that asked", (api, asked) => decide(api, asked, "approve", api.keys.dev), 403, "forbidden"],
     ["by a key of production", (api, asked) => decide(api, asked, "approve", api.keys.live), 404, "not_found"],
@@ -484,7 +484,7 @@ describe("time", () => {
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
     await decide(api, asked, "approve");
-    await api.clock.advance(600_000);
+    await api.clock.leap(600_000);
     expect((await apply(api, asked)).json.code).toBe("approval_expired");
     expect((await see(api, asked)).state).toBe("expired");
     expect(await namesOf(api)).toEqual([]);
@@ -495,10 +495,10 @@ describe("time", () => {
     await setDevelopment(api, [receiver("one")]);
     const asked = await ask(api);
     await decide(api, asked, "approve");
-    await api.clock.advance(300_000);
+    await api.clock.leap(300_000);
     api.clock.jump(-240_000);
     expect((await see(api, asked)).secondsLeft).toBe(300);
-    await api.clock.advance(300_000);
+    await api.clock.leap(300_000);
     expect((await apply(api, asked)).json.code).toBe("approval_expired");
   });
 });

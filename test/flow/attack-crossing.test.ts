@@ -13,6 +13,7 @@ import { ROUTES } from "../../src/http/route-list.ts";
 import { intendEmail } from "../../src/mail/email.ts";
 import { raiseAlert } from "../../src/watch/alert.ts";
 import { readWhole } from "../kit/change-stream.ts";
+import { COLUMNS } from "../kit/chosen-store.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -184,7 +185,7 @@ async function ask(asker: Asker, method: string, path: string, body?: unknown): 
 /** Every row of development, in every table that has environments. */
 async function readDevelopment(): Promise<string> {
   const tables = await running.rows<{ name: string }>(
-    "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'environment_id' WHERE m.type = 'table' AND m.name <> 'api_key'",
+    `SELECT tableName AS name FROM ${COLUMNS} WHERE columnName = 'environment_id' AND tableName NOT IN ('api_key', 'node_lease')`,
   );
   const all = await Promise.all(
     tables.map(({ name }) =>

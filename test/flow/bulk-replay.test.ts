@@ -123,7 +123,9 @@ test("a clock that was set back leaves none out", async () => {
 
 test("events of a relay with an action that this version does not know are counted and left", async () => {
   await die(3);
-  await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = json_set(definition, '$.actions[0].type', 'launch')"));
+  await running.service.store.write("app", (tx) =>
+    tx.run(`UPDATE relay SET definition = replace(definition, '"type":"grant_credits"', '"type":"launch"')`),
+  );
   expect(await plan()).toMatchObject({ matched: 3, actions: [], leftOut: { action_unknown: 3 } });
   const { id } = (await begin()).body.replay;
   expect(await finish(id)).toMatchObject({ state: "done", replayed: 0, leftOut: { action_unknown: 3 } });
@@ -253,7 +255,7 @@ test("there is one at a time in an environment, also where two are begun at once
 test("from the command line: the plan, the question, the list and the stop", async () => {
   await die(40);
   await mend();
-  const here = { cwd: running.dataDir, clock: running.clock };
+  const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
   const at = ["--data-dir", running.dataDir, "--environment", "development"];
   const planned = await runCommand(["replays", "start", "--plan", ...at], here);
   expect(planned.said).toBe("40 match.\n  orders  40\n  grant_credits  40 skipped, their work is done\n  write_record  40 run");

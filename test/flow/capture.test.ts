@@ -1,9 +1,5 @@
 /** Record changes in the whole service: writes by every road, and what the relays that watch do then. */
-import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { RELAY_NAME } from "../kit/event-sql.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -42,7 +38,7 @@ describe("a record change in the running service", () => {
     for (const origin of ["dashboard", "relay", "erasure"] as const) {
       await store.write(origin, (tx) => tx.run(insertOrder(origin)));
     }
-    writeByHand(running, insertOrder("by hand"));
+    await running.writeByHand(insertOrder("by hand"));
     await running.clock.advance(2_000);
     await running.drain();
     expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["dashboard", "by hand"]);
@@ -92,7 +88,7 @@ describe("a record change in the running service", () => {
   test("written while the service is down fires when it starts, once", async () => {
     await using running = await startWatcher();
     await running.service[Symbol.asyncDispose]();
-    writeByHand(running, insertOrder("meanwhile"));
+    await running.writeByHand(insertOrder("meanwhile"));
     await running.restart();
     await running.drain();
     await running.restart();
@@ -117,13 +113,8 @@ describe("a record change in the running service", () => {
 
 const RECEIPT_FIELDS = { ref: { type: "text" }, product: { type: "text" } };
 
-interface Watched extends RunningService {
-  dataDir: string;
-}
-
-async function startWatcher(): Promise<Watched> {
-  const dataDir = mkdtempSync(join(tmpdir(), "relay-test-"));
-  const running = Object.assign(await startRunningService({ config: { dataDir } }), { dataDir });
+async function startWatcher(): Promise<RunningService> {
+  const running = await startRunningService();
   for (const collection of [ORDERS, NOTES]) {
     expect((await running.api("POST", "/collections", collection)).status).toBe(201);
   }
@@ -134,11 +125,6 @@ async function startWatcher(): Promise<Watched> {
 async function hold(running: RunningService, held: boolean): Promise<void> {
   const { version } = (await running.api("GET", "/settings")).body.settings;
   expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
-}
-
-function writeByHand({ dataDir }: Watched, sql: string): void {
-  using other = new Database(join(dataDir, "relay.db"));
-  other.exec(sql);
 }
 
 function insertOrder(status: string): string {

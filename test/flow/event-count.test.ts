@@ -84,9 +84,9 @@ test("somebody unknown is refused, and so is a state", async () => {
 test("more than ten thousand of a state are not counted, and that is said", async () => {
   await running.service.store.write("app", (tx) =>
     tx.run(
-      `INSERT INTO event (environment_id, name_key, relay_key, trigger, state, created_at, finished_at, payload)
+      `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, payload)
        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 22000)
-       SELECT environment_id, name_key, relay_key, trigger, CASE WHEN i <= 10500 THEN 'dead' ELSE 'done' END, created_at, created_at, payload FROM n, event WHERE seq = (SELECT min(seq) FROM event)`,
+       SELECT (SELECT max(seq) FROM event) + i, environment_id, name_key, relay_key, trigger, CASE WHEN i <= 10500 THEN 'dead' ELSE 'done' END, created_at, created_at, payload FROM n, event WHERE seq = (SELECT min(seq) FROM event)`,
     ),
   );
   const { counts } = (await running.api("GET", "/events/counts")).body;
@@ -125,9 +125,9 @@ describe("the histogram", () => {
     const query = `since=${new Date(one?.at ?? 0).toISOString()}&relay=orders`;
     const before = (await draw(query)).histogram.bars.at(-1);
     await running.service.store.write("app", (tx) =>
-      tx.run(`INSERT INTO event (environment_id, name_key, relay_key, "trigger", state, attempts, runs, replays, payload, truncated, unsigned, created_at, mapped_again)
+      tx.run(`INSERT INTO event (seq, environment_id, name_key, relay_key, "trigger", state, attempts, runs, replays, payload, truncated, unsigned, created_at, mapped_again)
         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 40000)
-        SELECT environment_id, name_key, relay_key, "trigger", CASE WHEN n % 4000 = 0 THEN 'dead' ELSE 'done' END, 1, 1, 0, '{}', 0, 0, ${one?.at ?? 0}, 0
+        SELECT (SELECT max(seq) FROM event) + n, environment_id, name_key, relay_key, "trigger", CASE WHEN n % 4000 = 0 THEN 'dead' ELSE 'done' END, 1, 1, 0, '{}', 0, 0, ${one?.at ?? 0}, 0
         FROM number, (SELECT * FROM event WHERE name_key = (SELECT key FROM relay_name WHERE name = 'orders') LIMIT 1)`),
     );
     const { approximate, bars } = (await draw(query)).histogram;

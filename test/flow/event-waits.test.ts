@@ -36,7 +36,8 @@ async function hold(held: boolean): Promise<void> {
 }
 
 const run = async (...line: string[]): Promise<string> =>
-  (await runCommand(["events", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, clock: running.clock })).said;
+  (await runCommand(["events", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock }))
+    .said;
 
 describe("a queued event says what it waits for", () => {
   const CALL = { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] };

@@ -1,6 +1,7 @@
 /** What a relay would do, step by step, with no effect: over the API, on a whole database that is the same before and after. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { TABLES } from "../kit/chosen-store.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -47,7 +48,7 @@ afterEach(async () => {
 
 /** Every row of every table, as text. */
 async function wholeDatabase(): Promise<string> {
-  const tables = await running.rows<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  const tables = await running.rows<{ name: string }>(TABLES);
   const all: Record<string, unknown> = {};
   for (const { name } of tables) all[name] = await running.rows(`SELECT * FROM "${name}"`);
   return JSON.stringify(all, (_key, value) => (typeof value === "bigint" ? `${value}n` : value));

@@ -1,7 +1,6 @@
 /** A relay is mended and its events run again: what was done stays done, what is edited is told, and a corrected map reaches stored events. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { dirname } from "node:path";
 import fc from "fast-check";
 import { readMemory } from "../../src/event/memory.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
@@ -600,9 +599,8 @@ test("a replay is another run, and nobody waited for it since the event arrived"
 
 describe("on the command line", () => {
   const command = async (...line: string[]) => {
-    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-    const dir = dirname(file?.file ?? "");
-    return runCommand([...line, "--data-dir", dir], { cwd: dir });
+    const { dataDir, commandEnv } = running;
+    return runCommand([...line, "--data-dir", dataDir], { cwd: dataDir, env: commandEnv });
   };
 
   test("the plan is shown, and an action that it offers is chosen", async () => {

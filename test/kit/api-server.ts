@@ -11,6 +11,7 @@ import type { ServicePorts } from "../../src/service.ts";
 import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";
 import { readWhole } from "./change-stream.ts";
+import { TABLES } from "./chosen-store.ts";
 import { type BareService, startBareService } from "./running-service.ts";
 import { START_MS } from "./virtual-clock.ts";
 
@@ -141,15 +142,15 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   return { status: response.status, headers: response.headers, text, json };
 }
 
-/** SQLite's own tables, and what is kept by SQL triggers whoever writes. */
-const OTHERS = /^(sqlite_|capture|record_|stored_)|change/;
+/** The databases' and the nodes' own tables, and what is kept by SQL triggers whoever writes. */
+const OTHERS = /^(sqlite_|node|writer_turn|capture|record_|stored_)|change/;
 
 /** Table name to its rows, each as text. */
 type Snapshot = Map<string, string[]>;
 
 async function readSnapshot(store: Store): Promise<Snapshot> {
   return await store.read(async (tx) => {
-    const tables = await tx.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    const tables = await tx.all<{ name: string }>(TABLES);
     const all: Snapshot = new Map();
     for (const { name } of tables.filter((table) => !OTHERS.test(table.name))) {
       all.set(name, (await tx.all(`SELECT * FROM "${name}"`)).map((row) => Bun.inspect(row)).sort());

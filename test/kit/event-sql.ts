@@ -1,9 +1,12 @@
 /** What tests write in SQL about events, whose rows hold numbers for an id and for a relay. */
 import { readNumberedId } from "../../src/ground/id.ts";
 import type { Writer } from "../../src/store/port.ts";
+import { ON_POSTGRES } from "./chosen-store.ts";
 
 /** The id of an event that this version stored. */
-export const EVENT_ID = "('evt_' || printf('%012x80008%015x', event.created_at, event.seq))";
+export const EVENT_ID = ON_POSTGRES
+  ? "('evt_' || lpad(to_hex(event.created_at), 12, '0') || '80008' || lpad(to_hex(event.seq), 15, '0'))"
+  : "('evt_' || printf('%012x80008%015x', event.created_at, event.seq))";
 /** The name of an event's relay. */
 export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key)";
 

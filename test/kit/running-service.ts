@@ -13,7 +13,7 @@ import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
-import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
+import { chooseDatabase, ON_POSTGRES, writeByHand } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
@@ -51,12 +51,16 @@ export interface RunningOptions {
 export interface BareService extends AsyncDisposable {
   readonly service: Service;
   dataDir: string;
+  /** What a command in that folder needs to work on this service's database. */
+  commandEnv: Record<string, string>;
   clock: VirtualClock;
   /** The lines of every run so far. */
   lines: string[];
   /** The lines of the log so far. */
   logged: string[];
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
+  /** As somebody does with the database's own program, whether the service runs or not. */
+  writeByHand(sql: string): Promise<void>;
   /** Stops it and starts another on the same data. */
   restart(): Promise<void>;
 }
@@ -99,10 +103,12 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
       return service;
     },
     dataDir,
+    commandEnv: chosen === null ? {} : { RELAY_DATABASE: chosen.url },
     clock,
     lines,
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
+    writeByHand: (sql) => writeByHand(chosen?.url ?? join(dataDir, "relay.db"), sql),
     async restart() {
       await service[Symbol.asyncDispose]();
       service = await startService(config, ports);
