@@ -77,7 +77,7 @@ function refuseKeyFile(keyFile: string): BackupRefused {
 }
 
 /** What made a copy that nobody asked for by name. */
-type BackupReason = "scheduled" | "by-hand" | "before-restore";
+type BackupReason = "scheduled" | "by-hand" | "before-restore" | "before-move";
 
 export interface NamedBackup {
   file: string;

@@ -5,13 +5,14 @@
 
 import { BackupRefused, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
+import { type DatabaseUrl, sayHowBack, sayHowElse } from "../ground/database-url.ts";
 import { writeJson } from "../ground/json.ts";
 import type { CopyStep } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
-import { type Command, CommandFailure } from "./command.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { CopyProgress } from "./progress.ts";
-import { DATA, readDataDir, underCwd } from "./service-option.ts";
+import { DATA, readDatabase, readDataDir, underCwd } from "./service-option.ts";
 import type { World } from "./world.ts";
 
 /** Runs `work`, telling how far it is; what it refuses in a sentence becomes the command's. */
@@ -28,6 +29,11 @@ async function explained<Result>(
     }
     throw error;
   }
+}
+
+function refuseShared(input: Input, say: (database: DatabaseUrl) => string): void {
+  const database = readDatabase(input);
+  if (database !== null) throw new CommandFailure("backup_refused", say(database));
 }
 
 /** `1 event`, `12 events`. */
@@ -53,6 +59,7 @@ export const backup: Command = {
     "relay backup relay.db --with-key --data-dir /var/lib/relay",
   ],
   async run(input, world) {
+    refuseShared(input, sayHowElse);
     const made = await explained(world, (onStep) =>
       makeBackup({
         dataDir: readDataDir(input, world),
@@ -97,6 +104,7 @@ export const restore: Command = {
     "relay restore relay.db --key relay.db.key --data-dir /var/lib/relay",
   ],
   async run(input, world) {
+    refuseShared(input, sayHowBack);
     const dataDir = readDataDir(input, world);
     const keyFile = input.text("key");
     const done = await explained(world, (onStep) =>

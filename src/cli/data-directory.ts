@@ -7,12 +7,14 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import { openSealer } from "../relay/master-key-proof.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";
+import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import { sayFar } from "./progress.ts";
@@ -50,8 +52,7 @@ export async function withStore<Result>(
   const folder = readDataDir(input, world);
   const file = join(folder, "relay.db");
   const database = readDatabase(input);
-  if (database !== null)
-    throw new CommandFailure("database_refused", `This command cannot open ${database} yet: leave it out.`);
+  if (database !== null) return await withShared(database, world, work, options.create === true);
   if (!existsSync(file) && options.create !== true) {
     throw new CommandFailure(
       "not_found",
@@ -62,7 +63,7 @@ export async function withStore<Result>(
   let store: Store;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    store = await openAlone(folder, file, world);
+    store = await openAlone(folder, file, world, lockForMigration);
   } catch (error) {
     throw explainDirectory(error, folder, world) ?? error;
   }
@@ -73,11 +74,46 @@ export async function withStore<Result>(
   }
 }
 
-/** A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. */
-async function openAlone(folder: string, file: string, world: World): Promise<Store> {
+/** The same in PostgreSQL, which gets its schema from a server: the nodes of an older version would not know the new tables. */
+async function withShared<Result>(
+  database: DatabaseUrl,
+  world: World,
+  work: (store: Store) => Promise<Result>,
+  create: boolean,
+): Promise<Result> {
+  const onMigrate = ({ from, to }: { from: number; to: number }): void => {
+    if (from === 0 && create) return;
+    throw from === 0
+      ? new CommandFailure(
+          "not_found",
+          `There is no service in ${database} yet: name another database, or start relay serve with this one.`,
+        )
+      : new CommandFailure(
+          "database_refused",
+          `${database} has schema ${from}, and this executable works with ${to}: start a server of this version first, which brings it there.`,
+        );
+  };
+  const store = await openPostgres(database, { clock: world.clock, onMigrate });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. `take`: the
+ * lock that says so; null where it is held already.
+ */
+export async function openAlone(
+  folder: string,
+  file: string,
+  world: World,
+  take: typeof lockForMigration | null,
+): Promise<Store> {
   let lock: DirectoryLock | null = null;
   const onMigrate = (_schema: object, begun: boolean): void => {
-    lock = lockForMigration(folder, world);
+    lock = take?.(folder, world) ?? null;
     const how = begun ? "from where a start before ended" : "after a copy of it into backups/";
     world.tell(`The database is brought to this version's schema first, ${how}.`);
   };

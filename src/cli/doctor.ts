@@ -8,6 +8,7 @@ import {
   DATA,
   readBackupPeriod,
   readBaseUrl,
+  readDatabase,
   readDataDir,
 } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
@@ -29,6 +30,7 @@ export const doctor: Command = {
     const dataDir = readDataDir(input, world);
     const items = await examine({
       dataDir,
+      database: readDatabase(input),
       masterKey: world.env.RELAY_MASTER_KEY || null,
       baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
       backupEveryMs: readBackupPeriod(input),

@@ -12,6 +12,8 @@ import { NoCopyKept } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { DataDirectoryTaken } from "../store/lock.ts";
 import { MigrationRefused } from "../store/migrate.ts";
+import { MovedAway } from "../store/moved-mark.ts";
+import { MoveRefused } from "../store/moved-table.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
@@ -61,6 +63,9 @@ function readOption(line: readonly string[], name: string): string | undefined {
   return word?.includes("=") ? word.slice(name.length + 3) : line[at + 1 || line.length];
 }
 
+/** As the store says it of a PostgreSQL. */
+const UNREACHED = "The database cannot be reached";
+
 /** The registered code, and the sentence for a person. */
 export function describeError(error: unknown): { code: RefusalCode; message: string } {
   if (error instanceof UsageError) return { code: "usage", message: error.message };
@@ -69,11 +74,15 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
   if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
   if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
   if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
+  if (error instanceof MovedAway || error instanceof MoveRefused)
+    return { code: "database_refused", message: error.message };
   if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
   if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
     return {
       code: "store_unavailable",
-      message: `The database cannot be used now: ${error.message.replace(/\.?$/, ".")} Check the disk and the data directory's rights.`,
+      message: error.message.startsWith(UNREACHED)
+        ? `${error.message.replace(/\.?$/, ".")} Check that PostgreSQL runs there, and takes connections of this user.`
+        : `The database cannot be used now: ${error.message.replace(/\.?$/, ".")} Check the disk and the data directory's rights.`,
     };
   }
   if (isFileTrouble(error)) {

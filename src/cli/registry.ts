@@ -22,6 +22,7 @@ import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
+import { move } from "./move.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
@@ -113,6 +114,7 @@ export const GROUPS: readonly Group[] = [
       doctor,
       backup,
       restore,
+      move,
       importMissed,
       appsCreate,
       appsList,

@@ -59,7 +59,7 @@ export function contextOf(input: Input, world: World, environment: Environment) 
 
 /** Whether the server has a backup is no relay's. */
 function needsHere(environment: Environment, clock: Clock): NeedContext {
-  return { environment, server: { dataDir: "", backupEveryMs: null, isLocal: true }, clock };
+  return { environment, server: { dataDir: "", backupEveryMs: null, backsUp: false }, clock };
 }
 
 export const relaysList: Command = {

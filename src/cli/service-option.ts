@@ -192,6 +192,11 @@ function readProxies(input: Input): string[] {
 /** How often backups are made and how many are kept; null: off. Throws UsageError. */
 function readBackup(input: Input): ServiceConfig["backup"] {
   const everyMs = readBackupPeriod(input);
+  const database = readDatabase(input);
+  if (everyMs !== null && database !== null)
+    throw new UsageError(
+      `--backup-every (RELAY_BACKUP_EVERY) copies relay.db of the data directory, and the rows are in ${database}: leave it out, and let pg_dump or your provider's snapshots copy them.`,
+    );
   const keep = input.number("backup-keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? BACKUPS_KEPT;
   return everyMs === null ? null : { everyMs, keep };
 }

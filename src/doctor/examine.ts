@@ -2,19 +2,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../ground/clock.ts";
+import { type DatabaseUrl, sayHowElse } from "../ground/database-url.ts";
 import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
-import {
-  type DatabaseFile,
-  findFaults,
-  openDatabaseFile,
-  readSchemaVersion,
-} from "../store/database-file.ts";
+import { findFaults, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import type { Reader } from "../store/port.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+import { lookAtServer } from "./server-check.ts";
 import {
   checkBackups,
   checkBaseUrl,
@@ -27,7 +24,7 @@ import {
   isLocal,
 } from "./setup-check.ts";
 
-type RowCheck = (database: DatabaseFile, patient: Patient) => Promise<Finding>;
+type RowCheck = (tx: Reader, patient: Patient) => Promise<Finding>;
 
 /** These read rows, and need this executable's schema. */
 const ROW_CHECKS: readonly RowCheck[] = [
@@ -44,7 +41,8 @@ const ROW_CHECKS: readonly RowCheck[] = [
 
 /** Every finding, in the order a person reads them. */
 export async function examine(patient: Patient): Promise<Finding[]> {
-  const { dataDir } = patient;
+  const { dataDir, database } = patient;
+  if (database !== null) return await examineShared(database, patient);
   if (!existsSync(join(dataDir, "relay.db"))) {
     const todo =
       "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";
@@ -53,6 +51,16 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   const outside = [checkRights(patient), checkDisk(patient), checkLog(patient)];
   const { findings, local } = await lookInside(patient);
   return [...outside, ...findings, checkBackups(patient, local)];
+}
+
+/** The same of PostgreSQL: what a file has is left out, and how the server is set up is looked at. */
+async function examineShared(database: DatabaseUrl, patient: Patient): Promise<Finding[]> {
+  const outside = existsSync(patient.dataDir) ? [checkRights(patient)] : [];
+  const { findings, reader } = await lookAtServer(database, patient);
+  if (reader === null) return [...outside, ...findings];
+  await using tx = reader;
+  for (const check of ROW_CHECKS) findings.push(await check(tx, patient));
+  return [...outside, ...findings, fine("backups", sayHowElse(database))];
 }
 
 /** What is found in the database, and whether it is local development's; one that cannot be read is a server's. */

@@ -1,5 +1,6 @@
 /** What a look at a data directory finds: one line a check, with what to do about it. */
 import type { Clock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 
 type FindingState = "ok" | "warn" | "fail";
@@ -17,6 +18,8 @@ export interface Finding {
 /** What is looked at. */
 export interface Patient {
   dataDir: string;
+  /** PostgreSQL, where the rows are; null: relay.db of the data directory. */
+  database: DatabaseUrl | null;
   /** RELAY_MASTER_KEY, or null. */
   masterKey: string | null;
   /** The public origin as far as it is known; null: it is not. */

@@ -121,3 +121,13 @@ export function findPasswords(text: string): { at: number; length: number }[] {
     length: password.length,
   }));
 }
+
+/** Rows in PostgreSQL are copied by its own means, which know its users, its disks and its other databases too. */
+export function sayHowElse(database: DatabaseUrl): string {
+  return `The rows are in ${database}: pg_dump copies them while servers run, or your provider's snapshots do; keep the master key too, in another place.`;
+}
+
+/** The same of putting one back. */
+export function sayHowBack(database: DatabaseUrl): string {
+  return `The rows are in ${database}: stop every server, put a dump into an empty database with pg_restore (or a snapshot in its place), and start with that one and the master key of then.`;
+}

@@ -10,8 +10,8 @@ import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, ownerRoute } from "./route.ts";
 
 function serverOf({ config }: HttpDeps) {
-  const { dataDir, backup, mode } = config;
-  return { dataDir, backupEveryMs: backup?.everyMs ?? null, isLocal: mode === "local" };
+  const { dataDir, database, backup, mode } = config;
+  return { dataDir, backupEveryMs: backup?.everyMs ?? null, backsUp: mode === "server" && database === null };
 }
 
 /** Where what needs somebody in the environment is read from. */

@@ -3,9 +3,11 @@ import { type Static, Type } from "typebox";
 import { listEnvironments } from "../account/environment.ts";
 import { backupFolder, listBackups } from "../backup/backup.ts";
 import { toIso } from "../ground/clock.ts";
+import { sayHowElse } from "../ground/database-url.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { LIMIT_WORDS } from "../ground/limit-word.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { readPage } from "../store/walk.ts";
@@ -39,12 +41,14 @@ const serverView = Type.Object({
   allowPrivate: Type.Array(Type.String()),
   concurrency: Type.Integer(),
   dataDir: Type.String(),
+  /** PostgreSQL, its password masked; null: relay.db of the data directory. */
+  database: orNull(Type.String()),
   limits: Type.Array(limitView),
 });
 export type ServerView = Static<typeof serverView>;
 
 function viewServer({ config, baseUrl }: HttpDeps): ServerView {
-  const { mode, host, trustedProxies, allowPrivate, concurrency, dataDir } = config;
+  const { mode, host, trustedProxies, allowPrivate, concurrency, dataDir, database } = config;
   const names = Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[];
   return {
     version: VERSION,
@@ -56,6 +60,7 @@ function viewServer({ config, baseUrl }: HttpDeps): ServerView {
     allowPrivate: [...allowPrivate],
     concurrency,
     dataDir,
+    database: database === null ? null : String(database),
     limits: names.map((name) => ({
       name,
       value: config.limits[name],
@@ -69,6 +74,8 @@ const askedBackup = Type.Object({ name: Type.String(), startedAt: time });
 
 const backupsView = Type.Object({
   folder: Type.String(),
+  /** PostgreSQL, where copies are made by its own means and none here; null: relay.db of the data directory. */
+  database: orNull(Type.String()),
   /** How often the server makes one by itself, in hours, and how many of these it keeps; null: it makes none. */
   schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
   /** The newest fifty files of the folder, the newest first. */
@@ -81,10 +88,11 @@ const backupsView = Type.Object({
 export type BackupsView = Static<typeof backupsView>;
 
 function viewBackups({ config, handBackup }: HttpDeps): BackupsView {
-  const { dataDir, backup } = config;
+  const { dataDir, database, backup } = config;
   const { running, failed } = handBackup.state;
   return {
     folder: backupFolder(dataDir),
+    database: database === null ? null : String(database),
     schedule: backup === null ? null : { everyHours: backup.everyMs / HOUR_MS, keep: backup.keep },
     files: listBackups(dataDir)
       .filter(({ name }) => name !== running?.name)
@@ -174,6 +182,8 @@ export const serverRoutes = [
     answer: Type.Object({ backups: backupsView }),
     status: 202,
     async handle({ deps, owner, nowMs }) {
+      if (deps.config.database !== null)
+        throw new Refusal("backup_refused", sayHowElse(deps.config.database));
       const { asked, began } = deps.handBackup.start();
       if (began)
         await deps.store.write("dashboard", (tx) =>

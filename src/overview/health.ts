@@ -158,7 +158,7 @@ export async function addHealth<Item extends RelayItem>(
 ): Promise<(Item & { health: HealthView })[]> {
   const { environment } = context;
   // Whether a backup is missing is no relay's.
-  const server = { ...context.server, isLocal: true };
+  const server = { ...context.server, backsUp: false };
   const { needs } = await listNeeds(store, { ...context, server }, looksInto);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);

@@ -50,7 +50,12 @@ interface Needs {
 /** Where an environment stands, and what of the server its needs are read from. */
 export interface NeedContext {
   environment: Pick<Environment, "id" | "name" | "heldAt">;
-  server: { dataDir: string; backupEveryMs: number | null; isLocal: boolean };
+  server: {
+    dataDir: string;
+    backupEveryMs: number | null;
+    /** Not local development, nor PostgreSQL, whose copies are made elsewhere. */
+    backsUp: boolean;
+  };
   clock: Clock;
 }
 
@@ -76,7 +81,7 @@ export async function needsOf(
   relays: number,
   looksInto: boolean,
 ): Promise<Needs> {
-  const server = relays === 0 ? { ...context.server, isLocal: true } : context.server;
+  const server = relays === 0 ? { ...context.server, backsUp: false } : context.server;
   return await listNeeds(store, { ...context, server }, looksInto);
 }
 
@@ -238,7 +243,7 @@ function explain(code: string): { when: string; todo: string } {
 
 /** Of the whole server, so it stands where it matters. */
 function needOfBackup(server: NeedContext["server"], environment: string, clock: Clock): NeedView | null {
-  if (server.isLocal || environment !== "production") return null;
+  if (!server.backsUp || environment !== "production") return null;
   const { dataDir, backupEveryMs } = server;
   const finding = checkBackups({ dataDir, backupEveryMs, clock }, false);
   if (finding.state === "ok") return null;

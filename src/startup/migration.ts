@@ -13,6 +13,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { NoCopyKept } from "../store/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/migrate.ts";
+import { MovedAway, refuseMoved } from "../store/moved-mark.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite.ts";
 
@@ -47,9 +48,10 @@ export async function findDueMigration(
   try {
     using database = openDatabaseFile(file);
     from = await readSchemaVersion(database);
+    if (from !== null) await refuseMoved(database);
     if (from !== null && from < SCHEMA_VERSION) await look(database);
   } catch (error) {
-    if (error instanceof Refusal) throw error;
+    if (error instanceof Refusal || error instanceof MovedAway) throw error;
   }
   return from !== null && from < SCHEMA_VERSION ? from : null;
 }

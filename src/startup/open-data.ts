@@ -128,7 +128,13 @@ async function openShared(
       if (trouble === null) log.info("the database can be used again, and writes go on");
       else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
     },
-    onMigrate: (schema) => log.info("the database is brought to this version's schema", schema),
+    onMigrate: (schema) =>
+      log.info(
+        schema.from === 0
+          ? "the database is empty and gets this version's schema"
+          : "the database is brought to this version's schema",
+        schema,
+      ),
   });
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));

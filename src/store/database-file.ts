@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "./migrate.ts";
+import { MOVED_NUMBER } from "./moved-mark.ts";
 import type { Reader, SqlArguments } from "./port.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
@@ -24,7 +25,7 @@ export class DatabaseRefused extends Error {
   }
 }
 
-export interface DatabaseFile extends Reader, Disposable {
+interface DatabaseFile extends Reader, Disposable {
   readonly file: string;
 }
 
@@ -74,8 +75,11 @@ export async function readSchemaVersion(tx: Reader): Promise<number | null> {
   );
   if (table === null) return null;
   return (
-    (await tx.get<{ number: number | null }>("SELECT max(number) AS number FROM schema_migration"))?.number ??
-    null
+    (
+      await tx.get<{ number: number | null }>(
+        `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
+      )
+    )?.number ?? null
   );
 }
 
@@ -143,7 +147,9 @@ export async function findFaults(tx: Reader, options: { quick?: boolean } = {}):
     const pairs = [...new Set(dangling.map(({ table, parent }) => `${table} to ${parent}`))];
     found.push(`${dangling.length} rows refer to rows that are not there: ${pairs.join(", ")}`);
   }
-  const history = await tx.all<{ number: number }>("SELECT number FROM schema_migration ORDER BY number");
+  const history = await tx.all<{ number: number }>(
+    `SELECT number FROM schema_migration WHERE number < ${MOVED_NUMBER} ORDER BY number`,
+  );
   if (history.some(({ number }, index) => number !== index + 1)) {
     found.push("its list of migrations has a gap");
   }

@@ -13,6 +13,7 @@ import {
   findInSlots,
   hasSlots,
   type KeyRun,
+  keyOf,
   listCutOff,
   listRuns,
   makeFreeze,
@@ -265,13 +266,6 @@ export class KeyLog implements KeyMemory {
     const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
     if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
   }
-}
-
-/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
-function keyOf(hash: Uint8Array): number {
-  let key = 0;
-  for (let at = 0; at < 6; at++) key = key * 256 + (hash[at] ?? 0);
-  return key * 16 + ((hash[6] ?? 0) >>> 4);
 }
 
 /** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */

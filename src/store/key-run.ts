@@ -260,3 +260,15 @@ export function decodeNumbers(bytes: Uint8Array): Float64Array {
   const { buffer, byteOffset, byteLength } = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   return new Float64Array(buffer, byteOffset, byteLength / 8);
 }
+
+/** A row of the log with these keys, for a database that is being made. */
+export function writeKeyRow(kept: readonly { hash: Uint8Array; value: number }[]): Uint8Array {
+  return encodeNumbers(Float64Array.from(kept.flatMap(({ hash, value }) => [keyOf(hash), value])));
+}
+
+/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
+export function keyOf(hash: Uint8Array): number {
+  let key = 0;
+  for (let at = 0; at < 6; at++) key = key * 256 + (hash[at] ?? 0);
+  return key * 16 + ((hash[6] ?? 0) >>> 4);
+}

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { countMoving, moveEvents } from "./event-move.ts";
+import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import { turnLoop } from "./walk.ts";
 
@@ -85,8 +86,12 @@ export async function migrate(
     "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
   );
   const current =
-    (await connection.get<{ number: number | null }>("SELECT max(number) AS number FROM schema_migration"))
-      ?.number ?? 0;
+    (
+      await connection.get<{ number: number | null }>(
+        `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
+      )
+    )?.number ?? 0;
+  await refuseMoved(connection);
   if (current > SCHEMA_VERSION) {
     throw new MigrationRefused(
       `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or go back with relay restore and the copy that its migration left in backups/.`,

@@ -10,7 +10,7 @@ import { ConnectionLost, PostgresConnection, TransactionUndone } from "./postgre
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 /** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
-const WRITER_LOCK = 0x72656c61;
+export const WRITER_LOCK = 0x72656c61;
 /** The channel on which nodes tell each other what they touched. */
 export const TOUCHED_CHANNEL = "relay_touched";
 /** A longer message is refused by the server. */

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
+import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
@@ -19,7 +20,7 @@ interface PostgresMigration {
 
 export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [{ number: 39, name: "whole", sql: whole }];
 
-/** Brings the database to this executable's schema. `onMigrate` is told before a used one is changed. Throws StoreUnavailable or MigrationRefused. */
+/** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
 export async function migratePostgres(
   connection: PostgresConnection,
   clock: Clock,
@@ -37,7 +38,7 @@ export async function migratePostgres(
       throw new MigrationRefused(
         `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or restore a dump from before its migration.`,
       );
-    if (current > 0 && current < SCHEMA_VERSION) onMigrate({ from: current, to: SCHEMA_VERSION });
+    if (current < SCHEMA_VERSION) onMigrate({ from: current, to: SCHEMA_VERSION });
     if (current === 0)
       await connection.script(
         'CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL)',
@@ -63,8 +64,9 @@ export async function migratePostgres(
 async function readSchema(connection: PostgresConnection): Promise<number> {
   const there = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
   if (there === null) return 0;
+  await refuseMoved(connection);
   const row = await connection.get<{ number: number | null }>(
-    "SELECT max(number) AS number FROM schema_migration",
+    `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
   );
   return row?.number ?? 0;
 }

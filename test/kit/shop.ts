@@ -77,7 +77,7 @@ export async function openShop(running: RunningService): Promise<void> {
 }
 
 /** A Stripe event, signed by its own package, at the clock's time. */
-export async function signStripe(running: RunningService, id: string, type: string, object: object) {
+export async function signStripe(running: Pick<RunningService, "clock">, id: string, type: string, object: object) {
   const body = JSON.stringify({ id, object: "event", type, data: { object } });
   const timestamp = Math.floor(running.clock.now() / 1000);
   const signature = await Stripe.webhooks.generateTestHeaderStringAsync({

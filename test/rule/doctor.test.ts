@@ -38,6 +38,7 @@ function makeBackup(dataDir: string, agoMs: number): void {
 function look(dataDir: string, more: Partial<Patient> = {}): Promise<Finding[]> {
   return examine({
     dataDir,
+    database: null,
     masterKey: null,
     baseUrl: "https://relay.example.com",
     backupEveryMs: null,
@@ -300,7 +301,7 @@ describe("the doctor", () => {
 });
 
 test("local development without any backup is none", () => {
-  const patient = { dataDir: join(folder, "none"), masterKey: null, baseUrl: null, backupEveryMs: null, quick: false, clock };
+  const patient = { dataDir: join(folder, "none"), database: null, masterKey: null, baseUrl: null, backupEveryMs: null, quick: false, clock };
   expect([checkBackups(patient, true).state, checkBackups(patient, false).state]).toEqual(["ok", "warn"]);
 });
 

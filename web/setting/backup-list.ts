@@ -22,6 +22,7 @@ const KINDS: readonly (readonly [start: string, words: string])[] = [
   ["by-hand-", "asked for here"],
   ["before-restore-", "before a restore"],
   ["before-migration-", "before an update"],
+  ["before-move-", "before a move"],
 ];
 
 const COLUMNS: readonly Column<BackupFile>[] = [
@@ -54,7 +55,8 @@ export function BackupList(): View {
   );
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
-  const { folder, schedule, files, running, failed } = data.backups;
+  const { folder, database, schedule, files, running, failed } = data.backups;
+  if (database !== null) return html`<${Elsewhere} database=${database} />`;
   const make = async (): Promise<void> => {
     const sent = await send<{ backups: BackupsView }>({
       method: "POST",
@@ -88,6 +90,16 @@ export function BackupList(): View {
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
       <p class="quiet">What was there is kept. A backup to a place of your choice, while the server runs:</p>
       <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
+}
+
+/** PostgreSQL has means of its own, which know its disks and users. */
+function Elsewhere({ database }: { database: string }): View {
+  return html`
+    <p class="tab-lead">The rows are in PostgreSQL, <code><${SafeText} text=${database} limit=${200} /></code>: <b>this server makes no copies of them.</b></p>
+    <section class="block setting-after" aria-label="How they are copied"><h2>How they are copied</h2>
+      <p class="quiet">By your provider’s snapshots, or while the servers run by:</p>
+      <${Command} text="pg_dump --format=custom --file=relay.dump" />
+      <p class="quiet">The master key (<code>RELAY_MASTER_KEY</code> or <code>master.key</code>) is in none of them; keep it too, in another place. To put one back, stop every server, restore into an empty database with <code>pg_restore</code>, and start with that one.</p></section>`;
 }
 
 function sayHours(hours: number): string {

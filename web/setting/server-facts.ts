@@ -26,7 +26,12 @@ export function ServerFacts(): View {
       <${Fact} name="Events at once" value=${String(server.concurrency)} change="--concurrency or RELAY_CONCURRENCY">
         So many events run at the same time, all relays together.<//>
       <${Fact} name="Data directory" value=${server.dataDir} change="--data-dir or RELAY_DATA_DIR">
-        The database and <code>master.key</code>, without which its secrets stay shut: keep a copy of the key, apart from the backups.<//>
+        ${server.database === null ? "The database and " : "Where no RELAY_MASTER_KEY is given, "}<code>master.key</code>, without which its secrets stay shut: keep a copy of the key, apart from the backups.<//>
+      ${
+        server.database !== null &&
+        html`<${Fact} name="Database" value=${server.database} change="--database or RELAY_DATABASE">
+        PostgreSQL, which other nodes may serve too.<//>`
+      }
       <${Fact} name="Version" value=${server.version} change="">
         <a href="/changes.txt" target="_blank" rel="noreferrer">What changed in it</a><//>
     </dl></div>

@@ -1,0 +1,238 @@
+/** A PostgreSQL server, as far as its answers tell whether this service may keep its rows there. */
+import { type Clock, toIso } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+import { MINUTE_MS } from "../ground/limit.ts";
+import { SCHEMA_VERSION } from "../store/migrate.ts";
+import { readMark } from "../store/moved-mark.ts";
+import type { Reader } from "../store/port.ts";
+import { hearsNotices, lookInto, type OpenReader, readSchemaThere } from "../store/postgres-look.ts";
+import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+
+const LEAST_VERSION = 150_000;
+/** A node's writer, readers, listener, and one that migrates. */
+const CONNECTIONS_A_NODE = 8;
+const CLOCK_SLACK_MS = MINUTE_MS;
+/** Nodes show up every few seconds. */
+const LIVE_MS = 10_000;
+
+/** What is found, and a reader where its rows can be looked at with this version's words. */
+export async function lookAtServer(
+  database: DatabaseUrl,
+  { clock }: Patient,
+): Promise<{ findings: Finding[]; reader: OpenReader | null }> {
+  let reader: OpenReader;
+  try {
+    reader = await lookInto(database);
+  } catch (error) {
+    return { findings: [refuseConnection(database, (error as Error).message)], reader: null };
+  }
+  const findings = [fine("connection", `${database} answers.`)];
+  try {
+    findings.push(await checkPooler(database));
+    for (const check of SERVER_CHECKS) findings.push(await check(reader, clock));
+    const schema = await readSchemaThere(reader);
+    findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
+    if (schema === SCHEMA_VERSION) {
+      findings.push(await checkCollation(reader), await checkNodes(reader));
+      return { findings, reader };
+    }
+  } catch (error) {
+    findings.push(failure("database", `It cannot be read: ${(error as Error).message}`, ASK));
+  }
+  await reader[Symbol.asyncDispose]();
+  return { findings, reader: null };
+}
+
+const ASK = "ask whoever runs the database, or look at its log";
+
+function refuseConnection(database: DatabaseUrl, message: string): Finding {
+  const isPooler = /startup parameter/i.test(message);
+  return failure(
+    "connection",
+    `${database} cannot be used. ${message.replace(/\.?$/, ".")}`,
+    isPooler
+      ? "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters"
+      : "look that PostgreSQL runs there, takes connections from this machine, and knows this user, password and database",
+  );
+}
+
+/** A pooler that gives each transaction another connection loses what belongs to one: LISTEN, and locks of a session. */
+async function checkPooler(database: DatabaseUrl): Promise<Finding> {
+  if (await hearsNotices(database))
+    return fine(
+      "pooler",
+      "What one connection tells is heard on another: none is in between, or one in session mode.",
+    );
+  return failure(
+    "pooler",
+    "What one connection tells is not heard on another: a pooler in transaction mode is in between, so nodes would not hear of each other.",
+    "name the server itself, or a pooler in session mode, in --database or RELAY_DATABASE; a service needs few connections",
+  );
+}
+
+type ServerCheck = (tx: Reader, clock: Clock) => Promise<Finding>;
+
+const SERVER_CHECKS: readonly ServerCheck[] = [
+  checkVersion,
+  checkEncoding,
+  checkRightsThere,
+  checkDurability,
+  checkOffset,
+  checkTimeZone,
+  checkConnections,
+];
+
+async function readSettings(tx: Reader): Promise<Record<string, string>> {
+  const rows = await tx.all<{ name: string; value: string }>(
+    // What a new connection has, and not what this one was given.
+    "SELECT name, coalesce(reset_val, setting) AS value FROM pg_settings",
+  );
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
+async function checkVersion(tx: Reader): Promise<Finding> {
+  const { server_version: version = "", server_version_num: number = "0" } = await readSettings(tx);
+  if (Number(number) >= LEAST_VERSION) return fine("version", `PostgreSQL ${version}.`);
+  return failure("version", `PostgreSQL ${version} is older than 15.`, "use PostgreSQL 15 or newer");
+}
+
+async function checkEncoding(tx: Reader): Promise<Finding> {
+  const { server_encoding: encoding = "" } = await readSettings(tx);
+  if (encoding === "UTF8") return fine("encoding", "UTF8: it holds every text that comes.");
+  return failure(
+    "encoding",
+    `${encoding}: it cannot hold every text that comes.`,
+    "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+  );
+}
+
+/** It makes its tables itself, and changes them with a newer version. */
+async function checkRightsThere(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ who: string; may: number; others: number }>(
+    `SELECT current_user AS who, CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END AS may,
+       (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+        AND NOT pg_has_role(relowner, 'USAGE')) AS others`,
+  );
+  const who = row?.who ?? "";
+  if (row?.may !== 1)
+    return failure(
+      "privileges",
+      `${who} may make no tables there.`,
+      `as an administrator: ALTER DATABASE … OWNER TO ${who}, or GRANT CREATE, USAGE ON SCHEMA public TO ${who}`,
+    );
+  if (row.others > 0)
+    return failure(
+      "privileges",
+      `${count(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to somebody else than ${who}, who cannot change them with a newer version.`,
+      `ALTER TABLE … OWNER TO ${who}`,
+    );
+  return fine("privileges", `${who} may make and change its tables.`);
+}
+
+async function checkDurability(tx: Reader): Promise<Finding> {
+  const settings = await readSettings(tx);
+  const off = ["fsync", "full_page_writes"].filter((name) => settings[name] === "off");
+  if (off.length > 0)
+    return failure(
+      "durability",
+      `${off.join(" and ")} ${off.length === 1 ? "is" : "are"} off: a power cut loses or damages what was acknowledged.`,
+      "set them on in the server's configuration",
+    );
+  const { synchronous_commit: commit = "on" } = settings;
+  const own =
+    commit === "on" ? "" : ` The server's own synchronous_commit is ${commit}; this service asks for on.`;
+  return fine("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
+}
+
+/** Leases run by the server's time, signatures and retries by each machine's. */
+async function checkOffset(tx: Reader, clock: Clock): Promise<Finding> {
+  const beforeMs = clock.now();
+  const row = await tx.get<{ ms: number }>(
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms",
+  );
+  const offsetMs = (row?.ms ?? 0) - (beforeMs + clock.now()) / 2;
+  const there = toIso(row?.ms ?? 0);
+  if (Math.abs(offsetMs) <= CLOCK_SLACK_MS)
+    return fine("clock offset", `The server's clock says ${there}, as this machine's does.`);
+  return worry(
+    "clock offset",
+    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${writeDuration(Math.abs(offsetMs))} apart.`,
+    "set both by the network; signed timestamps verify within five minutes only",
+  );
+}
+
+async function checkTimeZone(tx: Reader): Promise<Finding> {
+  const { TimeZone: zone = "" } = await readSettings(tx);
+  return fine("time zone", `${zone}; times are kept as numbers, which no time zone changes.`);
+}
+
+async function checkConnections(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ most: number; used: number }>(
+    `SELECT least(
+         (SELECT setting::bigint FROM pg_settings WHERE name = 'max_connections')
+           - (SELECT setting::bigint FROM pg_settings WHERE name = 'superuser_reserved_connections'),
+         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
+         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user)) AS most,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used`,
+  );
+  const free = (row?.most ?? 0) - (row?.used ?? 0);
+  const message = `${free} of ${row?.most} are free; a node takes up to ${CONNECTIONS_A_NODE}.`;
+  if (free >= CONNECTIONS_A_NODE) return fine("connections", message);
+  return worry("connections", message, "raise max_connections, or end what holds them");
+}
+
+function checkSchemaThere(schema: number | null): Finding {
+  if (schema === SCHEMA_VERSION) return fine("schema", `Schema ${schema}, as this executable knows it.`);
+  if (schema === null)
+    return worry(
+      "schema",
+      "There is none yet.",
+      "start relay serve with it, or relay move to it: both make it",
+    );
+  return schema > SCHEMA_VERSION
+    ? failure(
+        "schema",
+        `The database has schema ${schema}, this executable knows ${SCHEMA_VERSION}.`,
+        "use the newer version that wrote it",
+      )
+    : worry(
+        "schema",
+        `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`,
+        "dump the database, then start one server of this version: it brings it there",
+      );
+}
+
+async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> {
+  const mark = schema === null ? null : await readMark(tx);
+  if (mark === null) return [];
+  const todo =
+    "start the service with that one; relay move --undo lets one start on this with the rows of then";
+  return [failure("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
+}
+
+/** Texts are told apart and sorted by their bytes, so that no update of the system's libraries changes an index. */
+async function checkCollation(tx: Reader): Promise<Finding> {
+  const rows = await tx.all<{ name: string }>(
+    `SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns AS c
+     WHERE c.table_schema = current_schema() AND c.data_type = 'text' AND c.collation_name IS DISTINCT FROM 'C'
+     ORDER BY 1 LIMIT 5`,
+  );
+  if (rows.length === 0)
+    return fine("collation", "Texts compare by their bytes, whatever the system's libraries say.");
+  return failure(
+    "collation",
+    `${rows.map(({ name }) => name).join(", ")} compare by the system's libraries.`,
+    'ALTER TABLE … ALTER COLUMN … TYPE text COLLATE "C"',
+  );
+}
+
+async function checkNodes(tx: Reader): Promise<Finding> {
+  const nodes = await tx.all<{ host: string; version: string }>(
+    `SELECT host, version FROM node WHERE seen_at > now_ms() - ${LIVE_MS} ORDER BY started_at`,
+  );
+  if (nodes.length === 0) return fine("nodes", "None serves at present.");
+  const names = nodes.map(({ host, version }) => `${host} (${version})`).join(", ");
+  const message = `${count(nodes.length, "node")} ${nodes.length === 1 ? "serves" : "serve"}: ${names}.`;
+  if (new Set(nodes.map(({ version }) => version)).size === 1) return fine("nodes", message);
+  return worry("nodes", message, "bring every node to the newest of these versions, one after the other");
+}

@@ -1,0 +1,218 @@
+/**
+ * A PostgreSQL database as rows are moved from it or to it: in one transaction, behind the lock of every node's writes. What the schema does by
+ * itself when rows come is off meanwhile, in that transaction alone.
+ */
+
+import { type Clock, sleep } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+import { MARK, readMark, refuseMoved, UNMARK } from "./moved-mark.ts";
+import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type TargetEnd } from "./moved-table.ts";
+import { StoreUnavailable } from "./port.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { WRITER_LOCK } from "./postgres-group.ts";
+import { migratePostgres } from "./postgres-migrate.ts";
+
+/** A node shows up more often than this, and one that died is looked at so long. */
+const NODE_WITHIN_MS = 10_000;
+const LOOK_EVERY_MS = 1_000;
+
+export class PostgresEnd implements TargetEnd {
+  readonly shown: string;
+  readonly isNew = true;
+  readonly #connection: PostgresConnection;
+
+  private constructor(shown: string, connection: PostgresConnection) {
+    this.shown = shown;
+    this.#connection = connection;
+  }
+
+  /** With this version's schema. Throws MoveRefused where a node runs on it, MovedAway, MigrationRefused, or StoreUnavailable. */
+  static async open(url: DatabaseUrl, clock: Clock): Promise<PostgresEnd> {
+    const connection = await PostgresConnection.open(url, "relay move");
+    try {
+      await migratePostgres(connection, clock);
+      await connection.script(
+        "SET lock_timeout = '15s'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",
+      );
+      await refuseMoved(connection);
+      await refuseNodes(connection, String(url), clock);
+      // Of the session, so that what the transaction sees begins behind it.
+      await connection.script(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
+      await connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+    return new PostgresEnd(String(url), connection);
+  }
+
+  /** Takes the mark away; answers where the rows were moved to, null where they were not. */
+  static async unmark(url: DatabaseUrl): Promise<string | null> {
+    const connection = await PostgresConnection.open(url, "relay move");
+    try {
+      const there = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
+      const mark = there === null ? null : await readMark(connection);
+      if (mark !== null) await connection.run(UNMARK);
+      return mark?.to ?? null;
+    } finally {
+      await connection.close();
+    }
+  }
+
+  /** Throws unless these are the tables it has, with the same columns. */
+  async requireTables(tables: readonly MovedTable[]): Promise<void> {
+    const rows = await this.#connection.all<{ table: string; column: string }>(
+      `SELECT c.table_name AS "table", c.column_name AS "column" FROM information_schema.columns AS c
+       JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+       WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' AND c.is_generated = 'NEVER'`,
+    );
+    const here = new Set(
+      rows.filter(({ table }) => moves(table)).map(({ table, column }) => `${table}.${column}`),
+    );
+    const wanted = new Set(
+      tables.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`)),
+    );
+    const [other] = [...here.symmetricDifference(wanted)];
+    if (other !== undefined)
+      throw new MoveRefused(
+        `The tables of ${this.shown} are others than this version makes (${other}): somebody added or changed some; name a new database.`,
+      );
+  }
+
+  async count({ name }: MovedTable): Promise<number> {
+    const row = await this.#connection.get<{ count: number }>(`SELECT count(*) AS count FROM ${quote(name)}`);
+    return row?.count ?? 0;
+  }
+
+  async *rows(table: MovedTable): AsyncGenerator<readonly Cell[][]> {
+    const { name, columns, order } = table;
+    const cells = columns.map(({ name: column, kind }, at) => {
+      const cell = quote(column);
+      return `${kind === "integer" ? `${cell}::text` : cell} AS c${at}`;
+    });
+    await this.#connection.script(
+      `DECLARE moved NO SCROLL CURSOR FOR SELECT ${cells.join(", ")} FROM ${quote(name)} ORDER BY ${order.map(quote).join(", ")}`,
+    );
+    for (;;) {
+      const found = await this.#connection.all<Record<string, Cell>>(
+        `FETCH FORWARD ${rowsAtOnce(table)} FROM moved`,
+      );
+      if (found.length === 0) break;
+      yield found.map((row) => columns.map((_, at) => row[`c${at}`] ?? null));
+    }
+    await this.#connection.script("CLOSE moved");
+  }
+
+  async lastNumber({ name, order: [column = ""] }: MovedTable): Promise<string | null> {
+    const row = await this.#connection.get<{ sequence: string }>(
+      "SELECT pg_get_serial_sequence(?1, ?2) AS sequence",
+      quote(name),
+      column,
+    );
+    if (row === null) return null;
+    const last = await this.#connection.get<{ last: string }>(
+      `SELECT last_value::text AS last FROM ${row.sequence} WHERE is_called`,
+    );
+    return last?.last ?? null;
+  }
+
+  /** U+0000 cannot stand in a text there. */
+  asHeld(text: string): string {
+    return text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text;
+  }
+
+  async begin(tables: readonly MovedTable[]): Promise<void> {
+    for (const { name } of tables)
+      await this.#connection.script(`ALTER TABLE ${quote(name)} DISABLE TRIGGER USER`);
+    await this.#connection.script("DELETE FROM event_last");
+  }
+
+  /** One value for all of them: a list of lists, where bytes are written as base64. */
+  async add({ name, columns }: MovedTable, rows: readonly Cell[][]): Promise<void> {
+    const written = JSON.stringify(
+      rows.map((row) =>
+        row.map((cell) => (cell instanceof Uint8Array ? Buffer.from(cell).toString("base64") : cell)),
+      ),
+    );
+    const cells = columns.map(({ kind }, at) => {
+      if (kind === "bytes") return `decode(given.item ->> ${at}, 'base64')`;
+      return kind === "integer" ? `(given.item ->> ${at})::bigint` : `given.item ->> ${at}`;
+    });
+    await this.#connection.run(
+      `INSERT INTO ${quote(name)} (${columns.map((column) => quote(column.name)).join(", ")})
+       SELECT ${cells.join(", ")} FROM json_array_elements(?1::text::json) AS given (item)`,
+      written,
+    );
+  }
+
+  async setLastNumber({ name, order: [column = ""] }: MovedTable, last: string): Promise<void> {
+    await this.#connection.run(
+      "SELECT setval(pg_get_serial_sequence(?1, ?2), ?3::text::bigint)",
+      quote(name),
+      column,
+      last,
+    );
+  }
+
+  async settle(tables: readonly MovedTable[]): Promise<void> {
+    for (const { name } of tables)
+      await this.#connection.script(`ALTER TABLE ${quote(name)} ENABLE TRIGGER USER`);
+    for (const table of tables.filter(({ counted }) => !counted)) await this.#numberOn(table);
+  }
+
+  /** Where rows get the number behind the greatest one there is. */
+  async #numberOn({ name, columns }: MovedTable): Promise<void> {
+    const numbered = await this.#connection.all<{ column: string }>(
+      `SELECT column_name AS "column" FROM information_schema.columns
+       WHERE table_schema = current_schema() AND table_name = ?1 AND is_identity = 'YES'`,
+      name,
+    );
+    for (const { column } of numbered.filter((one) => columns.some((known) => known.name === one.column)))
+      await this.#connection.run(
+        `SELECT setval(pg_get_serial_sequence(?1, ?2), max(${quote(column)})) FROM ${quote(name)} HAVING count(*) > 0`,
+        quote(name),
+        column,
+      );
+  }
+
+  async finish(): Promise<void> {
+    await this.#commit();
+    await this.#connection.script("ANALYZE");
+  }
+
+  async mark(shown: string, nowMs: number): Promise<void> {
+    await this.#connection.run(MARK, shown, nowMs);
+    await this.#commit();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #commit(): Promise<void> {
+    const [answer] = await this.#connection.script("COMMIT");
+    if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+  }
+}
+
+/** One that stopped gave back what it held; one that died is waited for until it would have shown up again. */
+async function refuseNodes(connection: PostgresConnection, shown: string, clock: Clock): Promise<void> {
+  const sql = `SELECT id, host, pid, seen_at AS "seenAt" FROM node WHERE seen_at > now_ms() - ${NODE_WITHIN_MS}`;
+  if ((await connection.get("SELECT 1 WHERE to_regclass('node') IS NOT NULL")) === null) return;
+  type Node = { id: string; host: string; pid: number; seenAt: number };
+  const first = await connection.all<Node>(sql);
+  for (let waited = 0; first.length > 0 && waited < NODE_WITHIN_MS; waited += LOOK_EVERY_MS) {
+    const now = await connection.all<Node>(sql);
+    const alive = now.find(({ id, seenAt }) => first.find((one) => one.id === id)?.seenAt !== seenAt);
+    if (alive !== undefined)
+      throw new MoveRefused(
+        `A server runs on ${shown} (process ${alive.pid} of ${alive.host}): stop every one, then move.`,
+      );
+    if (now.length === 0) return;
+    await sleep(clock, LOOK_EVERY_MS);
+  }
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,335 @@
+/** A stopped service is moved to PostgreSQL and back, whole or not at all. */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cpSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { lockDataDirectory } from "../../src/store/lock.ts";
+import { moveRows } from "../../src/store/move.ts";
+import { moves } from "../../src/store/moved-table.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { NewSqliteEnd, SqliteEnd } from "../../src/store/sqlite-end.ts";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { dumpTables, isWhole, makeFolder } from "../kit/data-directory.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+import { addRandomRows } from "../kit/random-rows.ts";
+import { APP, startBareService, startRunningService } from "../kit/running-service.ts";
+import { openShop, signStripe } from "../kit/shop.ts";
+
+const folder = makeFolder();
+const filled = join(folder, "filled");
+let made = 0;
+
+beforeAll(async () => {
+  await using running = await startRunningService();
+  await openShop(running);
+  for (let number = 0; number < 3; number++) {
+    const session = { id: `cs_${number}`, payment_intent: `pi_${number}`, customer_details: { email: `buyer${number}@example.com` } };
+    await running.hook("checkout", await signStripe(running, `evt_${number}`, "checkout.session.completed", session));
+  }
+  await running.drain();
+  await running.service[Symbol.asyncDispose]();
+  cpSync(running.dataDir, filled, { recursive: true });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A stopped server's data directory of its own. */
+const copyFilled = (): string => copyOf(filled);
+
+const move = (line: readonly string[], env: Record<string, string> = {}) => runCommand(["move", ...line], { cwd: folder, env });
+const rowsOf = (dataDir: string) => Object.fromEntries(Object.entries(dumpTables(join(dataDir, "relay.db"))).filter(([name]) => moves(name)));
+
+function copyOf(dataDir: string): string {
+  const copy = join(folder, `data-${++made}`);
+  cpSync(dataDir, copy, { recursive: true });
+  return copy;
+}
+
+const asyncDisposable = (held: Disposable | AsyncDisposable | undefined): AsyncDisposable => ({
+  [Symbol.asyncDispose]: async () => {
+    if (held !== undefined && Symbol.asyncDispose in held) await held[Symbol.asyncDispose]();
+    else held?.[Symbol.dispose]();
+  },
+});
+
+/** Makes its schema. */
+async function makeSchema(url: string): Promise<void> {
+  await (await openPostgres(readDatabaseUrl(url) as DatabaseUrl, { clock: systemClock })).close();
+}
+
+async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const database = new SQL({ url, max: 1 });
+  try {
+    return await database.unsafe(sql);
+  } finally {
+    await database.close();
+  }
+}
+
+test.each([
+  ["as it is", 0],
+  ["with random rows in every table", 25],
+])("a filled service moves to PostgreSQL and back, %s", async (_how, rows) => {
+  const dataDir = copyFilled();
+  if (rows > 0) addRandomRows(join(dataDir, "relay.db"), { rows, random: randomOf(20_261_122) });
+  const before = rowsOf(dataDir);
+  await using database = await freshDatabase();
+  const there = await move(["--data-dir", dataDir, "--json"], { RELAY_MOVE_TO: database.url });
+  expect(there).toMatchObject({ code: 0 });
+  expect(Object.keys(JSON.parse(there.said).rows).sort()).toEqual(Object.keys(before).sort());
+  const back = join(folder, `back-${++made}`);
+  const returned = await move(["--to", back], { RELAY_DATABASE: database.url });
+  expect(returned).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
+  expect(rowsOf(back)).toEqual(before);
+  expect(isWhole(join(back, "relay.db"))).toBe(true);
+  // A table that never had a row may say so or not.
+  const numbers = (of: string) => dumpTables(join(of, "relay.db"))["sqlite_sequence"]?.filter((row) => !/\bseq: 0,/.test(row));
+  expect(numbers(back)).toEqual(numbers(dataDir));
+});
+
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe("a move is refused, and nothing is changed,", () => {
+  const REFUSED: readonly [
+    why: string,
+    arrange: (dataDir: string, url: string) => Promise<Disposable | AsyncDisposable | undefined>,
+    code: string,
+    sentence: RegExp,
+  ][] = [
+    [
+      "while a server runs",
+      async (dataDir) => {
+        const lock = lockDataDirectory(dataDir, "relay serve", 0);
+        return { [Symbol.dispose]: () => lock.release() };
+      },
+      "directory_taken",
+      /is in use by relay serve, process \d+/,
+    ],
+    [
+      "to a database that has rows",
+      async (_, url) => {
+        const other = copyFilled();
+        addRandomRows(join(other, "relay.db"), { rows: 2, random: randomOf(7) });
+        expect(await move(["--data-dir", other], { RELAY_MOVE_TO: url })).toMatchObject({ code: 0 });
+        return undefined;
+      },
+      "database_refused",
+      /is in use already, with other rows: name an empty database/,
+    ],
+    [
+      "to a database whose tables somebody changed",
+      async (_, url) => {
+        await makeSchema(url);
+        await ask(url, "ALTER TABLE person ADD COLUMN shoe_size bigint");
+        return undefined;
+      },
+      "database_refused",
+      /are others than this version makes \(person\.shoe_size\)/,
+    ],
+    [
+      "from a database where a column holds what no version writes",
+      async (dataDir) => {
+        using database = new Database(join(dataDir, "relay.db"));
+        database.run("UPDATE person SET created_at = 1.5");
+        return undefined;
+      },
+      "database_refused",
+      /\d+ rows of the table person .* hold a value of another kind/,
+    ],
+  ];
+
+  test.each(REFUSED)("%s", async (_why, arrange, code, sentence) => {
+    const dataDir = copyFilled();
+    await using database = await freshDatabase();
+    await using _held = asyncDisposable(await arrange(dataDir, database.url));
+    const before = rowsOf(dataDir);
+    const refused = await move(["--data-dir", dataDir, "--json"], { RELAY_MOVE_TO: database.url });
+    expect(refused).toMatchObject({ code: 1, told: expect.stringMatching(sentence) });
+    expect(JSON.parse(refused.said).code).toBe(code);
+    expect(rowsOf(dataDir)).toEqual(before);
+    expect(dumpTables(join(dataDir, "relay.db"))["schema_migration"]?.join()).not.toContain("1000000000");
+  });
+
+  test.each([
+    ["from SQLite to SQLite", ["--to", "other"], {}, /relay backup and relay restore copy one/],
+    ["from PostgreSQL to PostgreSQL", ["--to", "postgres://a@b/c"], { RELAY_DATABASE: "postgres://a@b/d" }, /pg_dump and pg_restore/],
+    ["nowhere", [], {}, /--to is missing/],
+    ["to a URL that is none", ["--to", "postgres://a:hunter2@b"], {}, /^--to names no database/],
+  ])("%s", async (_where, line, env, sentence) => {
+    const { code, told } = await move(["--data-dir", copyFilled(), ...line], env);
+    expect({ code, told }).toEqual({ code: 2, told: expect.stringMatching(sentence) });
+    expect(told).not.toContain("hunter2");
+  });
+});
+
+describe("what was moved", () => {
+  test("is refused where it was, until that is undone; begun again, it is found to be whole, or not", async () => {
+    const dataDir = copyFilled();
+    await using database = await freshDatabase();
+    const env = { RELAY_MOVE_TO: database.url };
+    expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 0 });
+    for (const line of [["apps", "list"], ["keys", "list"], ["move"]]) {
+      const refused = await runCommand([...line, "--data-dir", dataDir], { cwd: folder, env });
+      expect(refused).toMatchObject({ code: 1, told: expect.stringMatching(/were moved to postgres:.* at 20.*relay move --undo/) });
+    }
+    await expect(startRunningService({ config: { dataDir: copyOf(dataDir) } })).rejects.toThrow(/were moved to postgres:/);
+    expect(await move(["--undo", "--data-dir", dataDir])).toMatchObject({ code: 0, told: expect.stringContaining("Let none run on postgres:") });
+    expect(await move(["--undo", "--data-dir", dataDir])).toMatchObject({ code: 1, told: expect.stringContaining("nothing to undo") });
+    expect(await runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 0, said: expect.stringContaining("already, whole and equal") });
+    await move(["--undo", "--data-dir", dataDir]);
+    await ask(database.url, "UPDATE person SET email = overlay(email placing 'X' from 1) WHERE id = (SELECT min(id) FROM person)");
+    expect(await move(["--data-dir", dataDir], env)).toMatchObject({ code: 1, told: expect.stringContaining("with other rows") });
+  });
+
+  test("goes back into the folder it came from, whose file is kept", async () => {
+    const dataDir = copyFilled();
+    await using database = await freshDatabase();
+    await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url });
+    await ask(database.url, "UPDATE app SET name = 'Renamed since'");
+    const back = await move(["--to", dataDir], { RELAY_DATABASE: database.url });
+    expect(back).toMatchObject({ code: 0, told: expect.stringMatching(/is kept in .*before-move-/) });
+    expect(readdirSync(join(dataDir, "backups")).filter((name) => name.startsWith("before-move-"))).toHaveLength(1);
+    expect(rowsOf(dataDir)["app"]?.join()).toContain("Renamed since");
+    const refused = await runCommand(["apps", "list"], { cwd: folder, env: { RELAY_DATABASE: database.url } });
+    expect(refused).toMatchObject({ code: 1, told: expect.stringContaining(`were moved to ${join(dataDir, "relay.db")}`) });
+    expect(await move(["--undo"], { RELAY_DATABASE: database.url })).toMatchObject({ code: 0 });
+    expect(await runCommand(["apps", "list"], { cwd: folder, env: { RELAY_DATABASE: database.url } })).toMatchObject({ code: 0 });
+  });
+
+  test("has the mark of what PostgreSQL cannot hold in the place of U+0000, and says so", async () => {
+    const dataDir = copyFilled();
+    using database = new Database(join(dataDir, "relay.db"));
+    database.query("UPDATE person SET created_by = ?1 WHERE id = (SELECT min(id) FROM person)").run("a\0b");
+    database.close();
+    await using fresh = await freshDatabase();
+    const moved = await move(["--data-dir", dataDir], { RELAY_MOVE_TO: fresh.url });
+    expect(moved).toMatchObject({ code: 0, told: expect.stringContaining("1 texts of person.created_by held U+0000") });
+    const [person] = await ask(fresh.url, "SELECT created_by FROM person ORDER BY id LIMIT 1");
+    expect(person).toEqual({ created_by: "a\ufffdb" });
+  });
+});
+
+describe("a move that is broken off", () => {
+  const MANY = 8_000;
+  let many = "";
+  beforeAll(() => {
+    many = copyFilled();
+    using database = new Database(join(many, "relay.db"), { readwrite: true, create: false });
+    const columns = "environment_id, name_key, relay_key, trigger, state, created_at, payload";
+    database.run(
+      `INSERT INTO event (${columns}, dedupe_hash) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
+       SELECT ${columns.replace("payload", 'printf(\'{"event":{"id":%d,"text":"%s"}}\', i, hex(randomblob(200)))')}, randomblob(16)
+       FROM n, (SELECT * FROM event LIMIT 1)`,
+    );
+  });
+
+  /** The command as a process of its own, until it says the word; then what is to happen to it happens. */
+  async function breakOff(
+    line: readonly string[],
+    env: Record<string, string>,
+    act: (child: Bun.Subprocess) => unknown,
+    shell = "",
+  ): Promise<number> {
+    const main = join(PROJECT_ROOT, "src/main.ts");
+    const words = [process.execPath, main, "move", ...line].map((word) => `'${word}'`).join(" ");
+    const child = Bun.spawn(["/bin/bash", "-c", `${shell} exec ${words}`], {
+      cwd: folder,
+      env: { ...process.env, ...env },
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    let told = "";
+    for await (const chunk of child.stderr) {
+      const before = told;
+      told += Buffer.from(chunk).toString();
+      if (told.includes("Copying") && !before.includes("Copying")) await act(child);
+    }
+    await child.exited;
+    return child.exitCode ?? -1;
+  }
+
+  test("leaves nothing in PostgreSQL, and is begun again", async () => {
+    const dataDir = copyOf(many);
+    await using database = await freshDatabase();
+    const env = { RELAY_MOVE_TO: database.url };
+    expect(await breakOff(["--data-dir", dataDir], env, (child) => child.kill("SIGKILL"))).not.toBe(0);
+    const terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'relay move' AND datname = current_database()";
+    await ask(database.url, terminate);
+    const count = async () => (await ask(database.url, "SELECT (SELECT count(*) FROM event)::int + (SELECT count(*) FROM app)::int AS rows"))[0];
+    expect(await count()).toEqual({ rows: 0 });
+    expect(await breakOff(["--data-dir", dataDir], env, () => ask(database.url, terminate))).toBe(1);
+    expect(await count()).toEqual({ rows: 0 });
+    const moved = await move(["--data-dir", dataDir, "--json"], env);
+    expect(moved.code).toBe(0);
+    expect(JSON.parse(moved.said)).toMatchObject({ before: false, rows: { event: MANY + 3 } });
+  });
+
+  test("leaves no database in the folder, also where the disk is full, and is begun again", async () => {
+    await using database = await freshDatabase();
+    const env = { RELAY_DATABASE: database.url };
+    expect(await move(["--data-dir", copyOf(many)], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
+    const back = join(folder, `back-${++made}`);
+    const left = () => readdirSync(back).filter((name) => name.includes("relay.db"));
+    expect(await breakOff(["--to", back], env, (child) => child.kill("SIGKILL"))).not.toBe(0);
+    expect(left()).not.toContain("relay.db");
+    // No file of more than four megabytes can be written, as on a disk with so much room.
+    expect(await breakOff(["--to", back], env, () => undefined, "trap '' XFSZ; ulimit -f 4096;")).toBe(1);
+    expect(left()).toEqual([]);
+    expect(await move(["--to", back], env)).toMatchObject({ code: 0, said: expect.stringContaining("read again, and equal") });
+    expect(left()).toEqual(["relay.db"]);
+    expect(rowsOf(back)["event"]).toHaveLength(MANY + 3);
+  });
+});
+
+test("a byte that was written otherwise than it was read is found, and nothing was moved", async () => {
+  const file = join(copyFilled(), "relay.db");
+  for (const name of ["person", "event", "relay"]) {
+    const part = join(folder, `part-${++made}.db`);
+    await (await openSqlite(part, { clock: systemClock })).close();
+    await using source = new SqliteEnd(file, { making: false });
+    await using target = new NewSqliteEnd(part, { making: true });
+    const add = target.add.bind(target);
+    target.add = async (table, rows) => {
+      await add(table, rows);
+      if (table.name === name) target.database.run(`UPDATE ${name} SET created_at = created_at + 1 WHERE rowid = 1`);
+    };
+    await expect(moveRows(source, target, source.listTables())).rejects.toThrow(`The table ${name} of ${part} is not what was read`);
+  }
+});
+
+test("a service goes on where it was moved to: a key that was spent stays spent, and numbers go on", async () => {
+  const dataDir = copyFilled();
+  const again = { id: "cs_0", payment_intent: "pi_0", customer_details: { email: "buyer0@example.com" } };
+  await using database = await freshDatabase();
+  expect(await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
+  const back = join(folder, `back-${++made}`);
+  cpSync(dataDir, back, { recursive: true, filter: (path) => !path.includes("relay.db") });
+  for (const config of [
+    { dataDir, database: readDatabaseUrl(database.url) as DatabaseUrl },
+    { dataDir: back, database: null },
+  ]) {
+    if (config.database === null) expect(await move(["--to", back], { RELAY_DATABASE: database.url })).toMatchObject({ code: 0 });
+    await using running = await startBareService({ config });
+    const counted = () => running.rows<{ count: number; last: number }>("SELECT count(*) AS count, max(seq) AS last FROM event");
+    const [before] = await counted();
+    const call = async (id: string) => {
+      const { headers, body } = await signStripe(running, id, "checkout.session.completed", again);
+      return await (await fetch(`${running.service.url}/hooks/${APP}/checkout`, { method: "POST", headers, body })).json();
+    };
+    expect(await call("evt_0")).toMatchObject({ duplicate: true });
+    expect((await counted())[0]).toEqual({ count: 0, last: 0, ...before });
+    expect(await call(`evt_${back}_${config.database}`)).not.toHaveProperty("duplicate");
+    expect((await counted())[0]).toEqual({ count: (before?.count ?? 0) + 1, last: (before?.last ?? 0) + 1 });
+  }
+});
