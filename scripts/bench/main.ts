@@ -3,7 +3,7 @@
  * take turns after a second of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios.
  *
  * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,lone,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
- *   [--executable dist/relay] [--rounds 3] [--seconds 15]
+ *   [--database postgres://…: on PostgreSQL alone] [--executable dist/relay] [--rounds 3] [--seconds 15]
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,6 +13,7 @@ import { measureGrowth, measureStart } from "./filled.ts";
 import { measureIngest, measureRun, measureSustained } from "./ingest.ts";
 import { measureCall, measureLatency } from "./latency.ts";
 import { measureLone } from "./lone.ts";
+import { measurePostgres } from "./postgres.ts";
 import { scratch } from "./process.ts";
 import { measureRefused } from "./refused.ts";
 
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     executable: { type: "string" },
     rounds: { type: "string", default: "3" },
     seconds: { type: "string" },
+    database: { type: "string" },
   },
 });
 const { quick } = values;
@@ -49,6 +51,11 @@ const MEASURES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   sustained: () => measureSustained(Number(values.seconds ?? (quick ? 10 : 60))),
 };
 
+const { database } = values;
+if (database !== undefined) {
+  printFigures(await measurePostgres(database, turns));
+  process.exit();
+}
 const only = values.only?.split(",") ?? Object.keys(MEASURES);
 for (const name of only) {
   if (!Object.hasOwn(MEASURES, name))

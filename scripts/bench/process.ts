@@ -24,8 +24,18 @@ export interface Started<Ready> extends AsyncDisposable {
 }
 
 /** Starts a script of this folder and waits for its first line, which is JSON. */
-export async function start<Ready>(script: string, ...args: string[]): Promise<Started<Ready>> {
+export function start<Ready>(script: string, ...args: string[]): Promise<Started<Ready>> {
+  return startWith({}, script, ...args);
+}
+
+/** The same, with variables of its environment. */
+export async function startWith<Ready>(
+  env: Record<string, string>,
+  script: string,
+  ...args: string[]
+): Promise<Started<Ready>> {
   const child = Bun.spawn([process.execPath, join(here, script), ...args], {
+    env: { ...process.env, ...env },
     stdout: "pipe",
     stderr: "inherit",
   });

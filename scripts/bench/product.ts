@@ -10,6 +10,7 @@ import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
 import { createApp, findApp } from "../../src/account/app.ts";
 import { findEnvironmentById } from "../../src/account/environment.ts";
 import { systemClock } from "../../src/ground/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { parseCollection } from "../../src/records/collection-definition.ts";
@@ -29,7 +30,7 @@ const service = await startService(
     host: "127.0.0.1",
     port: 0,
     dataDir,
-    database: null,
+    database: readDatabase(),
     baseUrl: null,
     serviceDir: null,
     trustedProxies: [],
@@ -45,28 +46,42 @@ const service = await startService(
     logFormat: "text",
     docsUrl: null,
     backup: null,
-    masterKey: null,
+    masterKey: process.env.RELAY_MASTER_KEY ?? null,
     clock: systemClock,
   },
   { printRun: () => undefined },
 );
 
-const app = kind === "calls" ? "local" : "bench";
+/** RELAY_DATABASE: the PostgreSQL database with the rows; without it the data folder's own file. */
+function readDatabase(): DatabaseUrl | null {
+  const text = process.env.RELAY_DATABASE ?? "";
+  const url = text === "" ? null : readDatabaseUrl(text);
+  if (typeof url === "string") throw new Error(`RELAY_DATABASE ${url}`);
+  return url;
+}
+
+/** One app but where BENCH_APPS says how many: what several nodes share among them. */
+const apps =
+  kind === "calls"
+    ? ["local"]
+    : Array.from({ length: Number(process.env.BENCH_APPS ?? 1) }, (_, at) =>
+        at === 0 ? "bench" : `bench-${at}`,
+      );
 const nowMs = systemClock.now();
-if ((await service.store.read((tx) => findApp(tx, app))) === null) {
+for (const app of apps) {
+  if ((await service.store.read((tx) => findApp(tx, app))) !== null) continue;
   await service.store.write("app", (tx) =>
     createApp(tx, { id: app, name: app, environments: ["development"], nowMs }),
   );
 }
-const [row] = await service.store.read((tx) =>
-  tx.all<{ id: number; name: "development" | "local" }>(
-    "SELECT id, name FROM environment WHERE app_id = ?1",
-    app,
-  ),
-);
-if (row === undefined) throw new Error("no environment");
 const exists = await service.store.read((tx) => tx.get("SELECT 1 FROM relay LIMIT 1"));
-if (exists === null) await seed(row.id);
+const environments = await service.store.read((tx) =>
+  tx.all<{ id: number; name: "development" | "local" }>("SELECT id, name FROM environment ORDER BY id"),
+);
+for (const { id } of environments) if (exists === null) await seed(id);
+const [app = ""] = apps;
+const [row] = environments;
+if (row === undefined) throw new Error("no environment");
 const { token } = await service.store.write("app", (tx) =>
   mintApiKey(tx, { environment: row, kind: "secret", name: "bench", nowMs }),
 );
@@ -80,7 +95,9 @@ if (rows > 0) {
 console.log(
   JSON.stringify({
     port: service.port,
-    paths: Array.from({ length: Number(count) }, (_, index) => `/hooks/${app}/orders-${index}`),
+    paths: apps.flatMap((one) =>
+      Array.from({ length: Number(count) }, (_, index) => `/hooks/${one}/orders-${index}`),
+    ),
     base: `${service.url}/api/apps/${app}/${row.name}`,
     key: token,
   }),
