@@ -113,7 +113,7 @@ export class EventInserter {
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
     const arrived = taker === null ? undefined : draft.hand?.(asInserted(draft, { seq, id, warnings }));
     const ended = arrived === undefined ? null : ((await taker?.runBeside(arrived)) ?? null);
-    await tx.run(INSERT, {
+    await tx.post(INSERT, {
       seq,
       environmentId: draft.environmentId,
       nameKey: draft.nameKey,

@@ -241,6 +241,7 @@ export class Acceptance {
       runBeside: (arrived) => beside.run(arrived),
       handOver: (arrived) => this.#deps.runner.handOver(arrived),
     });
+    if (drafts.length > 1) await tx.keys.expect?.(drafts.map(({ event }) => event.dedupe.hash));
     const stored: Stored[] = [];
     for (const draft of drafts) stored.push(await this.#store(tx, inserter, draft));
     await beside.end();

@@ -125,7 +125,7 @@ export async function writeRecordIn(
     createdAt: write.nowMs,
     updatedAt: write.nowMs,
   };
-  await RECORD.insert(tx, row);
+  await RECORD.post(tx, row);
   return row;
 }
 

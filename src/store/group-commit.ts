@@ -224,7 +224,15 @@ export class GroupCommit {
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
       this.#setCaptured(true);
-      await database.commit(committed.touched);
+      try {
+        await database.commit(committed.touched);
+      } catch (error) {
+        // Something that a work had posted.
+        if (careful || error instanceof StoreUnavailable) throw error;
+        database.rollBack();
+        committed.clear();
+        return null;
+      }
     } catch (error) {
       database.rollBack();
       throw error;

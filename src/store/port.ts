@@ -54,6 +54,11 @@ export interface Reader {
 export interface Writer extends Reader {
   /** Runs a statement for its effect; answers how many rows it changed. */
   run(sql: string, ...values: SqlArguments): Promise<number>;
+  /**
+   * Runs a statement of which nobody asks how many rows it changed: resolves before its answer where the database is another process. Where it
+   * fails, the transaction fails, or the attempt it is in.
+   */
+  post(sql: string, ...values: SqlArguments): Promise<void>;
   /** Runs it once for each of `rows`; answers how many rows they changed together. */
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
   /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
@@ -80,6 +85,8 @@ export interface WholeTransaction {
 
 /** A memory of keys, each with the number of the row it was kept for. It may find too much and never too little: the row has the whole key. */
 export interface KeyMemory {
+  /** Says which keys are about to be asked for, so that a database in another process is asked once for all. */
+  expect?(hashes: readonly Uint8Array[]): Promise<void>;
   /** The numbers that the key may have been kept for. `hash`: at least 8 bytes, evenly spread. */
   find(hash: Uint8Array): Promise<number[]>;
   /** Keeps the key for the row of this number, above 0, in this transaction. */

@@ -63,6 +63,7 @@ export class PostgresConnection implements GroupConnection {
   #lost: ConnectionLost | null = null;
   /** Of statements that nobody awaits: the first that failed. */
   #failed: unknown = null;
+  #posted: Promise<void> = Promise.resolve();
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -114,6 +115,27 @@ export class PostgresConnection implements GroupConnection {
 
   async run(sql: string, ...values: SqlArguments): Promise<number> {
     return (await this.#ask(sql, values)).count ?? 0;
+  }
+
+  async post(sql: string, ...values: SqlArguments): Promise<void> {
+    const posted: Promise<void> = this.#ask(sql, values).then(
+      () => undefined,
+      (error: unknown) => {
+        this.#failed ??= error;
+      },
+    );
+    this.#posted = posted;
+  }
+
+  async settle(): Promise<void> {
+    // Answers come in the order of their statements.
+    await this.#posted;
+    const failed = this.takeFailure();
+    if (failed !== null) throw failed;
+  }
+
+  firstOf(error: unknown): unknown {
+    return this.takeFailure() ?? error;
   }
 
   async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {

@@ -57,6 +57,7 @@ export class PostgresGroup implements GroupDatabase {
          UPDATE writer_turn SET node = '${node}' WHERE node <> '${node}'; SELECT pg_current_xact_id()::text AS id`,
       );
       this.#transaction = String(began?.[0]?.id);
+      this.keys.undoTo(0);
       if ((turned?.count ?? 0) > 0) this.#version += 1;
       onTrouble(null);
       return this.#version;
@@ -93,6 +94,7 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   rollBack(): void {
+    this.keys.undoTo(0);
     if (this.#writer === null || this.#writer.lost) return;
     this.#writer.exec("ROLLBACK");
     this.#writer.takeFailure();
@@ -153,16 +155,38 @@ export class PostgresGroup implements GroupDatabase {
 /** Nobody knows whether the group is there: it must not be run again. */
 class OutcomeUnknown extends ConnectionLost {}
 
-/** The key stands on its event's row under a unique index: nothing else is to be kept or forgotten. */
+/** As many keys are asked for at once. */
+const KEYS_AT_ONCE = 32;
+const ASK = `SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash IN (${Array.from({ length: KEYS_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})`;
+
+/** The key stands on its event's row under a unique index: what is kept here is only what the open transaction knows of it. */
 class EventKeys implements UndoableKeys {
   readonly mark = 0;
   readonly #connection: () => GroupConnection;
+  readonly #known = new Map<string, number[]>();
 
   constructor(connection: () => GroupConnection) {
     this.#connection = connection;
   }
 
+  async expect(hashes: readonly Uint8Array[]): Promise<void> {
+    const asked: Promise<{ seq: number; hash: Uint8Array }[]>[] = [];
+    for (let at = 0; at < hashes.length; at += KEYS_AT_ONCE) {
+      const some = hashes.slice(at, at + KEYS_AT_ONCE);
+      for (const hash of some) this.#known.set(nameOf(hash), []);
+      // The statement is prepared once, so it is given as many each time.
+      const filled = Array.from(
+        { length: KEYS_AT_ONCE },
+        (_, index) => some[index % some.length] as Uint8Array,
+      );
+      asked.push(this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, ...filled));
+    }
+    for (const { seq, hash } of (await Promise.all(asked)).flat()) this.#known.get(nameOf(hash))?.push(seq);
+  }
+
   async find(hash: Uint8Array): Promise<number[]> {
+    const known = this.#known.get(nameOf(hash));
+    if (known !== undefined) return known;
     const rows = await this.#connection().all<{ seq: number }>(
       "SELECT seq FROM event WHERE dedupe_hash = ?1",
       hash,
@@ -170,7 +194,9 @@ class EventKeys implements UndoableKeys {
     return rows.map(({ seq }) => seq);
   }
 
-  async keep(): Promise<void> {}
+  async keep(hash: Uint8Array, value: number): Promise<void> {
+    this.#known.get(nameOf(hash))?.push(value);
+  }
 
   async forgetBefore(): Promise<boolean> {
     return false;
@@ -178,7 +204,14 @@ class EventKeys implements UndoableKeys {
 
   async forgetSlot(): Promise<void> {}
 
-  undoTo(): void {}
+  /** Also at the beginning and at the end: what it knew is asked for again. */
+  undoTo(): void {
+    this.#known.clear();
+  }
+}
+
+function nameOf(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("latin1");
 }
 
 /** A work that awaits something other than its transaction would hold every writer of every node. */

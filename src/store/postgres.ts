@@ -5,7 +5,6 @@
 import { SQL } from "bun";
 import { type Clock, Loop } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import { CommitListeners } from "./commit-listener.ts";
 import { GroupCommit } from "./group-commit.ts";
 import {
   ANYWHERE,
@@ -23,6 +22,7 @@ import {
 import { ConnectionLost, connectionOptions, PostgresConnection } from "./postgres-connection.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
+import { CommitListeners } from "./transaction.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** Reads at once; those behind them wait. */

@@ -5,7 +5,6 @@
 import { statSync } from "node:fs";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
-import { CommitListeners } from "./commit-listener.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
@@ -23,8 +22,8 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { SqliteConnection } from "./sqlite-connection.ts";
-import { SqliteGroup } from "./sqlite-group.ts";
+import { SqliteConnection, SqliteGroup } from "./sqlite-connection.ts";
+import { CommitListeners } from "./transaction.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;

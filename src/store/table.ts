@@ -173,6 +173,12 @@ class Table<All extends Columns> extends Selection<All> {
     );
   }
 
+  /** As `insert`, where nobody asks how many were added: who writes on need not wait for it. */
+  async post(tx: Writer, row: NewRowOf<Table<All>>): Promise<void> {
+    this.#tell(tx, row);
+    await tx.post(this.#insert, this.#write(row, this.#inserted));
+  }
+
   /** Adds rows one after another, as `insert` does. */
   async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
     for (const row of rows) this.#tell(tx, row);

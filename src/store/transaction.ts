@@ -18,6 +18,11 @@ import {
 export interface GroupConnection extends Reader {
   run(sql: string, ...values: SqlArguments): Promise<number>;
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
+  post(sql: string, ...values: SqlArguments): Promise<void>;
+  /** Resolves once what was posted has its answers; throws the first failure. */
+  settle(): Promise<void>;
+  /** What failed first, of an error that may only follow from it. */
+  firstOf(error: unknown): unknown;
   /** Runs a statement that answers nothing; those that follow come behind it. */
   exec(sql: string): void;
   /** No more once the database undid the whole of it by itself. */
@@ -83,6 +88,11 @@ export class GroupWriter implements Writer {
     return this.#connection.run(sql, ...values);
   }
 
+  post(sql: string, ...values: SqlArguments): Promise<void> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.post(sql, ...values);
+  }
+
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.runEach(sql, rows);
@@ -100,9 +110,11 @@ export class GroupWriter implements Writer {
     this.#connection.exec(`SAVEPOINT ${savepoint}`);
     try {
       const result = await work();
+      await this.#connection.settle();
       this.#connection.exec(`RELEASE ${savepoint}`);
       return result;
     } catch (error) {
+      const first = this.#connection.firstOf(error);
       this.committed.length = callbacks;
       this.touched.length = touched;
       this.#keys.undoTo(keys);
@@ -110,7 +122,7 @@ export class GroupWriter implements Writer {
         this.#connection.exec(`ROLLBACK TO ${savepoint}`);
         this.#connection.exec(`RELEASE ${savepoint}`);
       }
-      throw error;
+      throw first;
     } finally {
       this.#depth -= 1;
     }
@@ -185,5 +197,27 @@ export class Committed {
   tell(onTouch: (touched: Touched) => void): void {
     if (this.#touched.size > 0) onTouch(this.#touched);
     for (const work of this.works) work();
+  }
+}
+
+interface Listener {
+  work: (touched: Touched) => void;
+  topics: readonly Topic[] | undefined;
+}
+
+/** Who is told after a commit what it touched. */
+export class CommitListeners {
+  readonly #listeners = new Set<Listener>();
+
+  /** `topics`: by default any of them. The answer stops it. */
+  add(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+    const listener = { work, topics };
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(touched: Touched): void {
+    for (const { work, topics } of [...this.#listeners])
+      if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
   }
 }
