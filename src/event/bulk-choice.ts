@@ -76,8 +76,10 @@ export async function choose(tx: Reader, environmentId: number, filter: BulkFilt
   };
 }
 
+/** Version 0.7 forgot when an event ended that ran as it came. */
+const ENDED = "coalesce(finished_at, created_at)";
 const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL)
-  AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND finished_at <= $endedUntil) AS fits`;
+  AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND ${ENDED} <= $endedUntil) AS fits`;
 
 /** Each state's own text, so that the planner sees that the index's condition holds. */
 function lookSql(state: Chosen["state"], columns: string): string {
@@ -115,8 +117,8 @@ export async function countChosen(store: Store, environmentId: number, filter: B
   let [matched, endedUntil] = [0, 0];
   while (chosen !== null) {
     const { state, ...at }: Chosen = chosen;
-    const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, max(seq) AS last, max(finished_at) FILTER (WHERE fits) AS ended
-      FROM (${lookSql(state, "seq, finished_at")})`;
+    const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, max(seq) AS last, max(ended_at) FILTER (WHERE fits) AS ended
+      FROM (${lookSql(state, `seq, ${ENDED} AS ended_at`)})`;
     const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT }));
     await turnLoop();
     matched += row?.found ?? 0;

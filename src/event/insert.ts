@@ -150,8 +150,8 @@ export function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent>
 
 /** What a run says of its event's row; what the event came with stands where it says nothing. */
 function leftBy(ended: EndedRun): SqlNames {
-  const { seq, payload, mapVersion, warnings, ...left } = moveOf(ended);
-  return warnings === null ? left : { ...left, warnings };
+  const { seq, payload, mapVersion, warnings, finishedAtMs: finishedAt, ...left } = moveOf(ended);
+  return { ...left, finishedAt, ...(warnings === null ? {} : { warnings }) };
 }
 
 /** The row, as a run would read it. */

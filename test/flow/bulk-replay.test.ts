@@ -1,7 +1,7 @@
 /** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { runCommand } from "../kit/cli-world.ts";
-import { editRelay, putEvents, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -275,4 +275,17 @@ test("from the command line: the plan, the question, the list and the stop", asy
   expect(list.said).toContain("of 40");
   const stopped = await runCommand(["replays", "stop", replay.id, ...at], here);
   expect(stopped.told).toMatch(/^rpl_\w+ is stopped: \d+ of 40 replayed\.$/);
+});
+
+test("an event that died as it came is one of them, also where version 0.7 forgot when", async () => {
+  await saveRelay(running, define("orders", [NOWHERE]));
+  for (const id of ["first", "second", "third"]) {
+    await sendEvent(running, id, { email: "ada@example.com" });
+    await running.drain();
+  }
+  expect(await running.rows("SELECT count(*) AS count FROM event WHERE state = 'dead' AND finished_at IS NOT NULL")).toEqual([{ count: 3 }]);
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET finished_at = NULL WHERE seq = 3"));
+  await mend();
+  expect((await plan()).matched).toBe(3);
+  expect(await finish((await begin()).body.replay.id)).toMatchObject({ state: "done", replayed: 3 });
 });

@@ -1,6 +1,8 @@
 /** The floors of the house: who may import whom. */
 import { describe, expect, test } from "bun:test";
-import { readSources, type SourceFile } from "./source-tree.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 /** From the ground up; rooms on one floor never import one another. A room is a folder of src, or a file that stands there alone. */
 const FLOORS: readonly (readonly string[])[] = [
@@ -71,6 +73,16 @@ describe("the floors", () => {
 
   test("a room imports lower floors only, and never a sibling", () => {
     expect(sources.flatMap(wrongImports)).toEqual([]);
+  });
+
+  test("ARCHITECTURE.md's table names every room, each floor above those it may import", () => {
+    const text = readFileSync(join(PROJECT_ROOT, "ARCHITECTURE.md"), "utf8");
+    const rows = text.split("\n").filter((line) => /^\| (top|bottom)? ?\|/.test(line));
+    const told = rows.map((row) => [...row.matchAll(/`([a-z]+(?:\/|\.ts))`/g)].map(([, room = ""]) => room.replace("/", "")));
+    const isRoom = new Set<string>(FLOORS.flat());
+    expect(told.map((rooms) => rooms.filter((room) => isRoom.has(room)).sort()).filter(({ length }) => length > 0)).toEqual(
+      FLOORS.toReversed().map((rooms) => [...rooms].sort()),
+    );
   });
 
   test("no imports go in a circle", () => {

@@ -40,9 +40,9 @@ test("it is done when its call is answered, with its run and one audit row, and 
   expect(await showEvent(running, event)).toMatchObject({ state: "done", runs: [{ attempt: 1, outcome: "ok" }] });
   expect([await orders(), handed]).toEqual([["first", "second"], []]);
   expect([await count("run"), await count("audit WHERE action = 'run'")]).toEqual([2, 2]);
-  expect(await running.rows("SELECT state, attempts, runs, started_at IS NOT NULL AS began FROM event WHERE seq = 2")).toEqual([
-    { state: "done", attempts: 1, runs: 1, began: 1 },
-  ]);
+  expect(
+    await running.rows("SELECT state, attempts, runs, started_at IS NOT NULL AS began, finished_at IS NOT NULL AS ended FROM event WHERE seq = 2"),
+  ).toEqual([{ state: "done", attempts: 1, runs: 1, began: 1, ended: 1 }]);
 });
 
 test("a repeat of it runs nothing, in the same transaction or later", async () => {

@@ -27,8 +27,8 @@ interface Entry extends Loaded {
   loading: AbortController | null;
   /** When the last load ended, in milliseconds of the page's own clock; -Infinity: it must be loaded. */
   loadedAt: number;
-  /** How long it took, in milliseconds. */
-  tookMs: number;
+  /** How long the last two took, in milliseconds, the last one first. */
+  tookMs: [number, number];
   /** When the last load began: what changed before the service began to tell, nobody told. */
   askedAt: number;
   /** Something of it changed since the last load was begun. */
@@ -36,9 +36,13 @@ interface Entry extends Loaded {
 }
 
 const MAX_KEPT = 60;
-/** What changes all the time is loaded again after so long at the earliest, and after so many times what a load takes. */
+/**
+ * What changes all the time is loaded again after so long at the earliest, and where a load costs the service more, after so many times that, so
+ * that an open page takes a hundredth of its thread for each address; but after so long at the latest.
+ */
 const OUTDATED_MS = 1_000;
-const OUTDATED_TIMES = 4;
+const OUTDATED_TIMES = 100;
+const OUTDATED_MOST_MS = 10_000;
 /** How much slower the clock is for what the service tells of by itself, and how slow it is at most. */
 const TOLD_TIMES = 6;
 const TOLD_MS = 60_000;
@@ -49,6 +53,8 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 /** Whether the service tells by itself when what is at the address changes. */
 let isTold: (path: string) => boolean = () => false;
 let toldSince = 0;
+/** What the quickest load of any took: the way there and back, and next to no work. */
+let quickestMs = Number.POSITIVE_INFINITY;
 
 /** What is there of the address now, without loading it. */
 export function peek(path: string): Loaded {
@@ -116,7 +122,7 @@ function make(path: string): Entry {
     watchers: new Set(),
     loading: null,
     loadedAt: Number.NEGATIVE_INFINITY,
-    tookMs: 0,
+    tookMs: [0, 0],
     askedAt: Number.NEGATIVE_INFINITY,
     isOutdated: false,
   };
@@ -160,16 +166,16 @@ async function load(entry: Entry): Promise<void> {
   }
   if (entry.loading !== own) return;
   entry.loading = null;
-  entry.tookMs = performance.now() - startedAt;
+  const tookMs = performance.now() - startedAt;
+  quickestMs = Math.min(quickestMs, tookMs);
+  entry.tookMs = [tookMs, entry.tookMs[0]];
   show(entry, shown);
 }
 
 /** When the entry is to be loaded next, on the page's own clock; Infinity: by no clock. */
 function dueAt(entry: Entry): number {
   if (entry.loadedAt === Number.NEGATIVE_INFINITY) return entry.loadedAt;
-  let every = entry.isOutdated
-    ? Math.max(OUTDATED_MS, OUTDATED_TIMES * entry.tookMs)
-    : Number.POSITIVE_INFINITY;
+  let every = entry.isOutdated ? paceOf(entry) : Number.POSITIVE_INFINITY;
   for (const { pace } of entry.watchers) {
     const ms = pace(entry.data) ?? Number.POSITIVE_INFINITY;
     every = Math.min(
@@ -180,6 +186,12 @@ function dueAt(entry: Entry): number {
     );
   }
   return entry.loadedAt + every;
+}
+
+/** How often what changes all the time is loaded; one slow load among quick ones says nothing of its cost. */
+function paceOf({ tookMs }: Entry): number {
+  const costMs = Math.max(0, Math.min(...tookMs) - quickestMs);
+  return Math.min(OUTDATED_MOST_MS, Math.max(OUTDATED_MS, OUTDATED_TIMES * costMs));
 }
 
 /** Loads what is due, and wakes again when the next one is. */
