@@ -1,7 +1,7 @@
-/** The pages as a browser shows them: the frame, the navigation, one page, the list of pages, what a search found. Plain HTML without scripts. */
+/** The pages as a browser shows them: the frame, the navigation, one page, the list of pages, what a search found. Plain HTML that needs no script. */
 import { escapeHtml, renderHtml } from "./html.ts";
 import { DOCS_PATH, pathOf } from "./link.ts";
-import { LOOK_PATH } from "./look.ts";
+import { LOOK_PATH, THEME_PATH } from "./look.ts";
 import { type DocPage, GROUPS, splitSections } from "./page.ts";
 import { type Hit, MAX_HITS, MAX_QUERY_CHARS, markWords, wordsOf } from "./search.ts";
 
@@ -29,6 +29,7 @@ function frame({ title, query = "", navigation, main, beside = "" }: Shown): str
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="${DOCS_PATH}/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${LOOK_PATH}">
+<script src="${THEME_PATH}"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to content</a>

@@ -6,9 +6,12 @@
 /** Where the pages stand. */
 export const DOCS_PATH = "/docs";
 
+const PICTURE = /^screens\/[\w-]+\.png$/;
+
 /** The address that a link of a page stands for. */
 export function resolveLink(href: string): string {
   const file = /^(?:\.\/)?([\w/-]+)\.md(#.*)?$/.exec(href);
+  if (PICTURE.test(href)) return pathOf(href);
   return file === null ? href : `${pathOf(file[1] ?? "")}${file[2] ?? ""}`;
 }
 

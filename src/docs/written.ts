@@ -9,6 +9,7 @@ import catalog from "../../docs/catalog.md" with { type: "text" };
 import commands from "../../docs/commands.md" with { type: "text" };
 import configuration from "../../docs/configuration.md" with { type: "text" };
 import customerWithoutAccess from "../../docs/customer-without-access.md" with { type: "text" };
+import dashboard from "../../docs/dashboard.md" with { type: "text" };
 import definition from "../../docs/definition.md" with { type: "text" };
 import docker from "../../docs/docker.md" with { type: "text" };
 import errors from "../../docs/errors.md" with { type: "text" };
@@ -36,6 +37,7 @@ const FILES: Readonly<Record<string, string>> = {
   commands,
   configuration,
   "customer-without-access": customerWithoutAccess,
+  dashboard,
   definition,
   docker,
   errors,

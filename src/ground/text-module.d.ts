@@ -50,3 +50,9 @@ declare module "*/Caddyfile" {
   const text: string;
   export default text;
 }
+
+/** The path of a file. */
+declare module "*.png" {
+  const path: string;
+  export default path;
+}

@@ -6,8 +6,9 @@ import { Type } from "typebox";
 import icon from "../../web/icon.svg" with { type: "text" };
 import type { Docs } from "../docs/docs.ts";
 import { pathOf } from "../docs/link.ts";
-import { LOOK, LOOK_FILE } from "../docs/look.ts";
+import { LOOK, LOOK_FILE, THEME, THEME_FILE } from "../docs/look.ts";
 import { listPages } from "../docs/page.ts";
+import { SCREENS } from "../docs/screen.ts";
 import { MAX_QUERY_CHARS } from "../docs/search.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
@@ -35,6 +36,10 @@ function toFile(name: string, contentType: string, text: string): PageFile {
 /** What the pages load; their names hold their content or stay the same. */
 const ASSETS: Readonly<Record<string, () => { file: PageFile; cacheControl: string }>> = {
   [LOOK_FILE]: () => ({ file: toFile(LOOK_FILE, "text/css; charset=utf-8", LOOK), cacheControl: FOREVER }),
+  [THEME_FILE]: () => ({
+    file: toFile(THEME_FILE, "text/javascript; charset=utf-8", THEME),
+    cacheControl: FOREVER,
+  }),
   "icon.svg": () => ({ file: toFile("icon.svg", "image/svg+xml", icon), cacheControl: "no-cache" }),
 };
 
@@ -81,6 +86,12 @@ function answerHtml(docs: Docs, request: Request, id: string): Response {
     cacheControl: "no-cache",
   }));
   return answerFile(request, file, cacheControl);
+}
+
+/** Read when asked for, and kept by the browser alone. */
+async function answerScreen(request: Request, name: string, path: string): Promise<Response> {
+  const file = makeFile({ name, contentType: "image/png", bytes: await Bun.file(path).bytes() });
+  return answerFile(request, file, "no-cache");
 }
 
 const found = Type.Object({
@@ -181,8 +192,13 @@ export const docsRoutes = [
   openRoute({
     method: "GET",
     path: "/docs/:page/:part",
-    summary: "Shows a page below another, such as a sender's: as HTML to a browser, else as Markdown.",
+    summary:
+      "Shows a page below another, such as a sender's: as HTML to a browser, else as Markdown; or a picture of the dashboard.",
     answer: Type.String(),
-    handle: ({ deps, request, params: { page, part } }) => answerPage(deps, request, `${page}/${part}`),
+    async handle({ deps, request, params: { page, part } }) {
+      const screen = page === "screens" && Object.hasOwn(SCREENS, part) ? SCREENS[part] : undefined;
+      if (screen !== undefined) return await answerScreen(request, part, screen);
+      return await answerPage(deps, request, `${page}/${part}`);
+    },
   }),
 ];

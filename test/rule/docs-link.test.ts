@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ACTIONS } from "../../src/action/registry.ts";
 import { listLinks } from "../../src/docs/html.ts";
 import { splitSections } from "../../src/docs/page.ts";
+import { SCREENS } from "../../src/docs/screen.ts";
 import { listCodes } from "../../src/ground/result-code.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { readManual } from "../../src/manual.ts";
@@ -19,6 +20,7 @@ const addresses = new Set([
   "/docs/catalog.schema.json",
   "/openapi.json",
   "/changes.txt",
+  ...Object.keys(SCREENS).map((name) => `/docs/screens/${name}`),
   ...docs.pages.flatMap((page) => splitSections(page).map(({ anchor }) => `/docs/${page.id}${anchor === "" ? "" : `#${anchor}`}`)),
 ]);
 
@@ -35,7 +37,7 @@ test("every route has its place among the API's pages, and every file of docs/ i
   const told = docs.pages.filter(({ parent }) => parent === "api").flatMap((page) => splitSections(page).slice(1));
   expect(told.length).toBe(ROUTES.length);
   const files = readdirSync(join(PROJECT_ROOT, "docs")).filter((name) => name.endsWith(".md"));
-  expect(files.filter((name) => docs.find(name.slice(0, -".md".length)) === null)).toEqual(["dashboard.md"]);
+  expect(files.filter((name) => docs.find(name.slice(0, -".md".length)) === null)).toEqual([]);
 });
 
 test("every link of the dashboard leads to a page and an anchor that exist", () => {

@@ -1,0 +1,53 @@
+/** What a page of the documentation loads: the theme that was chosen in the dashboard, and the dashboard's pictures. */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startApi } from "../kit/api-server.ts";
+
+const ROOT = join(import.meta.dir, "..", "..");
+const HTML = { headers: { accept: "text/html" } };
+
+test("a page is shown in the theme that the dashboard keeps, and follows a choice that is made beside it", async () => {
+  await using api = await startApi();
+  const page = await fetch(`${api.base}/docs`, HTML);
+  const path = /<script src="([^"]+)"><\/script>\n<\/head>/.exec(await page.text())?.[1] ?? "";
+  const answer = await fetch(api.base + path);
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
+  expect(page.headers.get("content-security-policy")).toContain("script-src 'self';");
+  const script = await answer.text();
+  const key = /const KEY = "([^"]+)"/.exec(readFileSync(join(ROOT, "web/shell/theme.ts"), "utf8"))?.[1];
+  const shown: Record<string, string> = {};
+  let kept: string | null = "dark";
+  let hear = (): void => undefined;
+  const storage = { getItem: (name: string) => (name === key ? kept : null) };
+  const run = new Function("localStorage", "document", "addEventListener", script);
+  run(storage, { documentElement: { dataset: shown } }, (name: string, listener: () => void) => {
+    if (name === "storage") hear = listener;
+  });
+  expect(shown).toEqual({ theme: "dark" });
+  kept = "light";
+  hear();
+  expect(shown).toEqual({ theme: "light" });
+  kept = "system";
+  hear();
+  expect(shown).toEqual({});
+  // A browser that keeps nothing shows the page all the same.
+  run(null, { documentElement: { dataset: shown } }, () => undefined);
+  expect(shown).toEqual({});
+});
+
+test("every picture of the page on the dashboard is shown", async () => {
+  await using api = await startApi();
+  const page = await (await fetch(`${api.base}/docs/dashboard`, HTML)).text();
+  const pictures = [...page.matchAll(/<img src="([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(pictures.map((path) => path.slice("/docs/screens/".length)).toSorted()).toEqual(readdirSync(join(ROOT, "docs/screens")).toSorted());
+  for (const path of pictures) {
+    const answer = await fetch(api.base + path);
+    const bytes = await answer.bytes();
+    expect([path, answer.status, answer.headers.get("content-type"), bytes.length > 10_000]).toEqual([path, 200, "image/png", true]);
+    expect(Buffer.from(bytes.slice(0, 4)).toString("latin1")).toBe("\x89PNG");
+  }
+  const etag = (await fetch(api.base + pictures[0])).headers.get("etag") ?? "";
+  expect((await fetch(api.base + pictures[0], { headers: { "if-none-match": etag } })).status).toBe(304);
+  for (const path of ["/docs/screens/nothing.png", "/docs/screens/toString"]) expect((await fetch(api.base + path)).status).toBe(404);
+});
