@@ -95,6 +95,7 @@ const SERVER_RESOURCES: Readonly<Record<string, string>> = {
   server: "service",
   audit: "owners",
   backups: "service",
+  nodes: "service",
 };
 
 const TITLES: Readonly<Record<string, readonly [title: string, summary: string]>> = {
