@@ -84,7 +84,19 @@ const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_s
 export function answerError(deps: HttpDeps, request: Request, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : explain(deps, request, error);
   const { text, init } = writeRefusal(deps, request, refusal);
+  if (leavesBody(request)) init.headers.set("connection", "close");
   return new Response(text, init);
+}
+
+/** A body of this size has come whole with its head, or nearly so. */
+const SMALL_BODY_BYTES = 65_536;
+
+/** Whether a body stays unread that may still be on its way: kept open, its connection would hold up a stop until the wait for it is over. */
+function leavesBody(request: Request): boolean {
+  const length = request.headers.get("content-length");
+  const isLong =
+    length === null ? request.headers.has("transfer-encoding") : Number(length) > SMALL_BODY_BYTES;
+  return isLong && !request.bodyUsed;
 }
 
 interface WrittenRefusal {
@@ -132,7 +144,10 @@ export class RefusedCalls {
       written = { ...writeRefusal(this.#deps, request, refusal), seconds };
       this.#written.set(refusal, written);
     }
-    return new Response(written.text, written.init);
+    if (!leavesBody(request)) return new Response(written.text, written.init);
+    const headers = new Headers(written.init.headers);
+    headers.set("connection", "close");
+    return new Response(written.text, { status: written.init.status, headers });
   }
 }
 

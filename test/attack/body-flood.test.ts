@@ -37,7 +37,7 @@ interface Sender {
 }
 
 /** Sends the beginning of a call and keeps the socket open. */
-function begin(head: string, body: string | Uint8Array, from = "203.0.113.1"): Promise<Sender> {
+function begin(head: string, body: string | Uint8Array, from = "203.0.113.1", path = `/hooks/${APP}/orders`): Promise<Sender> {
   return new Promise((resolve, reject) => {
     let text = "";
     const socket = connect(Number(new URL(running.service.url).port), "127.0.0.1");
@@ -49,7 +49,7 @@ function begin(head: string, body: string | Uint8Array, from = "203.0.113.1"): P
     const heard = (): string => text;
     const status = (): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0);
     socket.on("connect", () => {
-      socket.write(`POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n${head}\r\n\r\n`);
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n${head}\r\n\r\n`);
       socket.write(body, () => resolve({ socket, heard, status }));
     });
     socket.on("close", () => resolve({ socket, heard, status }));
@@ -215,4 +215,25 @@ describe("the room for bodies", () => {
     expect(await refusalOf(first)).toBe("body_slow");
     for (const held of [other, second, third]) expect(await refusalOf(held)).toBeNull();
   });
+});
+
+/** A proxy keeps its connections; one with an unread body would hold a stop up until the wait for it is over. */
+test.each([
+  ["a name that no relay has", `/hooks/${APP}/nobody`, "content-length", 300_000, true],
+  ["an address without a route", "/nowhere", "content-length", 300_000, true],
+  ["a call of the API without a key", "/api/apps", "content-length", 300_000, true],
+  ["a name that no relay has, in chunks", `/hooks/${APP}/nobody`, "transfer-encoding", 300_000, true],
+  ["a name that no relay has", `/hooks/${APP}/nobody`, "content-length", 100, false],
+] as const)("the body of %s that was left unread ends the connection: %s by %s of %i: %p", async (_name, path, by, size, isEnded) => {
+  const said = by === "content-length" ? `content-length: ${size}` : "transfer-encoding: chunked";
+  const body = Buffer.alloc(size, 0x61);
+  const sent = by === "content-length" ? body : Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);
+  const { socket, heard } = await begin(said, sent, "203.0.113.1", path);
+  let isClosed = false;
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  await until(() => heard().includes('"code":'));
+  expect(/^connection: close/im.test(heard())).toBe(isEnded);
+  if (isEnded) await until(() => isClosed);
 });
