@@ -27,7 +27,11 @@ CREATE FUNCTION json_extract(whole text, path text) RETURNS text LANGUAGE sql IM
 CREATE OPERATOR ->> (LEFTARG = text, RIGHTARG = text, FUNCTION = json_extract);
 CREATE FUNCTION json_array_length(whole text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE json_typeof(json_read(whole)) WHEN 'array' THEN pg_catalog.json_array_length(json_read(whole)) ELSE 0 END::bigint $$;
-CREATE FUNCTION json_valid(whole text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT whole IS JSON';
+-- PostgreSQL 15 has no IS JSON.
+CREATE FUNCTION json_valid(whole text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT AS $$ BEGIN
+  PERFORM whole::json;
+  RETURN true;
+EXCEPTION WHEN invalid_text_representation THEN RETURN false; END $$;
 CREATE FUNCTION json_each(whole text, path text DEFAULT '$') RETURNS TABLE (key text, value text, type text, atom text) LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   WITH part AS (SELECT json_read(whole) #> json_steps(path) AS value), item (key, value) AS (
     SELECT (one.place - 1)::text, one.value
@@ -975,7 +979,8 @@ CREATE TRIGGER stored_record_deleted AFTER DELETE ON record FOR EACH ROW EXECUTE
 -- Relays: their numbers, and which collections they watch.
 
 CREATE FUNCTION relay_keyed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  INSERT INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name) ON CONFLICT DO NOTHING;
+  INSERT INTO relay_name (environment_id, name)
+  SELECT NEW.environment_id, NEW.name WHERE NOT EXISTS (SELECT 1 FROM relay_name WHERE environment_id = NEW.environment_id AND name = NEW.name);
   INSERT INTO relay_key (relay_id, name_key)
   SELECT NEW.id, key FROM relay_name WHERE environment_id = NEW.environment_id AND name = NEW.name ON CONFLICT DO NOTHING;
   RETURN NULL;

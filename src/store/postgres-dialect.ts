@@ -165,6 +165,15 @@ function typeTests(tokens: Token[]): void {
   }
 }
 
+/** A value has the database's idea of small letters, a column that of bytes, which is SQLite's: the letters of ASCII alone. */
+function lowerBytes(tokens: Token[]): void {
+  forCalls(tokens, /^lower$/i, (_, open, close) => {
+    const at = next(tokens, open);
+    const value = tokens[at];
+    if (value?.kind === "value" && next(tokens, at) === close) value.around = ["", ' COLLATE "C"'];
+  });
+}
+
 const TYPES: Readonly<Record<string, string>> = {
   INTEGER: "bigint",
   REAL: "double precision",
@@ -224,6 +233,7 @@ const STEPS: readonly ((tokens: Token[]) => void)[] = [
   boundSums,
   limitNothing,
   castToOwnTypes,
+  lowerBytes,
   nameTables,
   quoteNames,
 ];

@@ -23,6 +23,7 @@ const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: st
   ["a sum of some", "sum(a) FILTER (WHERE b = 1) AS c", "sum(a) FILTER (WHERE b = 1)::bigint AS c"],
   ["no limit", "LIMIT -1 OFFSET $most", "LIMIT ALL OFFSET $1", ["most"]],
   ["a limit that may be none", "LIMIT $most", "LIMIT nullif($1, -1)", ["most"]],
+  ["small letters of a value", "lower(name) = lower($name)", 'lower(name) = lower($1 COLLATE "C")', ["name"]],
   ["a type", "CAST(a AS INTEGER), CAST(b AS TEXT), CAST(c AS BLOB)", "CAST(a AS bigint), CAST(b AS TEXT), CAST(c AS bytea)"],
   ["bytes", "x'00ff'", "'\\x00ff'::bytea"],
   ["a table without a name", "SELECT 1 FROM (SELECT 2) WHERE TRUE", "SELECT 1 FROM (SELECT 2) AS unnamed_1 WHERE TRUE"],

@@ -1,0 +1,120 @@
+/** How PostgreSQL's schema comes to be, and what happens to those who write past the service by SQL of their own. */
+import { afterEach, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+
+const opened: AsyncDisposable[] = [];
+
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one[Symbol.asyncDispose]();
+});
+
+async function openDatabase(options: { empty?: boolean } = {}): Promise<FreshDatabase> {
+  const fresh = await freshDatabase(options);
+  opened.push(fresh);
+  return fresh;
+}
+
+async function openStore({ place }: FreshDatabase, onMigrate?: (schema: object) => void): Promise<Store> {
+  const store = await openPostgres(place, { clock: systemClock, ...(onMigrate === undefined ? {} : { onMigrate }) });
+  opened.push({ [Symbol.asyncDispose]: () => store.close() });
+  return store;
+}
+
+/** As psql does it: the service knows nothing of it. */
+function openDirect({ url }: FreshDatabase): SQL {
+  const direct = new SQL(url, { max: 1 });
+  opened.push({ [Symbol.asyncDispose]: () => direct.close() });
+  return direct;
+}
+
+test("of nodes that start at once on an empty database one makes the schema, and all have it", async () => {
+  const fresh = await openDatabase({ empty: true });
+  const told: object[] = [];
+  const stores = await Promise.all([1, 2, 3].map(() => openStore(fresh, (schema) => told.push(schema))));
+  for (const store of stores)
+    expect(await store.read((tx) => tx.get("SELECT max(number) AS number FROM schema_migration"))).toEqual({ number: SCHEMA_VERSION });
+  const direct = openDirect(fresh);
+  expect((await direct`SELECT count(*)::int AS count FROM schema_migration`)[0].count).toBe(
+    (await direct`SELECT count(DISTINCT number)::int AS count FROM schema_migration`)[0].count,
+  );
+  expect(told).toEqual([{ from: 0, to: SCHEMA_VERSION }]);
+});
+
+test("a database that a newer version wrote is refused and left as it is", async () => {
+  const fresh = await openDatabase();
+  const direct = openDirect(fresh);
+  await direct`INSERT INTO schema_migration (number, name, applied_at) VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`;
+  const refused = await openPostgres(fresh.place, { clock: systemClock }).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(MigrationRefused);
+  expect((refused as Error).message).toStartWith(
+    `The database was written by a newer version (schema ${SCHEMA_VERSION + 1}, this executable knows ${SCHEMA_VERSION}): start that version`,
+  );
+  expect((await direct`SELECT max(number)::int AS number FROM schema_migration`)[0].number).toBe(SCHEMA_VERSION + 1);
+});
+
+const insertRecord = (id: string): string =>
+  `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at) VALUES ('${id}', 1, 'orders', '{}', 'sql', 1, 1)`;
+
+const WORLD = `
+  INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 1);
+  INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 1);
+  INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
+  VALUES ('rel_1', 1, 'orders', '{"trigger":{"kind":"data_change","collection":"orders","on":["created","deleted"]}}', 'file', 1, 1, 1, 1);`;
+
+test("what somebody writes by SQL is captured", async () => {
+  const fresh = await openDatabase();
+  const direct = openDirect(fresh);
+  await direct.unsafe(WORLD);
+  await direct.unsafe(insertRecord("rec_1"));
+  await direct`DELETE FROM record`;
+  const rows = await direct`SELECT change, record_id AS id FROM record_change ORDER BY seq`;
+  expect([...rows]).toEqual([
+    { change: "created", id: "rec_1" },
+    { change: "deleted", id: "rec_1" },
+  ]);
+});
+
+test("every node looks anew after somebody wrote by SQL", async () => {
+  const fresh = await openDatabase();
+  const stores = await Promise.all([openStore(fresh), openStore(fresh)]);
+  const seen = stores.map(
+    (store) =>
+      new Promise<boolean>((resolve) => {
+        store.watch(({ foreignChange }) => {
+          if (foreignChange) resolve(true);
+        });
+      }),
+  );
+  await openDirect(fresh).unsafe(WORLD);
+  expect(await Promise.all(seen)).toEqual([true, true]);
+});
+
+test("a change in somebody's open transaction has its place before those that come after it, since the service waits for its end", async () => {
+  const fresh = await openDatabase();
+  const store = await openStore(fresh);
+  const direct = openDirect(fresh);
+  const looking = openDirect(fresh);
+  await direct.unsafe(WORLD);
+  let isWritten = false;
+  let written = Promise.resolve();
+  await direct.begin(async (tx) => {
+    await tx.unsafe(insertRecord("rec_sql"));
+    written = store
+      .write("app", (own) => own.run(insertRecord("rec_service")))
+      .then(() => {
+        isWritten = true;
+      });
+    for (let waits = 0; waits === 0; )
+      [{ waits }] =
+        await looking`SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    expect(isWritten).toBe(false);
+  });
+  await written;
+  const rows = await looking`SELECT record_id AS id FROM record_change ORDER BY seq`;
+  expect(rows.map(({ id }: { id: string }) => id)).toEqual(["rec_sql", "rec_service"]);
+});
