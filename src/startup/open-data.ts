@@ -11,7 +11,7 @@ import { listOwners } from "../account/owner.ts";
 import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
-import { type Clock, Loop } from "../ground/clock.ts";
+import { type Clock, Loop, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -138,7 +138,8 @@ async function openShared(
   });
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));
-  const holding = new NodeHolding({ store, clock: config.clock, log });
+  // Leases are real time under any clock, as nodes and their database share that alone.
+  const holding = new NodeHolding({ store, clock: systemClock, log });
   started.defer(() => holding.release());
   return { store, holding };
 }

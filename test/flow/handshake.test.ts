@@ -126,6 +126,7 @@ test("slack: url_verification, signed as its own library checks, is answered as 
   expectText(answered.headers);
   const forged = await running.hook("slack", chat(body, BEFORE));
   expect([forged.status, forged.body.code]).toEqual([401, "bad_signature"]);
+  await running.clock.advance(1);
   const odd = await running.hook("slack", chat('{"type":"url_verification","challenge":"<b>"}', SECRET.toLowerCase()));
   expect([odd.status, odd.body.code]).toEqual([403, "handshake_refused"]);
   expect((await calls("slack")).map(({ outcome, code }) => `${outcome} ${code}`)).toEqual([

@@ -1,5 +1,6 @@
 /** Signing a command in through the dashboard: what each code does, once, for ten minutes; what the key may do; and how it ends. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import { newId } from "../../src/ground/id.ts";
 import { DAY_MS, HOUR_MS, LOGIN_LIFE_MS, MAX_LOGIN_CODE_TRIES, MAX_LOGINS_PER_ADDRESS, MAX_WAITING_LOGINS } from "../../src/ground/limit.ts";
 import { startApi } from "../kit/api-server.ts";
@@ -10,7 +11,7 @@ afterAll(() => api[Symbol.asyncDispose]());
 
 const post = (path: string, body: unknown, session = false) => api.call(path, { method: "POST", body, session });
 /** Other addresses have windows of their own, and tests have one: time passes. */
-beforeEach(() => api.clock.advance(LOGIN_LIFE_MS));
+beforeEach(() => api.clock.leap(LOGIN_LIFE_MS));
 
 async function begin(more: object = {}) {
   const { status, json } = await post("/api/login", { machine: "laptop", account: "ann", ...more });
@@ -171,10 +172,12 @@ describe("who asks too often", () => {
       await api.store.write("app", async (tx) => {
         for (let at = 0; at < MAX_WAITING_LOGINS; at++)
           await tx.run(
-            `INSERT INTO login_request (${columns}) VALUES (?1, randomblob(32), randomblob(32), 'x', '', ?2, 1, 0, ?3, 'waiting')`,
+            `INSERT INTO login_request (${columns}) VALUES (?1, ?4, ?5, 'x', '', ?2, 1, 0, ?3, 'waiting')`,
             newId("lgn", api.clock.now()),
             `198.51.100.${Math.floor(at / each)}`,
             api.clock.now() + LOGIN_LIFE_MS,
+            randomBytes(32),
+            randomBytes(32),
           );
       });
     }
