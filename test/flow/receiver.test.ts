@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { testOfFile } from "../kit/chosen-store.ts";
 import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -414,7 +415,7 @@ describe("503 not_recorded", () => {
     other.close();
   };
 
-  test("while the database is locked; nothing is stored, and the provider's next try is received", async () => {
+  testOfFile("while the database is locked; nothing is stored, and the provider's next try is received", async () => {
     await saveRelay(running, receiverDefinition({}));
     await locked(async () => {
       const answer = await running.hook("orders", order("a"));
@@ -424,7 +425,7 @@ describe("503 not_recorded", () => {
     expect((await running.hook("orders", order("a"))).body.duplicate).toBeUndefined();
   });
 
-  test("while the disk is full; a once-only signature is not spent", async () => {
+  testOfFile("while the disk is full; a once-only signature is not spent", async () => {
     await saveRelay(running, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
     const call = tokenCall("t1", { event: { id: "a" }, filler: "x".repeat(30_000) });
     const setPages = (count: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
@@ -517,15 +518,20 @@ describe("a relay that cannot be opened", () => {
   for (const [what, sql] of [
     ["its sealed secret is damaged", "UPDATE relay SET secret = x'00' WHERE name = 'broken'"],
     ["its stored definition is no definition", "UPDATE relay SET definition = '{}' WHERE name = 'broken'"],
-    ["its definition does not say how to verify", "UPDATE relay SET definition = json_remove(definition, '$.trigger.verify') WHERE name = 'broken'"],
+    [
+      "its definition does not say how to verify",
+      `UPDATE relay SET definition = replace(definition, '"verify"', '"verified"') WHERE name = 'broken'`,
+    ],
     [
       "its definition names an action this version does not know",
       `UPDATE relay SET definition = replace(definition, '"write_record"', '"do_magic"') WHERE name = 'broken'`,
     ],
   ] as const) {
     test(`because ${what} is closed alone: its calls are refused, its events wait, the others go on`, async () => {
-      await saveRelay(running, receiverDefinition({}));
       await saveRelay(running, receiverDefinition({ name: "broken" }), "anotherSecretOfTwentyFour1");
+      // The newest secret is what a start tries its key on.
+      await running.clock.advance(1);
+      await saveRelay(running, receiverDefinition({}));
       const call = signedCall({ id: "a" }, "anotherSecretOfTwentyFour1");
       await running.api("POST", "/relays/broken/pause");
       expect((await running.hook("broken", call)).status).toBe(200);
