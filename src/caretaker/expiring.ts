@@ -50,7 +50,7 @@ function listBraked(
   environmentId: number,
   held: boolean,
 ): Promise<{ relayId: string; name: string; state: string }[]> {
-  const sql = `SELECT id AS relayId, name, state FROM relay WHERE environment_id = ?1 AND (?2 OR state = 'paused') ORDER BY name`;
+  const sql = `SELECT id AS relayId, name, state FROM relay WHERE environment_id = ?1 AND (?2 = 1 OR state = 'paused') ORDER BY name`;
   return tx.all(sql, environmentId, held);
 }
 
