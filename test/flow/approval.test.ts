@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createOwner, removeOwner } from "../../src/account/owner.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
+import { breakRelay } from "../kit/relay-definition.ts";
 
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
 const WRITES = [{ type: "write_record", collection: "notes", data: { text: "x" } }];
@@ -108,9 +109,7 @@ describe("a promote", () => {
   test("names relays that break the unsigned-event rule as not carried, and carries the others", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("good"), receiver("broken", TOKEN, GRANTS, TRUST)]);
-    await api.store.write("dashboard", (tx) =>
-      tx.run("UPDATE relay SET definition = json_remove(definition, '$.trigger.trustUnsignedEvents') WHERE name = 'broken'"),
-    );
+    await breakRelay(api.store, "broken", ({ trigger }) => delete trigger.trustUnsignedEvents);
     const { json } = await planOf(api);
     const broken = json.entries.find(({ name }: { name: string }) => name === "broken");
     expect([broken.state, broken.refusal.code]).toEqual(["not_carried", "invalid_definition"]);
@@ -126,9 +125,7 @@ describe("a promote", () => {
     const sells = receiver("broken", TOKEN, [{ type: "fulfil_product", product: "book" }], TRUST);
     const products = { book: { soldThrough: { kind: "relay", relay: "broken" } }, pen: {} };
     await setDevelopment(api, [receiver("good"), sells], { ...NOTES, products });
-    await api.store.write("dashboard", (tx) =>
-      tx.run("UPDATE relay SET definition = json_remove(definition, '$.trigger.trustUnsignedEvents') WHERE name = 'broken'"),
-    );
+    await breakRelay(api.store, "broken", ({ trigger }) => delete trigger.trustUnsignedEvents);
     const { json } = await planOf(api);
     const book = json.entries.find(({ name }: { name: string }) => name === "book");
     expect([book.state, book.refusal.message.includes("sold by the relay broken")]).toEqual(["not_carried", true]);

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { runCommand } from "../kit/cli-world.ts";
 import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
-import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const MAP = { event_id: "id", person_email: "email" };
@@ -123,9 +123,7 @@ test("a clock that was set back leaves none out", async () => {
 
 test("events of a relay with an action that this version does not know are counted and left", async () => {
   await die(3);
-  await running.service.store.write("app", (tx) =>
-    tx.run(`UPDATE relay SET definition = replace(definition, '"type":"grant_credits"', '"type":"launch"')`),
-  );
+  await breakRelay(running.service.store, "orders", ({ actions }) => Object.assign(actions[0] ?? {}, { type: "launch" }));
   expect(await plan()).toMatchObject({ matched: 3, actions: [], leftOut: { action_unknown: 3 } });
   const { id } = (await begin()).body.replay;
   expect(await finish(id)).toMatchObject({ state: "done", replayed: 0, leftOut: { action_unknown: 3 } });

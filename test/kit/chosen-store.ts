@@ -11,8 +11,8 @@ import { freshDatabase } from "./postgres.ts";
 export const ON_POSTGRES = process.env.TEST_STORE === "postgres";
 
 /** Of what SQLite alone has: its file, its locks, its plans. */
-export const testOfFile = (name: string, work: () => void | Promise<void>): void => {
-  if (!ON_POSTGRES) test(name, work);
+export const testOfFile = (name: string, work: () => void | Promise<void>, timeoutMs?: number): void => {
+  if (!ON_POSTGRES) test(name, work, timeoutMs);
 };
 
 /** The schema's columns, as rows of `tableName` and `columnName`. */

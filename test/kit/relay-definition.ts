@@ -1,5 +1,6 @@
 /** Definitions and senders that many tests share: a receiver with a plain HMAC recipe, and calls that verify against it. */
 import { createHmac } from "node:crypto";
+import type { Store } from "../../src/store/port.ts";
 import type { RunningService } from "./running-service.ts";
 
 export const HOOK_SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
@@ -7,6 +8,11 @@ export const HOOK_SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 export interface ActionLike {
   type: string;
   [field: string]: unknown;
+}
+
+interface Stored {
+  trigger: Record<string, unknown>;
+  actions: Record<string, unknown>[];
 }
 
 export const writeOrder: ActionLike = {
@@ -73,4 +79,14 @@ export async function saveRelay(
   });
   if (saved.status !== 201) throw new Error(`The relay was refused: ${JSON.stringify(saved.body)}`);
   return saved.body;
+}
+
+/** As no save would leave it: written into the database itself. */
+export async function breakRelay(store: Store, name: string, spoil: (definition: Stored) => void): Promise<void> {
+  await store.write("app", async (tx) => {
+    const row = await tx.get<{ definition: string }>("SELECT definition FROM relay WHERE name = ?1", name);
+    const definition = JSON.parse(row?.definition ?? "");
+    spoil(definition);
+    await tx.run("UPDATE relay SET definition = ?1 WHERE name = ?2", JSON.stringify(definition), name);
+  });
 }
