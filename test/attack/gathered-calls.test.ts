@@ -1,6 +1,7 @@
 /** Many calls that are stored in one work of the store: each gets its own answer, a broken one alone is refused, and nobody's key or place in the minute is taken by what was undone. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { refuseRows, takeRowsAgain } from "../kit/refused-row.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -29,12 +30,8 @@ const stored = async (): Promise<Map<string, string>> => {
   return new Map(rows.map(({ seq, id }) => [id, Number(seq).toString(16).padStart(15, "0")]));
 };
 const refuse = (ids: readonly string[]) =>
-  running.service.store.write("app", (tx) =>
-    tx.run(
-      `CREATE TRIGGER boom BEFORE INSERT ON event WHEN json_extract(NEW.payload, '$.event.id') IN (${ids.map((id) => `'${id}'`).join()}) BEGIN SELECT RAISE(ABORT, 'boom'); END`,
-    ),
-  );
-const mend = () => running.service.store.write("app", (tx) => tx.run("DROP TRIGGER boom"));
+  refuseRows(running.service.store, "BEFORE INSERT ON event", `json_extract(NEW.payload, '$.event.id') IN (${ids.map((id) => `'${id}'`).join()})`);
+const mend = () => takeRowsAgain(running.service.store);
 
 test("the same events many times over: one row each, and every answer names the row of its own event", async () => {
   const ids = range("a", 20);

@@ -4,6 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -21,7 +22,8 @@ const KINDS: readonly (() => Parameters<RunningService["hook"]>)[] = [
 ];
 
 async function bytesOf(running: RunningService): Promise<number> {
-  const [row] = await running.rows<{ bytes: number }>("SELECT page_count * 4096 AS bytes FROM pragma_page_count()");
+  const size = ON_POSTGRES ? "SELECT pg_database_size(current_database()) AS bytes" : "SELECT page_count * 4096 AS bytes FROM pragma_page_count()";
+  const [row] = await running.rows<{ bytes: number }>(size);
   return row?.bytes ?? 0;
 }
 
