@@ -28,7 +28,8 @@ async function owner(method: string, path: string, body?: unknown) {
 }
 
 const send = (id: string) => running.hook("orders", signedCall({ id, amount: 1 }));
-const relay = (line: string) => runCommand(line.split(" "), { cwd: running.dataDir, env: { RELAY_DATA_DIR: running.dataDir } });
+const relay = (line: string) =>
+  runCommand(line.split(" "), { cwd: running.dataDir, env: { RELAY_DATA_DIR: running.dataDir, ...running.commandEnv } });
 const isEmptied = async () => (await running.rows("SELECT 1 FROM app WHERE deleted_at IS NOT NULL AND emptied_at IS NULL")).length === 0;
 
 test("what would go is counted, and another text than its id deletes nothing; no key may", async () => {
