@@ -12,7 +12,7 @@ import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";
 import { readWhole } from "./change-stream.ts";
 import { TABLES } from "./chosen-store.ts";
-import { type BareService, startBareService } from "./running-service.ts";
+import { type BareService, startBareService, untilHeld } from "./running-service.ts";
 import { START_MS } from "./virtual-clock.ts";
 
 export interface Call {
@@ -67,6 +67,7 @@ export async function startApi(config: Partial<ServiceConfig> = {}, ports: Servi
   };
   const bare = await startBareService({ config: { baseUrl: null, ...config }, ports: { mailer, resolveTxt: async () => [], ...ports } });
   const seeded = await seed(bare.service.store);
+  await untilHeld();
   const woken = { runner: 0, relays: 0, capture: 0 };
   bare.service.store.listen((touched) => {
     if (touched.has("event")) woken.runner++;

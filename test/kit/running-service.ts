@@ -128,6 +128,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
 export async function startRunningService(options: RunningOptions = {}): Promise<RunningService> {
   const bare = await startBareService(options);
   const keys = await makeKeys(bare.service, options.environments ?? ["development"], bare.clock.now());
+  await untilHeld();
   return {
     ...bare,
     get service() {
@@ -160,6 +161,11 @@ export async function startRunningService(options: RunningOptions = {}): Promise
       throw new Error("The service did not come to rest.");
     },
   };
+}
+
+/** A node of several takes up an environment that was made, and what waits in it, a moment later. */
+export async function untilHeld(): Promise<void> {
+  if (ON_POSTGRES) await settle();
 }
 
 async function makeKeys(service: Service, names: readonly EnvironmentName[], nowMs: number): Promise<Record<string, string>> {
