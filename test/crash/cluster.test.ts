@@ -1,0 +1,143 @@
+/**
+ * Three nodes and one PostgreSQL under load, and everything happens to them that can: SIGKILL, a cut road to the database, ended connections, SIGSTOP
+ * for longer than a lease, a database that dies and comes back, a stop in order. Here one round; `RELAY_CLUSTER_ROUNDS=20 bun test test/crash/cluster.test.ts`
+ * runs the long loop and prints its figures.
+ */
+import { expect, test } from "bun:test";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { callApi, makeTenants, saveReceiver, startNode } from "../kit/node.ts";
+import { startPostgres } from "../kit/postgres.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+import { startSink } from "../kit/sink.ts";
+import { ClusterNode, Ground, openRoad, Sender } from "./cluster.ts";
+
+const rounds = Number(process.env.RELAY_CLUSTER_ROUNDS ?? 1);
+const APPS = ["app_a", "app_b", "app_c"];
+const PERIOD_MS = 15 * MINUTE_MS;
+/** A schedule's period begins so long after the nodes were told to start. */
+const TICK_AFTER_MS = 18_000;
+const TAKEOVER_MS = 15_000;
+/** Nobody takes over what was given back: it is there. */
+const HANDOVER_MS = 5_000;
+
+const write = (step: string) => ({ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}", step } });
+
+async function seed(databaseUrl: string): Promise<void> {
+  await using node = await startNode(databaseUrl);
+  const map = { event_id: "id" };
+  for (const app of APPS) {
+    for (const tenant of await makeTenants(node, app, ["development"])) {
+      const fields = { order: { type: "text" }, step: { type: "text" } };
+      await callApi(node, tenant, "POST", "/collections", { name: "orders", kind: "shared", fields });
+      await saveReceiver(node, tenant, receiverDefinition({ name: "writes", map, actions: [write("one")] }));
+      await saveReceiver(
+        node,
+        tenant,
+        receiverDefinition({
+          name: "sends",
+          map,
+          actions: [write("before"), { type: "call_url", url: "https://example.com/notice" }, write("after")],
+        }),
+      );
+      const person = { ...map, person_email: "email" };
+      await saveReceiver(node, tenant, receiverDefinition({ name: "gives", map: person, actions: [{ type: "grant_credits", amount: 3 }] }));
+      const trigger = { kind: "schedule", every: "15m" };
+      const tick = { type: "write_record", collection: "orders", data: { order: "tick", step: "{{tick.periodStart}}" } };
+      await callApi(node, tenant, "POST", "/relays", { definition: { name: "ticks", trigger, actions: [tick] } });
+    }
+  }
+}
+
+/** Everything that can happen to three nodes, once; answers how long each takeover took. */
+async function hurt(
+  nodes: readonly [ClusterNode, ClusterNode, ClusterNode],
+  ground: Ground,
+  world: { road: Awaited<ReturnType<typeof openRoad>>; server: Awaited<ReturnType<typeof startPostgres>> },
+) {
+  const [first, second, third] = nodes;
+  const times: number[] = [];
+  const cutOff = third.id;
+  const killed = second.id;
+  world.road.cut();
+  await second.kill();
+  times.push(...(await Promise.all([killed, cutOff].map((id) => ground.timeTakeover(id, TAKEOVER_MS)))));
+  world.road.mend();
+  await second.start();
+  await ground.terminate();
+  await Bun.sleep(4_000);
+  first.signal("SIGSTOP");
+  times.push(await ground.timeTakeover(first.id, TAKEOVER_MS));
+  await world.server.stop();
+  await Bun.sleep(200);
+  await world.server.start();
+  first.signal("SIGCONT");
+  await Bun.sleep(4_000);
+  const stopped = second.id;
+  const ended = second.stop();
+  const handover = await ground.timeTakeover(stopped, HANDOVER_MS);
+  await ended;
+  await second.start();
+  return { times, handover };
+}
+
+test(
+  `${rounds} rounds of everything that can happen to three nodes: nothing recorded is lost, doubled or stuck, and what a node ran is taken over within ${TAKEOVER_MS} ms`,
+  async () => {
+    await using server = await startPostgres();
+    await using sink = startSink();
+    await seed(server.url);
+    const beganMs = Date.now();
+    const tickMs = Math.ceil((beganMs + 1) / PERIOD_MS) * PERIOD_MS;
+    const aheadMs = tickMs - beganMs - TICK_AFTER_MS;
+    using road = await openRoad(server.url);
+    const place = { databaseUrl: server.url, aheadMs, sinkUrl: sink.url };
+    await using first = new ClusterNode(place);
+    await using second = new ClusterNode(place);
+    await using third = new ClusterNode({ ...place, databaseUrl: road.url });
+    const nodes = [first, second, third] as const;
+    await Promise.all(nodes.map((node) => node.start()));
+    await using ground = new Ground(server.url);
+    const sender = new Sender(nodes);
+    sender.begin(APPS, ["writes", "sends", "gives"], 50);
+    const times: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const figures = await hurt(nodes, ground, { road, server });
+      times.push(...figures.times);
+    }
+    await Bun.sleep(Math.max(0, tickMs - aheadMs + 1_000 - Date.now()));
+    const recorded = await sender.end();
+    await ground.untilDone(30_000);
+
+    const ids = (relay: string) => [...sender.recorded].filter(([name]) => name.endsWith(` ${relay}`)).flatMap(([, all]) => all);
+    const rows = await ground.rows<{ app: string; order: string; step: string }>(
+      `SELECT app_id AS app, data::json ->> 'order' AS "order", data::json ->> 'step' AS step
+       FROM record JOIN environment ON environment.id = record.environment_id ORDER BY record.seq`,
+    );
+    const made = rows.map(({ app, order, step }) => (order === "tick" ? `${app} ${order} ${step}` : `${order} ${step}`));
+    expect(made.length).toBe(new Set(made).size);
+    const wanted = [...ids("writes").map((id) => `${id} one`), ...ids("sends").flatMap((id) => [`${id} before`, `${id} after`])];
+    const there = new Set(made);
+    expect(wanted.filter((one) => !there.has(one))).toEqual([]);
+    for (const app of APPS) {
+      const written = rows.filter((row) => row.app === app && row.step === "one").map(({ order }) => Number(order.split("-").at(-1)));
+      expect(written).toEqual(written.toSorted((one, other) => one - other));
+      const ticks = rows.filter((row) => row.app === app && row.order === "tick").map(({ step }) => step);
+      expect(ticks).toEqual([new Date(tickMs).toISOString()]);
+    }
+    const notices = new Set(sink.notices.map(({ body }) => (JSON.parse(String(body)) as { id: string }).id));
+    const sent = await ground.rows<{ id: string }>(
+      "SELECT relay_name.name AS id FROM event JOIN relay_name ON relay_name.key = event.name_key WHERE relay_name.name = 'sends'",
+    );
+    expect(notices.size).toBe(sent.length);
+    const [credit] = await ground.rows<{ amount: bigint; events: bigint }>(
+      `SELECT (SELECT sum(amount) FROM credit)::bigint AS amount,
+         (SELECT count(*) FROM event JOIN relay_name ON relay_name.key = event.name_key WHERE relay_name.name = 'gives') AS events`,
+    );
+    expect(Number(credit?.amount)).toBe(3 * Number(credit?.events));
+    expect(Number(credit?.events)).toBeGreaterThanOrEqual(ids("gives").length);
+    expect(await ground.rows("SELECT seq, state, reason FROM event WHERE state <> 'done'")).toEqual([]);
+    if (process.env.RELAY_CLUSTER_ROUNDS !== undefined) console.log({ recorded, slowestMs: Math.round(Math.max(...times)) });
+    expect(recorded).toBeGreaterThan(100);
+  },
+  { timeout: 60_000 + rounds * 60_000 },
+);

@@ -1,0 +1,216 @@
+/**
+ * A cluster to be hurt: nodes in processes of their own, each on a road of its own to one PostgreSQL, and somebody who sends them events and tries
+ * again elsewhere until one has recorded it. What is asked of it afterwards is read from the database and from the sink.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { signedCall } from "../kit/relay-definition.ts";
+
+const TRY_FOR_MS = 2_000;
+
+/** A road to the database that can be cut: nothing comes through any more, and nobody is told. */
+export interface Road extends Disposable {
+  url: string;
+  cut(): void;
+  mend(): void;
+}
+
+export async function openRoad(databaseUrl: string): Promise<Road> {
+  const { hostname, port } = new URL(databaseUrl);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    const pair = [near, far] as const;
+    pairs.add(pair);
+    for (const [from, to] of [pair, [far, near] as const]) {
+      from.on("data", (chunk) => (isCut ? undefined : to.write(chunk)));
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        pairs.delete(pair);
+        if (!isCut) to.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(databaseUrl);
+  const address = server.address();
+  url.hostname = "127.0.0.1";
+  url.port = String(typeof address === "object" ? address?.port : "");
+  const drop = (): void => {
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+  };
+  return {
+    url: url.href,
+    cut: () => {
+      isCut = true;
+    },
+    mend: () => {
+      isCut = false;
+      drop();
+    },
+    [Symbol.dispose]: () => {
+      drop();
+      server.close();
+    },
+  };
+}
+
+export class ClusterNode {
+  readonly #place: { databaseUrl: string; aheadMs: number; sinkUrl: string };
+  readonly #dataDir = mkdtempSync(join(tmpdir(), "relay-cluster-"));
+  #child: Bun.Subprocess<"ignore", "pipe", "ignore"> | null = null;
+  url = "";
+  /** What the database calls it. */
+  id = "";
+
+  constructor(place: { databaseUrl: string; aheadMs: number; sinkUrl: string }) {
+    this.#place = place;
+  }
+
+  /** Resolves once it listens. */
+  async start(): Promise<void> {
+    const { databaseUrl, aheadMs, sinkUrl } = this.#place;
+    const script = join(import.meta.dir, "cluster-node.ts");
+    const child = Bun.spawn([process.execPath, script, this.#dataDir, databaseUrl, String(aheadMs), sinkUrl], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    this.#child = child;
+    let text = "";
+    for await (const chunk of child.stdout) {
+      text += new TextDecoder().decode(chunk);
+      if (text.includes("\n")) break;
+    }
+    const { port } = JSON.parse(text) as { port: number };
+    this.url = `http://127.0.0.1:${port}`;
+    const ready = (await (await fetch(`${this.url}/readyz`)).json()) as { node: string };
+    this.id = ready.node;
+  }
+
+  signal(name: "SIGSTOP" | "SIGCONT"): void {
+    this.#child?.kill(name);
+  }
+
+  async kill(): Promise<void> {
+    this.#child?.kill("SIGKILL");
+    await this.#child?.exited;
+  }
+
+  /** Ends it in order. */
+  async stop(): Promise<void> {
+    this.#child?.kill("SIGTERM");
+    await this.#child?.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.#dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Sends events of every app and relay, one after the other of each, until it is told to end. */
+export class Sender {
+  /** By `<app> <relay>`, the ids that were recorded, in the order in which that was said. */
+  readonly recorded = new Map<string, string[]>();
+  readonly #nodes: readonly ClusterNode[];
+  #ends = false;
+  #loops: Promise<void>[] = [];
+
+  constructor(nodes: readonly ClusterNode[]) {
+    this.#nodes = nodes;
+  }
+
+  begin(apps: readonly string[], relays: readonly string[], everyMs: number): void {
+    this.#loops = apps.flatMap((app) => relays.map((relay) => this.#send(app, relay, everyMs)));
+  }
+
+  async end(): Promise<number> {
+    this.#ends = true;
+    await Promise.all(this.#loops);
+    return [...this.recorded.values()].reduce((sum, ids) => sum + ids.length, 0);
+  }
+
+  async #send(app: string, relay: string, everyMs: number): Promise<void> {
+    const ids: string[] = [];
+    this.recorded.set(`${app} ${relay}`, ids);
+    for (let number = 0; !this.#ends; number++) {
+      const id = `${app}-${relay}-${number}`;
+      for (let turn = number; !(await this.#try(app, relay, id, turn)); turn++) await Bun.sleep(20);
+      ids.push(id);
+      await Bun.sleep(everyMs);
+    }
+  }
+
+  async #try(app: string, relay: string, id: string, turn: number): Promise<boolean> {
+    const node = this.#nodes[turn % this.#nodes.length];
+    try {
+      const call = signedCall({ id, type: "order.paid", amount: 1, email: "ada@example.com" });
+      const answer = await fetch(`${node?.url}/hooks/${app}/${relay}`, { method: "POST", ...call, signal: AbortSignal.timeout(TRY_FOR_MS) });
+      return answer.status === 200;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** The database as it is, past every node. */
+export class Ground implements AsyncDisposable {
+  readonly #url: string;
+  #sql: SQL;
+
+  constructor(url: string) {
+    this.#url = url;
+    this.#sql = new SQL(url, { max: 2, bigint: true });
+  }
+
+  async rows<Row>(sql: string, ...values: (string | number)[]): Promise<Row[]> {
+    for (;;) {
+      try {
+        return (await this.#sql.unsafe(sql, values)) as Row[];
+      } catch {
+        await this.#sql.close({ timeout: 0 }).catch(() => undefined);
+        await Bun.sleep(50);
+        this.#sql = new SQL(this.#url, { max: 2, bigint: true });
+      }
+    }
+  }
+
+  /** Milliseconds until all that the node ran has another one. */
+  async timeTakeover(id: string, within: number): Promise<number> {
+    const held = "SELECT environment_id FROM node_lease WHERE node = $1 AND until > 0";
+    const begunMs = performance.now();
+    while (performance.now() - begunMs < within) {
+      if ((await this.rows(held, id)).length === 0) return performance.now() - begunMs;
+      await Bun.sleep(50);
+    }
+    throw new Error(`Nobody took over from ${id} within ${within} ms.`);
+  }
+
+  /** Once nothing waits to run. */
+  async untilDone(withinMs: number): Promise<void> {
+    const begunMs = performance.now();
+    for (;;) {
+      const open = await this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null }>(
+        "SELECT seq AS id, state, attempts, reason FROM event WHERE state IN ('queued', 'running')",
+      );
+      if (open.length === 0) return;
+      if (performance.now() - begunMs > withinMs)
+        throw new Error(`Stuck: ${open.length}, first ${String(open[0]?.id)} ${open[0]?.state} ${open[0]?.reason}`);
+      await Bun.sleep(100);
+    }
+  }
+
+  /** Ends the connections of every node. */
+  async terminate(): Promise<void> {
+    await this.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'relay %' AND pid <> pg_backend_pid()");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sql.close({ timeout: 0 }).catch(() => undefined);
+  }
+}
