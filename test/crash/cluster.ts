@@ -12,7 +12,7 @@ import { signedCall } from "../kit/relay-definition.ts";
 const TRY_FOR_MS = 2_000;
 
 /** A road to the database that can be cut: nothing comes through any more, and nobody is told. */
-export interface Road extends Disposable {
+interface Road extends Disposable {
   url: string;
   cut(): void;
   mend(): void;
