@@ -20,6 +20,7 @@ import metrics from "../../docs/metrics.md" with { type: "text" };
 import offSiteBackups from "../../docs/off-site-backups.md" with { type: "text" };
 import operations from "../../docs/operations.md" with { type: "text" };
 import peopleAndSelling from "../../docs/people-and-selling.md" with { type: "text" };
+import postgres from "../../docs/postgres.md" with { type: "text" };
 import providerSaysSent from "../../docs/provider-says-sent.md" with { type: "text" };
 import rotateSecret from "../../docs/rotate-secret.md" with { type: "text" };
 import security from "../../docs/security.md" with { type: "text" };
@@ -48,6 +49,7 @@ const FILES: Readonly<Record<string, string>> = {
   "off-site-backups": offSiteBackups,
   operations,
   "people-and-selling": peopleAndSelling,
+  postgres,
   "provider-says-sent": providerSaysSent,
   "rotate-secret": rotateSecret,
   security,

@@ -46,6 +46,10 @@ declare module "*/Dockerfile" {
   const text: string;
   export default text;
 }
+declare module "*/Caddyfile.nodes" {
+  const text: string;
+  export default text;
+}
 declare module "*/Caddyfile" {
   const text: string;
   export default text;

@@ -232,3 +232,24 @@ test("the licence that package.json names lies beside it", () => {
   const { license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { license: string };
   expect(readFileSync(join(ROOT, "LICENSE"), "utf8")).toStartWith(`${license} License`);
 });
+
+test("two nodes on one PostgreSQL start with what relay serve takes, trust Caddy's network alone, and are asked whether they are ready", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: YAML of any shape
+  const nodes = Bun.YAML.parse(read("compose.postgres.yaml")) as any;
+  for (const name of ["relay-one", "relay-two"]) {
+    const { environment, networks, ports } = nodes.services[name];
+    const env = {
+      ...environment,
+      RELAY_BASE_URL: "https://relay.example.com",
+      RELAY_DATABASE: environment.RELAY_DATABASE.replace(/\$\{[^}]*\}/, "pass"),
+    };
+    const config = configOf({ ...env, RELAY_MASTER_KEY: "k" });
+    expect(config.database).toMatchObject({ host: "postgres", user: "relay", database: "relay", sslMode: "disable", password: "pass" });
+    expect(config.trustedProxies).toEqual([nodes.networks.front.ipam.config[0].subnet]);
+    expect({ networks, ports }).toEqual({ networks: ["front", "back"], ports: undefined });
+    expect(read("Caddyfile.nodes")).toContain(`${name}:4747`);
+  }
+  expect(nodes.services.postgres.networks).toEqual(["back"]);
+  expect(nodes.services.caddy.networks).toEqual(["front"]);
+  expect(read("Caddyfile.nodes")).toMatch(/max_size 6MB[\s\S]*health_uri \/readyz/);
+});

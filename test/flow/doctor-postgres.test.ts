@@ -1,0 +1,62 @@
+/** `relay doctor`, and what of SQLite's copies is said, where the rows are in PostgreSQL. */
+import { afterAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { SQL } from "bun";
+import { Input } from "../../src/cli/command.ts";
+import { readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
+import type { World } from "../../src/cli/world.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeFolder } from "../kit/data-directory.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+
+const folder = makeFolder();
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("what is found of a database, and what stands against it", async () => {
+  await using database = await freshDatabase();
+  const look = async (url = database.url) => {
+    const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: url }, clock: systemClock });
+    const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
+    return { code, items, state: Object.fromEntries(items.map(({ check, state }) => [check, state])) };
+  };
+  const sound = await look();
+  // The tests' own server keeps nothing over a power cut.
+  expect({ ...sound.state, durability: "-" }).toMatchObject({
+    connection: "ok",
+    pooler: "ok",
+    version: "ok",
+    encoding: "ok",
+    privileges: "ok",
+    "clock offset": "ok",
+    "time zone": "ok",
+    schema: "ok",
+    collation: "ok",
+    nodes: "ok",
+    queue: "ok",
+    backups: "ok",
+  });
+  expect(Object.keys(sound.state)).not.toContain("disk space");
+  await using sql = new SQL({ url: database.url, max: 1 });
+  await sql.unsafe('ALTER TABLE app ALTER COLUMN name TYPE text COLLATE "default"');
+  expect(await look()).toMatchObject({ code: 1, state: { collation: "fail" } });
+  const away = await look("postgres://relay:hunter2@127.0.0.1:1/none");
+  expect(away).toMatchObject({ code: 1, state: { connection: "fail" } });
+  expect(JSON.stringify(away)).not.toContain("hunter2");
+});
+
+test.each([
+  ["backup", /pg_dump copies them while servers run/],
+  ["restore", /with pg_restore/],
+])("relay %s says what to use instead", async (word, sentence) => {
+  const env = { RELAY_DATABASE: "postgres://relay:hunter2@h/d" };
+  const { code, told } = await runCommand([word, "file.db"], { cwd: folder, env });
+  expect({ code, told }).toEqual({ code: 1, told: expect.stringMatching(sentence) });
+  expect(told).not.toContain("hunter2");
+});
+
+test("backups by themselves are refused at the start", () => {
+  const env = { RELAY_DATABASE: "postgres://relay@h/d", RELAY_BACKUP_EVERY: "1d" };
+  const input = new Input([], new Map(), SERVER_OPTIONS, env);
+  expect(() => readServiceConfig("server", input, { env, cwd: folder } as unknown as World)).toThrow(/--backup-every .* leave it out/);
+});
