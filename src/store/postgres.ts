@@ -3,7 +3,7 @@
  * the database was away, and tells this process's listeners what other nodes, and people with SQL of their own, have touched.
  */
 import { SQL } from "bun";
-import { type Clock, Loop } from "../ground/clock.ts";
+import { type Clock, Loop, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { GroupCommit } from "./group-commit.ts";
 import {
@@ -27,6 +27,11 @@ import { CommitListeners } from "./transaction.ts";
 const LOOK_EVERY_MS = 1_000;
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
+/** A reader that nobody needed for so long is closed: what stands between may have forgotten it, and says nothing. */
+const READER_IDLE_MS = 60_000;
+/** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */
+const ASK_AFTER_MS = 5_000;
+const DEAF_AFTER_MS = 12_000;
 /** Of a read whose connection was lost: with the first one. */
 const MAX_READS = 2;
 
@@ -70,6 +75,7 @@ class OpenPostgres implements PostgresStore {
   readonly #looks: Loop;
   readonly #onTrouble: (trouble: string | null) => void;
   #hearing: SQL | null = null;
+  #heardMs = systemClock.monotonicMs();
   #foreignChange = false;
   #trouble: string | null = null;
   #closed = false;
@@ -107,6 +113,7 @@ class OpenPostgres implements PostgresStore {
       connection: { application_name: "relay listener" },
     });
     this.#hearing = hearing;
+    this.#heardMs = systemClock.monotonicMs();
     await hearing.listen(
       TOUCHED_CHANNEL,
       (notice) => this.#hearOthers(notice),
@@ -194,12 +201,31 @@ class OpenPostgres implements PostgresStore {
   #look(): undefined {
     this.#database.look();
     this.#readers.look();
+    this.#lookForDeafness();
     const foreignChange = this.#foreignChange;
     this.#foreignChange = false;
     for (const work of [...this.#watchers]) work({ foreignChange });
   }
 
+  /** A connection that is cut off silently hears nothing, and nobody says so. */
+  #lookForDeafness(): void {
+    const silentMs = systemClock.monotonicMs() - this.#heardMs;
+    if (silentMs < ASK_AFTER_MS) return;
+    const notice = JSON.stringify({ node: this.node });
+    const asked = this.read((tx) => tx.get("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice));
+    void asked.catch(() => undefined);
+    if (silentMs < DEAF_AFTER_MS) return;
+    const deaf = this.#hearing;
+    void this.hear()
+      .then(() => {
+        this.#foreignChange = true;
+      })
+      .catch(() => undefined)
+      .finally(() => deaf?.close({ timeout: 0 }).catch(() => undefined));
+  }
+
   #hearOthers(notice: string): void {
+    this.#heardMs = systemClock.monotonicMs();
     const { node, topics } = JSON.parse(notice) as Notice;
     if (node === this.node) return;
     if (topics === undefined) {
@@ -228,7 +254,7 @@ interface Notice {
 /** Connections that read, opened as they are needed. */
 class Readers {
   readonly #place: DatabaseUrl;
-  readonly #free: PostgresConnection[] = [];
+  readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
@@ -257,6 +283,12 @@ class Readers {
 
   look(): void {
     for (const reader of this.#all) reader.look();
+    const idle = this.#free.filter(({ sinceMs }) => systemClock.monotonicMs() - sinceMs > READER_IDLE_MS);
+    for (const one of idle) {
+      this.#free.splice(this.#free.indexOf(one), 1);
+      this.#all.delete(one.reader);
+      void one.reader.close();
+    }
   }
 
   async close(): Promise<void> {
@@ -265,7 +297,7 @@ class Readers {
   }
 
   async #readOnce<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    const reader = this.#free.pop() ?? (await this.#open());
+    const reader = this.#free.pop()?.reader ?? (await this.#open());
     try {
       reader.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       return await work(reader);
@@ -274,7 +306,7 @@ class Readers {
       reader.exec("COMMIT");
       reader.takeFailure();
       if (reader.lost) this.#all.delete(reader);
-      else this.#free.push(reader);
+      else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
     }
   }
 

@@ -1,0 +1,253 @@
+/** The store on PostgreSQL: what every store keeps, and what only a database in another process, with other nodes beside, can do to it. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { MigrationRefused } from "../../src/store/migrate.ts";
+import { type Store, StoreUnavailable, type Touched } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let store: Store;
+let groups: number[];
+let troubles: (string | null)[];
+let admin: SQL;
+
+const open = (): Promise<Store> =>
+  openPostgres(database.place, {
+    clock: systemClock,
+    onGroup: (size) => groups.push(size),
+    onTrouble: (trouble) => troubles.push(trouble),
+  });
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  groups = [];
+  troubles = [];
+  store = await open();
+  admin = new SQL(database.url, { max: 1 });
+});
+
+afterEach(async () => {
+  await store.close();
+  await admin.close();
+  await database[Symbol.asyncDispose]();
+});
+
+/** Ends connections as a server that restarts or a network that breaks does; `kind`: what the service calls them. */
+const terminate = (kind: string): Promise<unknown> =>
+  admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", [
+    `relay ${kind}`,
+  ]);
+/** Waits for something that another process has to tell first. */
+async function until(isSo: () => boolean): Promise<void> {
+  const endMs = systemClock.monotonicMs() + 20_000;
+  while (!isSo() && systemClock.monotonicMs() < endMs) await Bun.sleep(10);
+  expect(isSo()).toBe(true);
+}
+
+testStore({ store: () => ({ store, groups }) });
+
+describe("a connection that breaks", () => {
+  test("between two writes is another one for the next, and nothing is told of it", async () => {
+    await store.write("app", addApp("a"));
+    await terminate("writer");
+    await store.write("app", addApp("b"));
+    expect(await store.read(listApps)).toEqual(["a", "b"]);
+  });
+
+  test("during a write: the write runs again, once", async () => {
+    let runs = 0;
+    await store.write("app", async (tx) => {
+      runs += 1;
+      await addApp("a")(tx);
+      if (runs === 1) await tx.get("SELECT pg_terminate_backend(pg_backend_pid())");
+    });
+    expect(runs).toBe(2);
+    expect(await store.read(listApps)).toEqual(["a"]);
+  });
+
+  test("during a read: the read runs again", async () => {
+    let runs = 0;
+    const apps = await store.read(async (tx) => {
+      runs += 1;
+      if (runs === 1) await tx.get("SELECT pg_terminate_backend(pg_backend_pid())");
+      return await listApps(tx);
+    });
+    expect([runs, apps]).toEqual([2, []]);
+  });
+
+  test("that breaks with each run of a write refuses it, nothing of it is kept, and the next write goes on", async () => {
+    const broken = store.write("app", async (tx) => {
+      await addApp("a")(tx);
+      await tx.get("SELECT pg_terminate_backend(pg_backend_pid())");
+    });
+    await expect(broken).rejects.toBeInstanceOf(StoreUnavailable);
+    await store.write("app", addApp("b"));
+    expect(await store.read(listApps)).toEqual(["b"]);
+  });
+
+  test("while COMMIT is answered: the server is asked what came of it, and what it undid is run again", async () => {
+    // A deferred trigger ends the connection inside the COMMIT.
+    await admin.unsafe(
+      "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
+    );
+    await admin.unsafe(
+      "CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'cut') EXECUTE FUNCTION cut()",
+    );
+    let runs = 0;
+    const cut = store.write("app", async (tx) => {
+      runs += 1;
+      await addApp(runs === 1 ? "cut" : "whole")(tx);
+    });
+    await cut;
+    expect(runs).toBe(2);
+    expect(await store.read(listApps)).toEqual(["whole"]);
+  });
+});
+
+describe("the database away", () => {
+  test("refuses writes and reads in a sentence, says so once, and goes on by itself when it is back", async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    const other = new SQL(new URL("/postgres", database.url).href, { max: 1 });
+    await admin.close();
+    await other.unsafe(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await other.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [name]);
+    await expect(store.write("app", addApp("a"))).rejects.toThrow("The database cannot be reached");
+    await expect(store.write("app", addApp("b"))).rejects.toBeInstanceOf(StoreUnavailable);
+    await expect(store.read(listApps)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(store.trouble).toContain("cannot be reached");
+    await other.unsafe(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await store.write("app", addApp("c"));
+    expect([await store.read(listApps), store.trouble]).toEqual([["c"], null]);
+    expect(troubles.map((trouble) => trouble === null)).toEqual([false, true]);
+    await other.close();
+    admin = new SQL(database.url, { max: 1 });
+  });
+});
+
+describe("another node", () => {
+  test("writes in its turn: of both only one is in a transaction at a time", async () => {
+    const other = await open();
+    let inside = 0;
+    let most = 0;
+    const work = (id: string) => async (tx: Parameters<Parameters<Store["write"]>[1]>[0]) => {
+      inside += 1;
+      most = Math.max(most, inside);
+      await addApp(id)(tx);
+      inside -= 1;
+    };
+    for (let at = 0; at < 10; at++) await Promise.all([store.write("app", work(`a${at}`)), other.write("app", work(`b${at}`))]);
+    expect(most).toBe(1);
+    expect((await store.read(listApps)).length).toBe(20);
+    await other.close();
+  });
+
+  test("is told what a commit touched, and not what was undone; the one that wrote is told once", async () => {
+    const other = await open();
+    const heard: [string, Touched][] = [];
+    store.listen((touched) => heard.push(["own", touched]));
+    other.listen((touched) => heard.push(["other", touched]));
+    await store
+      .write("app", async (tx) => {
+        tx.touch("record", 7);
+        throw new Error("undone");
+      })
+      .catch(() => undefined);
+    await store.write("app", async (tx) => {
+      tx.touch("relay", 7);
+      tx.touch("event", "rly_1");
+    });
+    await until(() => heard.length === 2);
+    await Bun.sleep(50);
+    expect(heard.map(([who]) => who)).toEqual(["own", "other"]);
+    for (const [, touched] of heard)
+      expect([...touched].map(([topic, ids]) => [topic, [...ids]])).toEqual([
+        ["relay", ["7"]],
+        ["event", ["rly_1"]],
+      ]);
+    await other.close();
+  });
+
+  test("that touched very much is told as any", async () => {
+    const other = await open();
+    const heard: Touched[] = [];
+    other.listen((touched) => heard.push(touched));
+    await store.write("app", async (tx) => {
+      for (let at = 0; at < 1_000; at++) tx.touch("event", `rly_${at}_of_many`);
+    });
+    await until(() => heard.length === 1);
+    expect([...(heard[0]?.get("event") ?? [])]).toEqual([""]);
+    await other.close();
+  });
+
+  test("that wrote meanwhile is noticed by the next transaction; one's own writes are not", async () => {
+    const other = await open();
+    const version = () => store.write("app", async (tx) => tx.foreignVersion);
+    const first = await version();
+    expect(await version()).toBe(first);
+    await other.write("app", addApp("a"));
+    const second = await version();
+    expect(second).not.toBe(first);
+    expect(await version()).toBe(second);
+    await other.close();
+  });
+});
+
+test("SQL of somebody's own is noticed within the next looks", async () => {
+  let changes = 0;
+  const stop = store.watch(({ foreignChange }) => {
+    if (foreignChange) changes += 1;
+  });
+  await store.write("app", addApp("a"));
+  await admin.unsafe("INSERT INTO environment (app_id, name, created_at) VALUES ('a', 'local', 0)");
+  await until(() => changes > 0);
+  stop();
+});
+
+test("a listening connection that was cut listens again, and everything is looked at anew", async () => {
+  let changes = 0;
+  const stop = store.watch(({ foreignChange }) => {
+    if (foreignChange) changes += 1;
+  });
+  await terminate("listener");
+  await until(() => changes > 0);
+  const heard: Touched[] = [];
+  store.listen((touched) => heard.push(touched));
+  const other = await open();
+  await other.write("app", async (tx) => tx.touch("record", 1));
+  await until(() => heard.length === 1);
+  stop();
+  await other.close();
+});
+
+test("a newer version's schema is refused, untouched", async () => {
+  await admin.unsafe("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'future', 0)");
+  await expect(open()).rejects.toBeInstanceOf(MigrationRefused);
+  expect((await admin.unsafe("SELECT count(*)::int AS count FROM schema_migration WHERE number = 9999"))[0].count).toBe(1);
+});
+
+test("values come back as SQLite gives them", async () => {
+  const bytes = new Uint8Array([0, 1, 255]);
+  const row = await store.write("app", async (tx) => {
+    await tx.run("INSERT INTO app (id, name, created_at) VALUES ($id, $name, $createdAt)", {
+      id: "a",
+      name: "half \ud800 and \0",
+      createdAt: 1_768_478_400_000,
+    });
+    return await tx.get<{ bytes: Uint8Array }>(
+      "SELECT name, created_at AS createdAt, created_at > 0 AS isThere, CAST(?1 AS BLOB) AS bytes, sum(created_at) AS sum, max(created_at, 5) AS most FROM app GROUP BY name, created_at",
+      bytes,
+    );
+  });
+  const plain: Record<string, unknown> = { ...row, bytes: [...(row?.bytes ?? [])] };
+  expect(plain).toEqual({
+    name: "half � and �",
+    createdAt: 1_768_478_400_000,
+    isThere: 1,
+    bytes: [0, 1, 255],
+    sum: 1_768_478_400_000,
+    most: 1_768_478_400_000,
+  });
+});
