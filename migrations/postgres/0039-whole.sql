@@ -948,14 +948,13 @@ END $$;
 CREATE TRIGGER stored_file_created AFTER INSERT ON file FOR EACH ROW EXECUTE FUNCTION stored_file();
 CREATE TRIGGER stored_file_deleted AFTER DELETE ON file FOR EACH ROW EXECUTE FUNCTION stored_file();
 
+-- Once a statement: each row would look through all that the ones before it made of the same sum.
 CREATE FUNCTION stored_record_created() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  PERFORM store_bytes(NEW.environment_id, '', octet_length(NEW.data));
-  IF NEW.owner_id IS NOT NULL THEN
-    PERFORM store_bytes(NEW.environment_id, NEW.owner_id, octet_length(NEW.data));
-  END IF;
+  PERFORM store_bytes(environment_id, '', sum(octet_length(data))::bigint) FROM made GROUP BY environment_id;
+  PERFORM store_bytes(environment_id, owner_id, sum(octet_length(data))::bigint) FROM made WHERE owner_id IS NOT NULL GROUP BY environment_id, owner_id;
   RETURN NULL;
 END $$;
-CREATE TRIGGER stored_record_created AFTER INSERT ON record FOR EACH ROW EXECUTE FUNCTION stored_record_created();
+CREATE TRIGGER stored_record_created AFTER INSERT ON record REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION stored_record_created();
 
 CREATE FUNCTION stored_record_changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   UPDATE stored_bytes SET bytes = bytes + octet_length(NEW.data) - octet_length(OLD.data)
@@ -1006,13 +1005,14 @@ CREATE TRIGGER relay_watch_changed AFTER UPDATE OF definition ON relay FOR EACH 
 
 -- No number of an event is given twice.
 
-CREATE FUNCTION event_last_kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  IF OLD.seq > (SELECT coalesce(max(seq), 0) FROM event) THEN
-    UPDATE event_last SET seq = greatest(seq, OLD.seq);
+-- Once a statement: each row would look through all that are deleted with it.
+CREATE FUNCTION event_last_kept() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE last bigint := (SELECT max(seq) FROM gone); BEGIN
+  IF last > (SELECT coalesce(max(seq), 0) FROM event) THEN
+    UPDATE event_last SET seq = greatest(seq, last);
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER event_last_kept AFTER DELETE ON event FOR EACH ROW EXECUTE FUNCTION event_last_kept();
+CREATE TRIGGER event_last_kept AFTER DELETE ON event REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION event_last_kept();
 
 CREATE FUNCTION person_session_ends() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   DELETE FROM person_session WHERE person_id = NEW.id;
@@ -1029,6 +1029,8 @@ FOR EACH ROW WHEN (NEW.status IN ('suspended', 'erased')) EXECUTE FUNCTION perso
 CREATE FUNCTION take_turn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   -- The writers' lock, as the service takes it.
   PERFORM pg_advisory_xact_lock(1919249505);
+  -- Whoever has it next learns that somebody else wrote.
+  UPDATE writer_turn SET node = '';
   RETURN NULL;
 END $$;
 CREATE FUNCTION tell_of_direct_sql() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -7,6 +7,8 @@ import { ON_POSTGRES } from "./chosen-store.ts";
 export const EVENT_ID = ON_POSTGRES
   ? "('evt_' || lpad(to_hex(event.created_at), 12, '0') || '80008' || lpad(to_hex(event.seq), 15, '0'))"
   : "('evt_' || printf('%012x80008%015x', event.created_at, event.seq))";
+/** The number of the next event. */
+export const NEXT_SEQ = "(SELECT coalesce(max(seq), 0) + 1 FROM event)";
 /** The name of an event's relay. */
 export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key)";
 

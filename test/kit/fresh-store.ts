@@ -1,5 +1,4 @@
 /** A real SQLite file of its own for one test file, with an app and its environments, under a virtual clock. */
-import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
@@ -22,8 +22,8 @@ export interface FreshStore {
   environment(name: EnvironmentName): Promise<Environment>;
   /** How many rows of a table. */
   count(table: string): Promise<number>;
-  /** The query plan, on a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot. */
-  explain(sql: string): string;
+  /** Its database, past the store. */
+  beside: BesideStore;
 }
 
 /** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
@@ -62,7 +62,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
     logged,
     woken,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
-    explain: (sql) => explainQuery(file, sql),
+    beside: besideStore(chosen ?? { file }),
     count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await store.close();
@@ -70,12 +70,6 @@ export async function openTestStore(options: { startMs?: number; environments?: 
       rmSync(directory, { recursive: true });
     },
   };
-}
-
-function explainQuery(file: string, sql: string): string {
-  using connection = new Database(file);
-  const steps = connection.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
-  return steps.map((step) => step.detail).join("; ");
 }
 
 /** The Refusal a work ends with; an error where it ends well or with something else. */

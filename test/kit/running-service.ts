@@ -13,6 +13,7 @@ import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
+import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES, writeByHand } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
@@ -61,6 +62,8 @@ export interface BareService extends AsyncDisposable {
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
   /** As somebody does with the database's own program, whether the service runs or not. */
   writeByHand(sql: string): Promise<void>;
+  /** Its database, past the service. */
+  beside: BesideStore;
   /** Stops it and starts another on the same data. */
   restart(): Promise<void>;
 }
@@ -109,6 +112,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
     writeByHand: (sql) => writeByHand(chosen?.url ?? join(dataDir, "relay.db"), sql),
+    beside: besideStore(chosen ?? { file: join(dataDir, "relay.db") }),
     async restart() {
       await service[Symbol.asyncDispose]();
       service = await startService(config, ports);

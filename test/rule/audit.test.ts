@@ -4,10 +4,9 @@ import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../
 import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
 import type { AuditAction } from "../../src/watch/audit-action.ts";
 import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
-import { testOfFile } from "../kit/chosen-store.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
-const { store, clock, environment, explain } = await openFreshStore();
+const { store, clock, environment, beside } = await openFreshStore();
 const { id: environmentId } = await environment("development");
 const { id: otherId } = await environment("production");
 const pageOf = (limit: number, after: string | null = null) => ({ limit, after });
@@ -70,11 +69,13 @@ describe("the audit", () => {
     expect(ids).toEqual(ids.toSorted().toReversed());
   });
 
-  testOfFile("finds the changes by an index, beside however many runs", () => {
+  test("finds the changes by an index, beside however many runs", async () => {
     for (const where of ["target = 'relay:a' AND", ""]) {
-      const plan = explain(`SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`);
-      expect(plan).toMatch(/USING (COVERING )?INDEX audit_(changes|by_target)/);
-      expect(plan).not.toContain("TEMP B-TREE");
+      const plan = await beside.explain(
+        `SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`,
+      );
+      expect(plan).toMatch(/USING (COVERING )?INDEX audit_(changes|by_target)|Index (Only )?Scan Backward using audit_(changes|by_target) /);
+      expect(plan).not.toMatch(/TEMP B-TREE|Sort/);
     }
   });
 });

@@ -15,6 +15,8 @@ import { openTestStore } from "../kit/fresh-store.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const ALL = { on: ["created", "updated", "deleted"] };
+const warningsOf = async ({ store }: WatchedRecords): Promise<string[]> =>
+  (await store.read((tx) => tx.all<{ warnings: string }>("SELECT warnings FROM event ORDER BY seq"))).map(({ warnings }) => warnings);
 const relays = async (records: WatchedRecords): Promise<string[]> => (await records.fired()).map((event) => event.relay);
 
 describe("a relay fires", () => {
@@ -119,14 +121,14 @@ describe("who writes", () => {
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["app", "dashboard"]);
   });
 
-  testOfFile("SQL by hand on another connection fires", async () => {
+  test("SQL by hand on another connection fires", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     const record = await records.write({ title: "a" });
-    using other = new Database(records.file);
-    other.run('UPDATE record SET data = \'{"title":"by hand"}\' WHERE id = ?', [record.id]);
-    other.run("DELETE FROM record WHERE id = ?", [record.id]);
-    other.run(
+    const { run } = records.beside;
+    await run('UPDATE record SET data = \'{"title":"by hand"}\' WHERE id = ?1', record.id);
+    await run("DELETE FROM record WHERE id = ?1", record.id);
+    await run(
       `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
        SELECT 'rec_hand', environment_id, name, '{"size":12345678901234567890}', 'by hand', 0, 0 FROM collection WHERE name = 'notes'
        AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
@@ -287,8 +289,7 @@ describe("the payload", () => {
     if (deleted === undefined) throw new Error("The deletion fired nothing.");
     expect(Buffer.byteLength(deleted.text)).toBeLessThanOrEqual(MAX_STORED_PAYLOAD_BYTES);
     expect(deleted.truncated).toBe(1);
-    using other = new Database(records.file);
-    const told = other.query<{ warnings: string }, []>("SELECT warnings FROM event").all().at(-1)?.warnings ?? "";
+    const told = (await warningsOf(records)).at(-1) ?? "";
     const [long = ""] = Object.keys(data).filter((name) => name !== "status");
     expect(told).toContain(`record.data.${long} was cut: the change is larger than 32 KB`);
     expect(deleted.payload.record.data.status).toBe("paid");
@@ -301,20 +302,19 @@ describe("the payload", () => {
   test("of many fields keeps those that fit", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
-    using other = new Database(records.file);
     const data = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, "x".repeat(1_000)]));
-    other.run(
+    await records.beside.run(
       `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
-       SELECT 'rec_many', environment_id, name, ?, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
+       SELECT 'rec_many', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
        AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
-      [JSON.stringify(data)],
+      JSON.stringify(data),
     );
     await records.drain();
     const kept = Object.keys((await records.fired())[0]?.payload.record.data ?? {});
     expect(kept.length).toBeGreaterThan(10);
     expect(kept).toEqual(Object.keys(data).slice(0, kept.length));
-    const [told] = other.query<{ warnings: string }, []>("SELECT warnings FROM event").all();
-    const warnings = JSON.parse(told?.warnings ?? "[]") as string[];
+    const [told = "[]"] = await warningsOf(records);
+    const warnings = JSON.parse(told) as string[];
     expect(warnings[0]).toBe(`record.data.f${kept.length} was left out: the change is larger than 32 KB.`);
     expect(warnings).toHaveLength(20);
   });
@@ -422,15 +422,15 @@ describe("a change that many relays watch", () => {
     const first = `first-of-${count}`;
     await records.watch(first, trigger);
     await records.store.write("app", async (tx) => {
-      const columns = (await tx.all<{ name: string }>("SELECT name FROM pragma_table_info('relay')")).map(({ name }) => name);
-      const copied = columns.map((name) => (name === "id" || name === "name" ? `${name} || '-' || ?1` : name));
+      const columns = Object.keys((await tx.get<object>("SELECT * FROM relay")) ?? {});
+      const copied = columns.map((name) => (name === "id" || name === "name" ? `${name} || ?1` : name));
       const sql = `INSERT INTO relay (${columns.join(", ")}) SELECT ${copied.join(", ")} FROM relay WHERE name = ?2`;
-      for (let at = 1; at < count; at++) await tx.run(sql, at, first);
+      for (let at = 1; at < count; at++) await tx.run(sql, `-${at}`, first);
     });
   }
 });
 
-test("what an earlier version left in the log fires for those who watched, and still want it", async () => {
+testOfFile("what an earlier version left in the log fires for those who watched, and still want it", async () => {
   await using opened = await openTestStore();
   const file = `${opened.file}.old`;
   using old = new Database(file, { create: true, readwrite: true });
@@ -522,8 +522,7 @@ describe("whatever happens in the middle", () => {
   test("a record that is no JSON fires nothing, is logged, and does not hold up the others", async () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
-    using other = new Database(records.file);
-    other.run(
+    await records.beside.run(
       `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
        SELECT 'rec_broken', environment_id, name, '{not json', 'by hand', 0, 0 FROM collection WHERE name = 'notes'
        AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
@@ -538,12 +537,10 @@ describe("whatever happens in the middle", () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.write({ title: "a" });
-    const other = new Database(records.file);
-    other.exec("BEGIN IMMEDIATE");
-    await records.drain();
-    await until("capture says so", () => records.logged.join().includes("cannot be captured now"));
-    other.exec("ROLLBACK");
-    other.close();
+    await records.beside.whileUnwritable(async () => {
+      await records.drain();
+      await until("capture says so", () => records.logged.join().includes("cannot be captured now"));
+    });
     expect(await records.count("event")).toBe(0);
     await records.clock.advance(2_000);
     expect(await relays(records)).toEqual(["watcher"]);

@@ -7,6 +7,7 @@ import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
 import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
+import { testOfFile } from "../kit/chosen-store.ts";
 import { settle } from "../kit/virtual-clock.ts";
 
 describe("an event", () => {
@@ -221,10 +222,8 @@ describe("a round", () => {
     await using cared = await openCaredStore();
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.put({ atMs });
-    await cared.store.write("app", async (tx) => {
-      await tx.run(...audit(cared, atMs, "evt_1"));
-      await tx.run("CREATE TRIGGER broken BEFORE DELETE ON run BEGIN SELECT raise(ABORT, 'no'); END");
-    });
+    await cared.store.write("app", (tx) => tx.run(...audit(cared, atMs, "evt_1")));
+    await cared.beside.breakWrites("DELETE", "run", "no");
     await cared.round();
     expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([1, 0]);
     expect(cared.logged.join()).toContain("a caretaker failed");
@@ -244,7 +243,7 @@ describe("a round", () => {
 });
 
 describe("the file", () => {
-  test("gives back the room of deleted rows, and its log is emptied", async () => {
+  testOfFile("gives back the room of deleted rows, and its log is emptied", async () => {
     await using cared = await openCaredStore();
     const text = "x".repeat(4_000);
     for (let i = 0; i < 1_500; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS, text });
@@ -254,7 +253,7 @@ describe("the file", () => {
     expect(cared.size().database).toBeLessThan(2_000_000);
   });
 
-  test("is looked after while another process reads; the log waits for the next time", async () => {
+  testOfFile("is looked after while another process reads; the log waits for the next time", async () => {
     await using cared = await openCaredStore();
     await cared.put({ atMs: cared.clock.now() });
     const other = new Database(cared.file, { readonly: true });

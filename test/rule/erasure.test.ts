@@ -1,6 +1,5 @@
 /** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { dirname } from "node:path";
 import { type EraseCursor, eraseRows } from "../../src/people/person-erase.ts";
 import { SoughtText } from "../../src/people/sought-text.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -62,7 +61,7 @@ describe("the rows of a person", () => {
       tx.run(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
          INSERT INTO record (id, environment_id, collection, data, owner_id, recipient_id, written_by, created_at, updated_at)
-         SELECT 'rec_' || i, ?1, 'diary', '{"text":"x"}', iif(i % 2, ?2, NULL), ?2, 'key:x', 0, 0 FROM n`,
+         SELECT 'rec_' || i, ?1, 'diary', '{"text":"x"}', CASE WHEN i % 2 = 1 THEN ?2 END, ?2, 'key:x', 0, 0 FROM n`,
         environmentId,
         person.id,
       ),
@@ -87,9 +86,10 @@ describe("the rows of a person", () => {
       tx.run(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)
          INSERT INTO record (id, environment_id, collection, data, owner_id, written_by, created_at, updated_at)
-         SELECT 'big_' || i, ?1, 'diary', '"' || replace(hex(zeroblob(50000)), '0', 'x') || '"', ?2, 'key:x', 0, 0 FROM n`,
+         SELECT 'big_' || i, ?1, 'diary', ?3, ?2, 'key:x', 0, 0 FROM n`,
         environmentId,
         person.id,
+        JSON.stringify("x".repeat(100_000)),
       ),
     );
     const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
@@ -201,9 +201,7 @@ describe("expunging one event by hand", () => {
     caller.reply = () => OK;
     const event = await sendEvent(running, "by-command", { note: "secret-0815" });
     await running.drain();
-    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-    const cwd = dirname(file?.file ?? "");
-    const command = (...line: string[]) => runCommand([...line, "--data-dir", cwd], { cwd });
+    const command = (...line: string[]) => runCommand([...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv });
     const { code, told } = await command("events", "expunge", event);
     expect([code, told.includes(`${event} is expunged`)]).toEqual([0, true]);
     const { said } = await command("events", "show", event);

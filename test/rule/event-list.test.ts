@@ -74,7 +74,6 @@ async function listAll(
 beforeEach(() =>
   store.write("app", async (tx) => {
     await tx.run("DELETE FROM event");
-    await tx.run("DELETE FROM dedupe");
     await tx.run("DELETE FROM person");
   }),
 );

@@ -5,7 +5,6 @@ import { findEventSeq } from "../../src/event/event.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { newId, numberedId, readNumberedId } from "../../src/ground/id.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
 import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-order.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, openTestStore } from "../kit/fresh-store.ts";
@@ -28,7 +27,7 @@ const insert = (into: Store, nowMs = START_MS) =>
 describe("a number", () => {
   test("is never given twice: not after the newest event is gone, nor all of them, nor after a restart, nor beside another process", async () => {
     await using opened = await openTestStore();
-    const { file, clock } = opened;
+    const { clock } = opened;
     const given: number[] = [];
     const take = async (into: Store) => given.push((await insert(into)).seq);
     const remove = (from: Store, which: string) => from.write("app", (tx) => tx.run(`DELETE FROM event WHERE ${which}`));
@@ -38,16 +37,16 @@ describe("a number", () => {
     await take(opened.store);
     await remove(opened.store, "seq IN (SELECT seq FROM event ORDER BY seq DESC)");
     await take(opened.store);
-    const beside = await openSqlite(file, { clock });
+    const beside = await opened.beside.open(clock);
     await take(beside);
     await take(opened.store);
-    await remove(beside, "1");
+    await remove(beside, "seq > 0");
     await take(opened.store);
     await take(beside);
-    await remove(opened.store, "1");
+    await remove(opened.store, "seq > 0");
     await beside.close();
     await opened.store.close();
-    const again = await openSqlite(file, { clock });
+    const again = await opened.beside.open(clock);
     await take(again);
     await again.close();
     expect(given).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -1,8 +1,7 @@
 /** An event runs in the transaction that stores it only where nothing of its relay waits before it and nothing about relays changes meanwhile. */
-import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Topic, Writer } from "../../src/store/port.ts";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -80,18 +79,12 @@ function within(touched: readonly [topic: Topic, id?: string] | null): void {
   };
 }
 
-/** As another process would. */
-function outside(sql: string): void {
-  using database = new Database(join(running.dataDir, "relay.db"));
-  database.exec(sql);
-}
-
 const OBSTACLES: readonly [what: string, make: () => Promise<void>][] = [
   ["a relay was changed before it in the transaction", async () => within(["relay"])],
   ["an environment was changed before it in the transaction", async () => within(["environment"])],
   ["an event of its relay was made due before it in the transaction", async () => within(["event", await relayId()])],
   ["its transaction is run again with a savepoint a work", async () => within(null)],
-  ["another process wrote", async () => outside("UPDATE app SET name = 'other'")],
+  ["another process wrote", () => running.beside.run("UPDATE relay SET updated_at = updated_at + 1")],
 ];
 
 test.each(OBSTACLES)("it is handed over and runs behind its transaction where %s", async (_what, make) => {
@@ -118,7 +111,8 @@ test("while its relay is paused it waits, and afterwards all run in their order"
 });
 
 test("a server that lost the lease stores it and runs nothing", async () => {
-  outside("UPDATE runner_lease SET epoch = epoch + 1, holder = 'another'");
+  const table = ON_POSTGRES ? "node_lease" : "runner_lease";
+  await running.beside.run(`UPDATE ${table} SET epoch = epoch + 1, ${ON_POSTGRES ? "node" : "holder"} = 'another'`);
   const event = await sendEvent(running, "second");
   expect(await showEvent(running, event)).toMatchObject({ state: "queued", runs: [] });
   expect(await orders()).toEqual(["first"]);

@@ -118,19 +118,23 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
 }
 
 describe("a first step that breaks beside others", () => {
-  for (const [where, fault] of [
-    ["before its first action, by a row that cannot be read", "UPDATE event SET payload = '{broken' WHERE seq = $seq"],
+  const FAULTS: readonly [where: string, make: (seq: number) => Promise<unknown>][] = [
+    [
+      "before its first action, by a row that cannot be read",
+      (seq) => running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = '{broken' WHERE seq = ?1", seq)),
+    ],
     [
       "behind its first action, where its progress is written down",
-      "CREATE TRIGGER fault BEFORE INSERT ON run WHEN NEW.finished_at IS NULL AND NEW.event_seq = $seq BEGIN SELECT RAISE(FAIL, 'a fault'); END",
+      (seq) => running.beside.breakWrites("INSERT", "run", "a fault", `NEW.finished_at IS NULL AND NEW.event_seq = ${seq}`),
     ],
-  ] as const) {
+  ];
+  for (const [where, makeFault] of FAULTS) {
     test(`${where}: fails alone, with nothing of it kept, and the others are called once`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
       const runner = await runWith({});
       const events = await putEvents(running, numbers(4));
       const [broken] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE seq = ?1", seqOf(events[1] as string));
-      await running.service.store.write("app", (tx) => tx.run(fault.replace("$seq", String(broken?.seq))));
+      await makeFault(broken?.seq ?? 0);
       runner.wake();
       await running.drain();
       expect(await statesOf()).toEqual([done, { ...queued, attempts: 1, runs: 1, reason: "internal" }, done, done]);
@@ -176,15 +180,13 @@ describe("a claim that is undone", () => {
     await saveRelay(running, receiverDefinition({ actions: [...Array(5).fill(write), CALL] }));
     const runner = await runWith({});
     await putEvents(running, numbers(8));
-    const [pages] = await running.rows<{ page_count: number }>("PRAGMA page_count");
-    const limit = (count: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
-    await limit((pages?.page_count ?? 0) + 20);
+    const { makeRoom } = await running.beside.fillDisk(running.service.store, { table: "record", rows: 20 });
     runner.wake();
-    await until("the runner noticed", () => running.logged.join("\n").includes("SQLITE_FULL"));
+    await until("the runner noticed", () => /SQLITE_FULL|\(53100\)/.test(running.logged.join("\n")));
     expect(await statesOf()).toEqual(Array(8).fill(queued));
     expect([await countOf("run"), await countOf("record"), await countOf("effect"), runner.runningCount]).toEqual([0, 0, 0, 0]);
     expect([caller.requests, lines]).toEqual([[], []]);
-    await limit(1_000_000);
+    await makeRoom();
     await running.clock.advance(5_000);
     await running.drain();
     expect(await statesOf()).toEqual(Array(8).fill(done));

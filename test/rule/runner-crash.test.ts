@@ -1,5 +1,4 @@
 /** What the runner does when it is cut off: a crash, a stop, a store that cannot be written, a clock that somebody sets. No event is lost, none is doubled. */
-import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/ground/clock.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
@@ -56,19 +55,6 @@ async function cutOff(): Promise<void> {
   });
   while (!over) await running.clock.advance(1_000);
   await restarted;
-}
-
-/** Another process holds the write lock while `work` runs. */
-async function whileLocked(work: () => Promise<void>): Promise<void> {
-  const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-  const other = new Database(file?.file ?? "missing");
-  other.exec("BEGIN IMMEDIATE");
-  try {
-    await work();
-  } finally {
-    other.exec("ROLLBACK");
-    other.close();
-  }
 }
 
 describe("an attempt cut off by a crash", () => {
@@ -251,7 +237,7 @@ describe("the store cannot be written", () => {
     const event = await sendEvent(running, "a");
     await until("the call is out", () => caller.hanging() === 1);
     caller.reply = () => OK;
-    await whileLocked(async () => {
+    await running.beside.whileUnwritable(async () => {
       caller.letGo();
       await until("the runner noticed", () => !running.service.runner.alive);
       await running.clock.advance(20_000);
@@ -277,7 +263,7 @@ describe("the store cannot be written", () => {
     caller.reply = () => "hang";
     await running.clock.advance(MINUTE);
     await until("the call is out", () => caller.hanging() === 1);
-    await whileLocked(async () => {
+    await running.beside.whileUnwritable(async () => {
       caller.letGo();
       await until("the runner noticed", () => !running.service.runner.alive);
     });
@@ -301,7 +287,7 @@ describe("the store cannot be written", () => {
       });
     const event = await sendEvent(running, "a", { email: "ada@example.com" });
     await until("the mail is out", () => mails.length === 1);
-    await whileLocked(async () => {
+    await running.beside.whileUnwritable(async () => {
       letGo({ kind: "sent" });
       await until("the runner noticed", () => !running.service.runner.alive);
     });
@@ -316,7 +302,7 @@ describe("the store cannot be written", () => {
     await running.api("POST", "/relays/orders/pause");
     await putEvents(running, ["a", "b", "c"]);
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
-    await whileLocked(async () => {
+    await running.beside.whileUnwritable(async () => {
       running.service.refresh();
       await until("the runner noticed", () => !running.service.runner.alive);
       expect(await countRecords()).toBe(0);

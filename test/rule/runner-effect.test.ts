@@ -90,7 +90,7 @@ describe("an action that breaks", () => {
   test("undoes itself and nothing else: what ran before it stays, what is behind it does not run", async () => {
     await saveRelay(running, define(mark("before"), GRANT, mark("behind", "others")));
     // The ledger refuses every line after it was written, as a fault of the service would.
-    await running.service.store.write("app", (tx) => tx.run("CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END"));
+    await running.beside.breakWrites("INSERT", "credit", "a fault");
     const event = await sendAndDrain("a");
     const view = await showEvent(running, event);
     expect(view).toMatchObject({ state: "queued", reason: "internal", attempts: 1 });
@@ -99,7 +99,7 @@ describe("an action that breaks", () => {
     expect(running.logged.join("\n")).toContain("a fault");
     expect([await marks(), await marks("others")]).toEqual([["before"], []]);
     expect(await running.rows("SELECT seq FROM credit")).toEqual([]);
-    await running.service.store.write("app", (tx) => tx.run("DROP TRIGGER fault"));
+    await running.beside.mend("credit");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
@@ -109,11 +109,11 @@ describe("an action that breaks", () => {
 
   test("in finding the person undoes that alone, and is tried again", async () => {
     await saveRelay(running, define(mark("x")));
-    await running.service.store.write("app", (tx) => tx.run("CREATE TRIGGER fault AFTER INSERT ON person BEGIN SELECT RAISE(FAIL, 'a fault'); END"));
+    await running.beside.breakWrites("INSERT", "person", "a fault");
     const event = await sendAndDrain("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "queued", reason: "internal" });
     expect(await running.rows("SELECT id FROM person")).toEqual([]);
-    await running.service.store.write("app", (tx) => tx.run("DROP TRIGGER fault"));
+    await running.beside.mend("person");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done" });

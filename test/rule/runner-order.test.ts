@@ -1,8 +1,7 @@
 /** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { join } from "node:path";
-import { openSqlite } from "../../src/store/sqlite.ts";
 import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { NEXT_SEQ } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -21,13 +20,6 @@ afterEach(() => running[Symbol.asyncDispose]());
 const urlOf = (name: string) => `https://example.com/${name}`;
 const calling = (name: string) => receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
 const numbers = (count: number, prefix = "e") => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
-
-/** Runs statements on the service's database from a process of its own. */
-async function inAnotherProcess(sql: string): Promise<void> {
-  const program = `new (require("bun:sqlite").Database)(process.argv[1]).exec(process.argv[2])`;
-  const child = Bun.spawn([process.execPath, "-e", program, join(running.dataDir, "relay.db"), sql], { stderr: "inherit" });
-  expect(await child.exited).toBe(0);
-}
 
 /** The orders written so far, oldest first. */
 async function written(): Promise<string[]> {
@@ -71,10 +63,11 @@ describe("order", () => {
       await sendEvent(running, id);
       await running.drain();
     }
-    await inAnotherProcess(`
-      CREATE TEMP TABLE other AS SELECT * FROM event ORDER BY seq DESC LIMIT 1;
-      UPDATE other SET seq = seq + 1, state = 'queued', attempts = 0, runs = 0, started_at = NULL, finished_at = NULL, payload = replace(payload, '"b"', '"other"');
-      INSERT INTO event SELECT * FROM other`);
+    await running.beside.run(
+      `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
+       SELECT seq + 1, environment_id, relay_key, name_key, trigger, 'queued', replace(payload, '"b"', '"other"'), created_at
+       FROM event ORDER BY seq DESC LIMIT 1`,
+    );
     for (const id of ["c", "d"]) await sendEvent(running, id);
     await running.drain();
     expect(await written()).toEqual(["a", "b", "other", "c", "d"]);
@@ -290,22 +283,15 @@ describe("a definition change applies within 5 seconds", () => {
     expect(await written()).toEqual(["changed"]);
   });
 
-  /** SQL by a process beside the server, on its own connection to the same file. */
-  const foreign = async (sql: string, ...values: string[]): Promise<void> => {
-    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-    const other = await openSqlite(file?.file ?? "missing", { clock: running.clock });
-    await other.write("app", (tx) => tx.run(sql, ...values));
-    await other.close();
-  };
-  const INSERT_EVENT = `INSERT INTO event (environment_id, relay_key, name_key, trigger, state, payload, created_at)
-    SELECT environment_id, key, name_key, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0
+  const INSERT_EVENT = `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
+    SELECT ${NEXT_SEQ}, environment_id, key, name_key, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0
     FROM relay JOIN relay_key ON relay_id = relay.id`;
 
   test("when another process wrote the definition", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     const changed = receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] });
-    await foreign("UPDATE relay SET definition = ?1", JSON.stringify(changed));
+    await running.beside.run("UPDATE relay SET definition = ?1", JSON.stringify(changed));
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.drain();
@@ -315,12 +301,12 @@ describe("a definition change applies within 5 seconds", () => {
   test("when another process paused it, and resumed it", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await foreign("UPDATE relay SET state = 'paused'");
+    await running.beside.run("UPDATE relay SET state = 'paused'");
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.clock.advance(10_000);
     expect(await written()).toEqual([]);
-    await foreign("UPDATE relay SET state = 'active'");
+    await running.beside.run("UPDATE relay SET state = 'active'");
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["a"]);
@@ -329,12 +315,12 @@ describe("a definition change applies within 5 seconds", () => {
   test("when another process put an environment on hold, and released it", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await foreign("UPDATE environment SET held_at = 1");
+    await running.beside.run("UPDATE environment SET held_at = 1");
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.clock.advance(10_000);
     expect(await written()).toEqual([]);
-    await foreign("UPDATE environment SET held_at = NULL");
+    await running.beside.run("UPDATE environment SET held_at = NULL");
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["a"]);
@@ -343,7 +329,7 @@ describe("a definition change applies within 5 seconds", () => {
   test("an event that another process stored or replayed runs within 5 seconds", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await foreign(INSERT_EVENT);
+    await running.beside.run(INSERT_EVENT);
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["foreign"]);
@@ -353,9 +339,9 @@ describe("a definition change applies within 5 seconds", () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     // Before the running service looks again, its relay has another id.
-    await foreign("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
-    await foreign("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
-    await foreign(INSERT_EVENT);
+    await running.beside.run("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
+    await running.beside.run("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
+    await running.beside.run(INSERT_EVENT);
     running.service.runner.wake("rly_young");
     await running.drain();
     expect(await written()).toEqual(["foreign"]);

@@ -361,12 +361,10 @@ describe("whatever happens in the middle of a tick", () => {
 
   test("a store that cannot be written makes a tick late, not lost", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
-    const other = new Database(table.file);
-    other.exec("BEGIN IMMEDIATE");
-    await table.clock.advance(MINUTE_MS);
-    await until("the scheduler says so", () => table.logged.join().includes("the scheduler cannot tick"));
-    other.exec("ROLLBACK");
-    other.close();
+    await table.beside.whileUnwritable(async () => {
+      await table.clock.advance(MINUTE_MS);
+      await until("the scheduler says so", () => table.logged.join().includes("the scheduler cannot tick"));
+    });
     expect(await table.ticks("beat")).toEqual([]);
     await table.clock.advance(5_000);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
@@ -376,13 +374,10 @@ describe("whatever happens in the middle of a tick", () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.make("other", { every: "1h" });
     const id = await relayId(table);
-    await table.store.write("app", (tx) =>
-      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON event WHEN NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')
-        BEGIN SELECT raise(ABORT, 'no'); END`),
-    );
+    await table.beside.breakWrites("INSERT", "event", "no", `NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')`);
     await table.clock.advance(MINUTE_MS);
     expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([[], ["13:00"].map(onThursday)]);
-    await table.store.write("app", (tx) => tx.run("DROP TRIGGER broken"));
+    await table.beside.mend("event");
     await table.clock.advance(MINUTE_MS);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });

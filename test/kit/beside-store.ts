@@ -1,0 +1,182 @@
+/** The database that a test's store stands in, past that store: as another process sees it, writes to it or breaks it. In the words of both databases. */
+import { Database } from "bun:sqlite";
+import type { Clock } from "../../src/ground/clock.ts";
+import type { DatabaseUrl } from "../../src/ground/database-url.ts";
+import type { SqlValue, Store } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { PostgresConnection } from "../../src/store/postgres-connection.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+
+export interface BesideStore {
+  /** A statement of another process, which the store hears of as of any other's. */
+  run(sql: string, ...values: SqlValue[]): Promise<void>;
+  /** The store as another process opens it. */
+  open(clock: Clock): Promise<Store>;
+  /** How the database would find the rows, each step of it behind a `; `. */
+  explain(sql: string): Promise<string>;
+  /** The tables, each with its columns that are written. */
+  tables(): Promise<ReadonlyMap<string, readonly Column[]>>;
+  /** Statements in one transaction, of which nothing is checked but that keys are unique. */
+  runUnchecked(statements: readonly (readonly [sql: string, values: readonly SqlValue[]])[]): Promise<void>;
+  /** Every `INSERT` into the table, or `DELETE` from it, fails with this message until `mend`. `where`: of the rows for which this holds. */
+  breakWrites(what: "INSERT" | "DELETE", table: string, message: string, where?: string): Promise<void>;
+  mend(table: string): Promise<void>;
+  /** Leaves room on the store's disk for about so many more rows of 4 kB; in PostgreSQL of this table, whose later ones the server has no room for. */
+  fillDisk(store: Store, more: { table: string; rows: number }): Promise<{ makeRoom: () => Promise<void> }>;
+  /** No write of the store succeeds while `work` runs. */
+  whileUnwritable(work: () => Promise<void>): Promise<void>;
+}
+
+interface Column {
+  name: string;
+  type: "number" | "text" | "bytes";
+}
+
+export function besideStore(at: { file: string } | { database: DatabaseUrl }): BesideStore {
+  return "file" in at ? besideFile(at.file) : besidePostgres(at.database);
+}
+
+function besideFile(file: string): BesideStore {
+  const exec = async (sql: string): Promise<void> => {
+    using connection = new Database(file, { readwrite: true });
+    connection.exec(sql);
+  };
+  return {
+    async run(sql, ...values) {
+      using connection = new Database(file, { readwrite: true });
+      connection.query(sql).run(...values);
+    },
+    open: (clock) => openSqlite(file, { clock }),
+    async tables() {
+      using connection = new Database(file);
+      const rows = connection
+        .query<{ tbl: string; name: string; type: string }, []>(
+          "SELECT m.name AS tbl, c.name, c.type FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.hidden = 0 ORDER BY 1, c.cid",
+        )
+        .all();
+      return groupColumns(rows);
+    },
+    async runUnchecked(statements) {
+      using connection = new Database(file, { readwrite: true });
+      for (const pragma of ["foreign_keys = OFF", "ignore_check_constraints = ON", "busy_timeout = 5000"]) connection.exec(`PRAGMA ${pragma}`);
+      connection.transaction(() => {
+        for (const [sql, values] of statements) connection.query(sql).run(...values);
+      })();
+    },
+    // On a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot.
+    async explain(sql) {
+      using connection = new Database(file);
+      const steps = connection.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
+      return steps.map((step) => step.detail).join("; ");
+    },
+    breakWrites: (what, table, message, where) =>
+      exec(
+        `CREATE TRIGGER broken_${table} BEFORE ${what} ON ${table} ${where === undefined ? "" : `WHEN ${where}`} BEGIN SELECT RAISE(ABORT, '${message}'); END`,
+      ),
+    mend: (table) => exec(`DROP TRIGGER broken_${table}`),
+    async fillDisk(store, { rows }) {
+      const [pages] = await store.read((tx) => tx.all<{ page_count: number }>("PRAGMA page_count"));
+      // Of the store's own connection.
+      const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
+      await limit((pages?.page_count ?? 0) + rows);
+      return { makeRoom: async () => void (await limit(1_000_000)) };
+    },
+    async whileUnwritable(work) {
+      const other = new Database(file);
+      other.exec("BEGIN IMMEDIATE");
+      try {
+        await work();
+      } finally {
+        other.exec("ROLLBACK");
+        other.close();
+      }
+    },
+  };
+}
+
+function groupColumns(rows: readonly { tbl: string; name: string; type: string }[]): ReadonlyMap<string, readonly Column[]> {
+  const typeOf = (word: string) => (/^TEXT$/i.test(word) ? "text" : /^(BLOB|bytea)$/i.test(word) ? "bytes" : "number");
+  const tables = new Map<string, Column[]>();
+  for (const { tbl, name, type } of rows) tables.set(tbl, [...(tables.get(tbl) ?? []), { name, type: typeOf(type) }]);
+  return tables;
+}
+
+function besidePostgres(database: DatabaseUrl): BesideStore {
+  const use = async <Result>(work: (connection: PostgresConnection) => Promise<Result>): Promise<Result> => {
+    const connection = await PostgresConnection.open(database, "psql");
+    try {
+      return await work(connection);
+    } finally {
+      await connection.close();
+    }
+  };
+  const script = async (sql: string): Promise<void> => {
+    await use((connection) => connection.script(sql));
+  };
+  /** A trigger that fails; one of statements where no row is looked at. */
+  const refuse = (name: string, on: string, { message, state, when }: { message: string; state: string; when: string }) =>
+    script(
+      `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${when} RAISE EXCEPTION '${message}' USING ERRCODE = '${state}'; ${when === "" ? "" : "END IF;"} RETURN NEW; END $$;
+       CREATE TRIGGER ${name} BEFORE ${on} EXECUTE FUNCTION ${name}()`,
+    );
+  const mend = (name: string) => script(`DROP FUNCTION ${name} CASCADE`);
+  return {
+    run: async (sql, ...values) => {
+      await use((connection) => connection.run(sql, ...values));
+    },
+    open: (clock) => openPostgres(database, { clock }),
+    tables: () =>
+      use(async (connection) => {
+        const rows = await connection.all<{ tbl: string; name: string; type: string }>(
+          `SELECT table_name AS tbl, column_name AS name, data_type AS type FROM information_schema.columns
+           WHERE table_schema = 'public' AND is_generated = 'NEVER' ORDER BY table_name, ordinal_position`,
+        );
+        return groupColumns(rows);
+      }),
+    runUnchecked: (statements) =>
+      use(async (connection) => {
+        await connection.script(
+          `DO $$ DECLARE one record; BEGIN
+             FOR one IN SELECT conrelid::regclass AS tbl, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace
+             LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.tbl, one.conname); END LOOP;
+           END $$;
+           SET session_replication_role = replica; BEGIN`,
+        );
+        for (const [sql, values] of statements) await connection.run(sql, ...values);
+        await connection.script("COMMIT");
+      }),
+    explain: (sql) =>
+      use(async (connection) => {
+        // Of tables that are as small as a test's it would read every row.
+        await connection.script("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; ANALYZE");
+        const steps = await connection.all<Record<string, string>>(`EXPLAIN (COSTS OFF) ${sql}`);
+        return steps.map((step) => Object.values(step)[0]?.trim()).join("; ");
+      }),
+    breakWrites: (what, table, message, where) =>
+      refuse(`broken_${table}`, `${what} ON ${table} FOR EACH ROW`, {
+        message,
+        state: "P0001",
+        when: where === undefined ? "" : `IF ${where} THEN`,
+      }),
+    mend: (table) => mend(`broken_${table}`),
+    async fillDisk(store, { table, rows }) {
+      const before = await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`));
+      const when = `IF (SELECT count(*) FROM ${table}) >= ${(before?.count ?? 0) + rows} THEN`;
+      await refuse("disk_is_full", `INSERT ON ${table} FOR EACH ROW`, {
+        message: "could not extend file: No space left on device",
+        state: "53100",
+        when,
+      });
+      return { makeRoom: () => mend("disk_is_full") };
+    },
+    async whileUnwritable(work) {
+      // Each of its transactions begins with this table.
+      await refuse("unwritable", "UPDATE ON writer_turn FOR EACH STATEMENT", { message: "the disk is full", state: "53100", when: "" });
+      try {
+        await work();
+      } finally {
+        await mend("unwritable");
+      }
+    },
+  };
+}
