@@ -15,6 +15,8 @@ const UNCAPPED = 1_000_000_000;
 const caller: OutboundCaller = {
   async call({ body }) {
     const answer = await fetch(sinkUrl, { method: "POST", body });
+    // Many are on their way when the node dies.
+    await Bun.sleep(Math.random() * 300);
     return { kind: "answered", ok: answer.ok, status: answer.status, body: await answer.text() };
   },
 };
