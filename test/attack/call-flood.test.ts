@@ -13,7 +13,7 @@ import { makeBareReceiver } from "../kit/bare-receiver.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
-import { START_MS } from "../kit/virtual-clock.ts";
+import { START_MS, settle } from "../kit/virtual-clock.ts";
 
 const CALL = [{ type: "call_url", url: "https://example.test/" }];
 const LIMITS = {
@@ -149,6 +149,8 @@ describe("nothing that costs more than a millisecond is computed before the addr
       return told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]));
     };
     for (let turn = 0; turn < 10; turn++) expect(await send(false)).toBe("401 bad_signature");
+    // Each is noted when it is known why.
+    await settle();
     expect(await send(false)).toBe("429 source_capped");
     expect(await send(true)).toBe("429 source_capped");
     // A cheap good call of the same address is looked at all the same.
