@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readMemory } from "../../src/event/memory.ts";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { editRelay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -88,6 +89,17 @@ const step = fc.record({
 });
 
 let lives = 0;
+/** Lets credits be written no more, and again. */
+const FAULT = ON_POSTGRES
+  ? {
+      begin: [
+        "CREATE OR REPLACE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''a fault''; END'",
+        "CREATE TRIGGER fault AFTER INSERT ON credit FOR EACH ROW EXECUTE FUNCTION fault()",
+      ],
+      end: ["DROP TRIGGER fault ON credit"],
+    }
+  : { begin: ["CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END"], end: ["DROP TRIGGER fault"] };
+
 test("the same lives lead to the same results, whatever rows hold the memory", async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -126,8 +138,12 @@ test("the same lives lead to the same results, whatever rows hold the memory", a
             expect(new Set(answers).size).toBe(1);
           } else if (what === "fault") {
             faulty = !faulty;
-            const sql = faulty ? "CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END" : "DROP TRIGGER fault";
-            await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run(sql)));
+            const statements = FAULT[faulty ? "begin" : "end"];
+            await inAll(({ running }) =>
+              running.service.store.write("app", async (tx) => {
+                for (const sql of statements) await tx.run(sql);
+              }),
+            );
           } else if (what === "retry") {
             await inAll(({ running }) => running.clock.advance(61_000));
           } else {
@@ -138,7 +154,7 @@ test("the same lives lead to the same results, whatever rows hold the memory", a
           }
           await settle();
         }
-        if (faulty) await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run("DROP TRIGGER fault")));
+        if (faulty) await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run(FAULT.end[0] ?? "")));
       },
     ),
     { numRuns: 20, endOnFailure: true },
