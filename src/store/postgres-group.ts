@@ -62,6 +62,8 @@ export class PostgresGroup implements GroupDatabase {
       onTrouble(null);
       return this.#version;
     } catch (error) {
+      // What had begun stands there as failed, and would refuse whatever comes next.
+      this.rollBack();
       if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
         onTrouble(error.message);
       throw error;

@@ -57,7 +57,7 @@ async function held({ store, beside }: TestStore, environments: string): Promise
   return rows;
 }
 
-/** Says who runs an environment: its row goes when nobody does. */
+/** Says who runs an environment: the nodes themselves remove the row of one that is no more. */
 const NODES = "node_lease";
 
 const BY = { by: "owner:ann@example.com", nowMs: 2 };
