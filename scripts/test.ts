@@ -1,9 +1,10 @@
 /**
  * Runs the test suite, lists every failed test and every error outside a test, and ends with one plain line, `N passed, N failed`.
  * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
- * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests share one PostgreSQL, which starts when the first of them asks for it. What the
- * tests write stands in memory where the system has a place for that, so that no test's commit waits for what another one copies; all of it
- * is gone afterwards.
+ * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests
+ * share one PostgreSQL, which starts when the first of them asks for it; the suites of test/kit/postgres-suite.ts run a second time with their
+ * stores on it, unless TEST_STORE says where all of them stand. What the tests write stands in memory where the system has a place for that,
+ * so that no test's commit waits for what another one copies; all of it is gone afterwards.
  */
 import {
   chmodSync,
@@ -19,6 +20,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
+import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
 
 const BROWSER_TESTS = "test/browser";
 /** Many tests wait, for a process, a clock or a browser: three files at once keep two cores busy. */
@@ -65,6 +67,15 @@ const outcome = await runTests(words, {
   leaveOut: leftOut.length > 0,
   env: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
 });
+const again = listAgain(words);
+if (again.length > 0) {
+  console.log(`\n${again.length} suites again, on PostgreSQL:`);
+  const flags = words.filter((word) => !isFile(word));
+  const second = await runTests([...again, ...flags], { leaveOut: false, env: { TEST_STORE: "postgres" } });
+  outcome.passed += second.passed;
+  outcome.skipped += second.skipped;
+  outcome.failures.push(...second.failures.map((failure) => `${failure} (on PostgreSQL)`));
+}
 if (found?.ok === false) {
   const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
   outcome.skipped += count;
@@ -84,11 +95,24 @@ process.exit(outcome.failures.length === 0 ? 0 : 1);
 /** The files of browser tests that these arguments mean: all of them, or those that hold one as `bun test` reads it. */
 function listBrowserFiles(args: readonly string[]): string[] {
   if (!existsSync(BROWSER_TESTS)) return [];
-  const named = args.filter((word) => !word.startsWith("-") && /[./]/.test(word));
+  const named = args.filter(isFile);
   return readdirSync(BROWSER_TESTS)
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => `${BROWSER_TESTS}/${name}`)
     .filter((file) => named.length === 0 || named.some((word) => file.includes(word.replace(/^\.\//, ""))));
+}
+
+function isFile(word: string): boolean {
+  return !word.startsWith("-") && /[./]/.test(word);
+}
+
+/** The suites that these arguments mean and that run on PostgreSQL too. */
+function listAgain(args: readonly string[]): string[] {
+  if (process.env.TEST_STORE !== undefined) return [];
+  const named = args.filter(isFile).map((word) => word.replace(/^\.\//, ""));
+  return POSTGRES_SUITES.filter(
+    (file) => existsSync(file) && (named.length === 0 || named.some((word) => file.includes(word))),
+  );
 }
 
 function countTests(file: string): number {

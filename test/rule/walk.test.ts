@@ -16,8 +16,9 @@ await store.write("app", async (tx) => {
   await tx.run("CREATE INDEX thing_by_seq ON thing (seq)");
   await tx.run(
     `INSERT INTO thing WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-     SELECT i, CASE WHEN i % 1700 = 3 THEN 'rare' ELSE 'plain' END, CASE WHEN i < 20 THEN hex(zeroblob(60000)) ELSE 'x' END FROM n`,
+     SELECT i, CASE WHEN i % 1700 = 3 THEN 'rare' ELSE 'plain' END, CASE WHEN i < 20 THEN ?2 ELSE 'x' END FROM n`,
     ROWS,
+    "0".repeat(120_000),
   );
 });
 

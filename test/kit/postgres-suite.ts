@@ -1,0 +1,16 @@
+/**
+ * The suites that `npm test` runs a second time with their stores on PostgreSQL: of each room above the store the ones that lean on its words, locks
+ * and transactions most. Left out are rooms with nothing of a database in them (template, verify, definition, outbound, cli's words), suites of a
+ * database file alone (backup, key-log, event-move, table, group-commit, store), suites that open PostgreSQL by themselves (node-*, master-key-nodes,
+ * health-nodes), and, for their length there, those that pass months of a clock or a hundred thousand rows: schedule, silence, alert, caretaker,
+ * erasure, event-list, runner-effect, runner-order. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
+ */
+export const POSTGRES_SUITES: readonly string[] = [
+  ...["dedupe", "event-number", "walk"],
+  ...["event-row", "event-state", "relay-view", "metric", "audit"],
+  ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash"],
+  "capture",
+  ...["credit", "product", "purchase-receipt", "selling-link"],
+  ...["people", "session", "app-removal"],
+  ...["collection", "record"],
+].map((name) => `test/rule/${name}.test.ts`);
