@@ -74,7 +74,7 @@ class OpenPostgres implements PostgresStore {
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
   readonly #onTrouble: (trouble: string | null) => void;
-  #hearing: SQL | null = null;
+  #stopHearing: () => Promise<void> = async () => undefined;
   #heardMs = systemClock.monotonicMs();
   #foreignChange = false;
   #trouble: string | null = null;
@@ -112,9 +112,8 @@ class OpenPostgres implements PostgresStore {
       ...connectionOptions(this.#place),
       connection: { application_name: "relay listener" },
     });
-    this.#hearing = hearing;
     this.#heardMs = systemClock.monotonicMs();
-    await hearing.listen(
+    const heard = await hearing.listen(
       TOUCHED_CHANNEL,
       (notice) => this.#hearOthers(notice),
       // What was told while nobody listened was heard by nobody.
@@ -122,6 +121,12 @@ class OpenPostgres implements PostgresStore {
         this.#foreignChange = true;
       },
     );
+    const stop = async (): Promise<void> => {
+      await heard.unlisten().catch(() => undefined);
+      await hearing.close({ timeout: 0 }).catch(() => undefined);
+    };
+    if (this.#closed) return await stop();
+    this.#stopHearing = stop;
     this.#foreignChange = false;
   }
 
@@ -195,7 +200,7 @@ class OpenPostgres implements PostgresStore {
     await this.#looks.stop();
     await this.#readers.close();
     await this.#database.close();
-    await this.#hearing?.close({ timeout: 0 }).catch(() => undefined);
+    await this.#stopHearing();
   }
 
   #look(): undefined {
@@ -215,13 +220,13 @@ class OpenPostgres implements PostgresStore {
     const asked = this.read((tx) => tx.get("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice));
     void asked.catch(() => undefined);
     if (silentMs < DEAF_AFTER_MS) return;
-    const deaf = this.#hearing;
+    const stopDeaf = this.#stopHearing;
     void this.hear()
       .then(() => {
         this.#foreignChange = true;
       })
       .catch(() => undefined)
-      .finally(() => deaf?.close({ timeout: 0 }).catch(() => undefined));
+      .finally(stopDeaf);
   }
 
   #hearOthers(notice: string): void {
