@@ -44,7 +44,7 @@ export function NodeList(): View {
   const { data, error, reload } = useLoad<{ nodes: NodesView }>("/api/nodes");
   if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
   if (data.nodes.length === 0) return null;
-  return html`<h2>Nodes</h2>
+  return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>
     <p class="tab-lead">Each of them takes calls and serves this page. What happens by itself in an environment, its events and schedules, is run by one of them; when that one ends, another takes it over.</p>
-    <${Table} label="Nodes" columns=${COLUMNS} items=${data.nodes} />`;
+    <${Table} label="Nodes" columns=${COLUMNS} items=${data.nodes} /></section>`;
 }
