@@ -158,13 +158,15 @@ export interface EndedRun {
  * them, which is cheaper than one run after the other. Throws where a run of its number had ended.
  */
 export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
-  requireOpen(await tx.runEach(END, ended.map(endOf)), ended.length);
   const came = (how: EventCame) => ended.filter((one) => one.came === how);
-  const moved =
-    came("first").length +
-    (await tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf))) +
-    (await tx.runEach(MOVE_ON, came("read").map(moveOf)));
-  if (moved !== ended.length) throw new Error("An event was run that is not as it was.");
+  const [kept, handed, read] = await Promise.all([
+    tx.runEach(END, ended.map(endOf)),
+    tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf)),
+    tx.runEach(MOVE_ON, came("read").map(moveOf)),
+  ]);
+  requireOpen(kept, ended.length);
+  if (came("first").length + handed + read !== ended.length)
+    throw new Error("An event was run that is not as it was.");
   for (const { run } of ended) tx.touch("event_moved", run.event.environmentId);
   await writeAudits(
     tx,

@@ -12,7 +12,7 @@ import {
   StoreUnavailable,
   UniqueViolation,
 } from "./port.ts";
-import { toPostgres } from "./postgres-dialect.ts";
+import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
 import type { GroupConnection } from "./transaction.ts";
 
 /** How long a statement may take on the server, which ends it then, and how long its answer is waited for. */
@@ -48,6 +48,9 @@ function authorities(
   return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
 }
 
+/** Rows of one INSERT: few sizes, as each is a statement that is prepared. */
+const ROWS_AT_ONCE: readonly number[] = [32, 16, 8, 4, 2];
+
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
 
@@ -64,6 +67,7 @@ export class PostgresConnection implements GroupConnection {
   /** Of statements that nobody awaits: the first that failed. */
   #failed: unknown = null;
   #posted: Promise<void> = Promise.resolve();
+  readonly #toPost = new Map<string, SqlArguments[]>();
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -117,17 +121,45 @@ export class PostgresConnection implements GroupConnection {
     return (await this.#ask(sql, values)).count ?? 0;
   }
 
+  /** It goes out with others of its kind, before whatever else is asked next. */
   async post(sql: string, ...values: SqlArguments): Promise<void> {
-    const posted: Promise<void> = this.#ask(sql, values).then(
-      () => undefined,
-      (error: unknown) => {
-        this.#failed ??= error;
-      },
-    );
-    this.#posted = posted;
+    const rows = this.#toPost.get(sql);
+    if (rows === undefined) this.#toPost.set(sql, [values]);
+    else rows.push(values);
+  }
+
+  #flush(): void {
+    if (this.#toPost.size === 0) return;
+    const posted = [...this.#toPost];
+    this.#toPost.clear();
+    for (const [sql, rows] of posted)
+      for (const sent of this.#sendRows(sql, rows))
+        this.#posted = sent.then(
+          () => undefined,
+          (error: unknown) => {
+            this.#failed ??= error;
+          },
+        );
+  }
+
+  /** As few statements as they fit into: what costs is the statement, not its rows. */
+  #sendRows(sql: string, rows: readonly SqlArguments[]): Promise<SqlRows>[] {
+    const sent: Promise<SqlRows>[] = [];
+    for (let at = 0; at < rows.length; ) {
+      const size = ROWS_AT_ONCE.find((most) => most <= rows.length - at) ?? 1;
+      const many = size === 1 ? null : toPostgresRows(sql, size);
+      const { text, places } = many ?? toPostgres(sql);
+      const some = rows.slice(at, at + (many === null ? 1 : size));
+      sent.push(
+        this.#send(text, places.length === 0 ? [] : some.flatMap((values) => arrange(sql, places, values))),
+      );
+      at += some.length;
+    }
+    return sent;
   }
 
   async settle(): Promise<void> {
+    this.#flush();
     // Answers come in the order of their statements.
     await this.#posted;
     const failed = this.takeFailure();
@@ -139,11 +171,18 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
-    const answers = await Promise.all(rows.map((row) => this.run(sql, row)));
-    return answers.reduce((sum, count) => sum + count, 0);
+    this.#flush();
+    const answers = await Promise.all(
+      this.#sendRows(
+        sql,
+        rows.map((row): [SqlNames] => [row]),
+      ),
+    );
+    return answers.reduce((sum, { count }) => sum + (count ?? 0), 0);
   }
 
   exec(sql: string): void {
+    this.#flush();
     this.#send(sql, []).catch((error: unknown) => {
       this.#failed ??= error;
     });
@@ -151,6 +190,7 @@ export class PostgresConnection implements GroupConnection {
 
   /** Several statements without values in one go; answers the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
+    this.#flush();
     return await this.#send<SqlRows[]>(sql, null);
   }
 
@@ -196,6 +236,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async #ask(sql: string, values: SqlArguments): Promise<SqlRows> {
+    this.#flush();
     const { text, places } = toPostgres(sql);
     const rows = await this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
     for (const row of rows) asSqliteGives(row);
