@@ -3,9 +3,9 @@
  * and transactions most. Left out are rooms with nothing of a database in them (template, verify, definition, outbound, cli's words), suites of a
  * database file alone (backup, key-log, event-move, table, group-commit, store), suites that open PostgreSQL by themselves (node-*, master-key-nodes,
  * health-nodes), and, for their length there, those that pass months of a clock or a hundred thousand rows: schedule, silence, alert, caretaker,
- * erasure, event-list, runner-effect, runner-order. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
+ * erasure, event-list, runner-effect, runner-order, sale-order, run-memory. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
  */
-export const POSTGRES_SUITES: readonly string[] = [
+const RULES: readonly string[] = [
   ...["dedupe", "event-number", "walk"],
   ...["event-row", "event-state", "relay-view", "metric", "audit"],
   ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash"],
@@ -13,4 +13,16 @@ export const POSTGRES_SUITES: readonly string[] = [
   ...["credit", "product", "purchase-receipt", "selling-link"],
   ...["people", "session", "app-removal"],
   ...["collection", "record"],
-].map((name) => `test/rule/${name}.test.ts`);
+];
+
+/** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
+const FLOWS: readonly string[] = [
+  ...["receiver", "capture", "action-rule", "replay", "fix-and-replay", "test-event"],
+  ...["event-count", "event-waits", "person-story", "change-stream"],
+  ...["hand-mail", "mail-stop", "api-account", "api-body", "client-record"],
+];
+
+export const POSTGRES_SUITES: readonly string[] = [
+  ...RULES.map((name) => `test/rule/${name}.test.ts`),
+  ...FLOWS.map((name) => `test/flow/${name}.test.ts`),
+];
