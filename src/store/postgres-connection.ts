@@ -5,14 +5,9 @@
 import { SQL } from "bun";
 import { type Clock, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import {
-  type SqlArguments,
-  type SqlNames,
-  type SqlValue,
-  StoreUnavailable,
-  UniqueViolation,
-} from "./port.ts";
+import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
+import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
 /** How long a statement may take on the server, which ends it then, and how long its answer is waited for. */
@@ -68,6 +63,7 @@ export class PostgresConnection implements GroupConnection {
   #failed: unknown = null;
   #posted: Promise<void> = Promise.resolve();
   readonly #toPost = new Map<string, SqlArguments[]>();
+  #era = 0;
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -134,12 +130,7 @@ export class PostgresConnection implements GroupConnection {
     this.#toPost.clear();
     for (const [sql, rows] of posted)
       for (const sent of this.#sendRows(sql, rows))
-        this.#posted = sent.then(
-          () => undefined,
-          (error: unknown) => {
-            this.#failed ??= error;
-          },
-        );
+        this.#posted = sent.then(() => undefined, this.#noteFailure());
   }
 
   /** As few statements as they fit into: what costs is the statement, not its rows. */
@@ -167,7 +158,23 @@ export class PostgresConnection implements GroupConnection {
   }
 
   firstOf(error: unknown): unknown {
-    return this.takeFailure() ?? error;
+    const first = this.takeFailure() ?? error;
+    this.discard();
+    return first;
+  }
+
+  /** Of what is undone now: what was posted is not sent any more, and what the rest of it may yet answer is nobody's. */
+  discard(): void {
+    this.#toPost.clear();
+    this.#failed = null;
+    this.#era += 1;
+  }
+
+  #noteFailure(): (error: unknown) => void {
+    const era = this.#era;
+    return (error) => {
+      if (era === this.#era) this.#failed ??= error;
+    };
   }
 
   async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
@@ -183,9 +190,7 @@ export class PostgresConnection implements GroupConnection {
 
   exec(sql: string): void {
     this.#flush();
-    this.#send(sql, []).catch((error: unknown) => {
-      this.#failed ??= error;
-    });
+    this.#send(sql, []).catch(this.#noteFailure());
   }
 
   /** Several statements without values in one go; answers the rows of each. */
@@ -276,35 +281,6 @@ export class PostgresConnection implements GroupConnection {
     this.#lost = error;
     for (const reject of [...this.#waiting]) reject(error);
     void this.#pool.close({ timeout: 0 }).catch(() => undefined);
-  }
-}
-
-function arrange(sql: string, places: readonly (string | number)[], values: SqlArguments): unknown[] {
-  const [first] = values;
-  const names =
-    typeof first === "object" && first !== null && !(first instanceof Uint8Array)
-      ? (first as SqlNames)
-      : null;
-  return places.map((place) => {
-    const value = typeof place === "number" ? (values[place] as SqlValue | undefined) : names?.[place];
-    if (value === undefined) throw new Error(`Missing parameter "${place}" of: ${sql}`);
-    return asPostgresTakes(value);
-  });
-}
-
-/** A text there has no U+0000: the mark of what cannot be written takes its place, as it does for half a surrogate in both databases. */
-function asPostgresTakes(value: SqlValue): unknown {
-  if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\ufffd") : value;
-  if (typeof value === "boolean") return value ? 1 : 0;
-  return value;
-}
-
-/** Large integers come as BigInt and truth values as themselves; every one that the house keeps is a safe integer. */
-function asSqliteGives(row: Record<string, unknown>): void {
-  for (const name in row) {
-    const value = row[name];
-    if (typeof value === "bigint") row[name] = Number(value);
-    else if (typeof value === "boolean") row[name] = value ? 1 : 0;
   }
 }
 

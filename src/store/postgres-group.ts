@@ -98,8 +98,8 @@ export class PostgresGroup implements GroupDatabase {
   rollBack(): void {
     this.keys.undoTo(0);
     if (this.#writer === null || this.#writer.lost) return;
+    this.#writer.discard();
     this.#writer.exec("ROLLBACK");
-    this.#writer.takeFailure();
   }
 
   mayRunAgain(error: unknown): boolean {

@@ -107,6 +107,47 @@ describe("a connection that breaks", () => {
   });
 });
 
+describe("what was posted", () => {
+  const post = (tx: Parameters<Parameters<Store["write"]>[1]>[0], id: string) =>
+    tx.post("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
+
+  test("fails the write that posted it and no neighbour, though nobody waited for it", async () => {
+    await store.write("app", addApp("a"));
+    const ends = await Promise.allSettled(["b", "a", "c"].map((id) => store.write("app", (tx) => post(tx, id))));
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(await store.read(listApps)).toEqual(["a", "b", "c"]);
+  });
+
+  test("in a part that is undone is undone with it, and fails nothing that follows", async () => {
+    await store.write("app", addApp("a"));
+    await store.write("app", async (tx) => {
+      await post(tx, "before");
+      const undone = tx.attempt(async () => {
+        await post(tx, "a");
+        throw new Error("undone");
+      });
+      await undone.catch(() => undefined);
+      await post(tx, "after");
+    });
+    await store
+      .write("app", async (tx) => {
+        await post(tx, "a");
+        throw new Error("undone");
+      })
+      .catch(() => undefined);
+    await store.write("app", addApp("last"));
+    expect(await store.read(listApps)).toEqual(["a", "after", "before", "last"]);
+  });
+
+  test("many at once stand in their order", async () => {
+    const ids = Array.from({ length: 75 }, (_, at) => `a${String(at).padStart(2, "0")}`);
+    await store.write("app", async (tx) => {
+      for (const id of ids) await post(tx, id);
+    });
+    expect(await store.read(listApps)).toEqual(ids);
+  });
+});
+
 describe("the database away", () => {
   test("refuses writes and reads in a sentence, says so once, and goes on by itself when it is back", async () => {
     const name = new URL(database.url).pathname.slice(1);
