@@ -3,7 +3,7 @@
  * one before. It decides how PostgreSQL's errors are told apart; a connection that was lost, or that gives no answer, is never used again.
  */
 import { SQL } from "bun";
-import { type Clock, systemClock } from "../ground/clock.ts";
+import { systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
@@ -57,7 +57,6 @@ type SqlRows = Record<string, unknown>[] & { count: number | null; command: stri
 export class PostgresConnection implements GroupConnection {
   readonly #pool: SQL;
   readonly #connection: Awaited<ReturnType<SQL["reserve"]>>;
-  readonly #clock: Pick<Clock, "monotonicMs">;
   #lost: ConnectionLost | null = null;
   /** Of statements that nobody awaits: the first that failed. */
   #failed: unknown = null;
@@ -74,7 +73,6 @@ export class PostgresConnection implements GroupConnection {
   private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>) {
     this.#pool = pool;
     this.#connection = connection;
-    this.#clock = systemClock;
   }
 
   /** Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it. */
@@ -226,7 +224,7 @@ export class PostgresConnection implements GroupConnection {
 
   /** Gives it up where an answer is overdue: a server that is cut off says nothing. */
   look(): void {
-    if (this.#unanswered === 0 || this.#clock.monotonicMs() - this.#sinceMs < ANSWER_WITHIN_MS) return;
+    if (this.#unanswered === 0 || systemClock.monotonicMs() - this.#sinceMs < ANSWER_WITHIN_MS) return;
     this.#lose(new ConnectionLost(`The database gave no answer within ${ANSWER_WITHIN_MS / 1_000} s.`));
   }
 
@@ -251,7 +249,7 @@ export class PostgresConnection implements GroupConnection {
   /** `values` null: several statements, which take none. */
   async #send<Answer = SqlRows>(text: string, values: unknown[] | null): Promise<Answer> {
     if (this.#lost !== null) throw this.#lost;
-    if (this.#unanswered === 0) this.#sinceMs = this.#clock.monotonicMs();
+    if (this.#unanswered === 0) this.#sinceMs = systemClock.monotonicMs();
     this.#unanswered += 1;
     let given: ((error: unknown) => void) | null = null;
     try {
@@ -271,7 +269,7 @@ export class PostgresConnection implements GroupConnection {
       if (given !== null) this.#waiting.delete(given);
       this.#unanswered -= 1;
       this.#answers += 1;
-      this.#sinceMs = this.#clock.monotonicMs();
+      this.#sinceMs = systemClock.monotonicMs();
       if (this.#unanswered === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
     }
   }
