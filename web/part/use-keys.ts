@@ -1,11 +1,12 @@
 /** Keys of a page, beside those that the whole dashboard has: not while something is being written, nor behind a dialog. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** What each key does; false: it did nothing, and means what it means elsewhere. */
 export function useKeys(keys: Readonly<Record<string, () => unknown>>): void {
   const now = useRef(keys);
   now.current = keys;
-  useEffect(() => {
+  // With the page, not a moment after it: a key that is pressed as soon as the page is seen counts.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
       if (document.querySelector("dialog[open]") !== null) return;
