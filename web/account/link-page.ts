@@ -4,7 +4,7 @@
  * before anything is typed.
  */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { call, sentenceOf } from "../ground/api.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
@@ -32,7 +32,7 @@ function takeToken(path: string): string {
 /** The page's token; another one when a fresh link is opened in this tab, which loads no page anew. */
 function useToken(path: string): string {
   const [token, setToken] = useState(() => takeToken(path));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const take = (): void => setToken(takeToken(path));
     addEventListener("hashchange", take);
     return () => removeEventListener("hashchange", take);

@@ -1,7 +1,9 @@
 /** The filters of the events, all of them in the address: what is searched for, chips for what was chosen elsewhere, and choices. */
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
+import { isReading } from "../ground/reading.ts";
 import { setQuery } from "../ground/route.ts";
 import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../ground/time-words.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
@@ -24,7 +26,7 @@ const SPANS = [
 const NAMES = ["relay", "state", "trigger", "person", "mapped", "q", "since", "until"] as const;
 
 /** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
-export function readFilter(query: URLSearchParams): Record<string, string> {
+function readFilter(query: URLSearchParams): Record<string, string> {
   const filter: Record<string, string> = {};
   for (const name of NAMES) {
     const value = query.get(name);
@@ -36,6 +38,26 @@ export function readFilter(query: URLSearchParams): Record<string, string> {
     filter.since = new Date(minute - hours * HOUR_MS).toISOString();
   }
   return filter;
+}
+
+/** The filter as the address has it, whatever the time is. */
+export function sayFilter(query: URLSearchParams): string {
+  return writeQuery(Object.fromEntries([...NAMES, "hours"].map((name) => [name, query.get(name)])));
+}
+
+/** What was listed last. */
+let listed: { said: string; filter: Record<string, string> } = { said: "", filter: {} };
+
+/** The query of the call for the page that lists it: its span rests while somebody reads. */
+export function filterToList(query: URLSearchParams): Record<string, string> {
+  if (listed.said !== sayFilter(query) || !isReading())
+    listed = { said: sayFilter(query), filter: readFilter(query) };
+  return listed.filter;
+}
+
+/** The query of the call as it was listed last, whatever the time is now: what was listed is known. */
+export function filterAsListed(query: URLSearchParams): Record<string, string> {
+  return listed.said === sayFilter(query) ? listed.filter : readFilter(query);
 }
 
 /** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once. */

@@ -1,6 +1,6 @@
 /** The events of an environment, newest first; where there is room, the one that is looked at stands beside them. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
@@ -23,10 +23,11 @@ import { ChosenBar } from "./chosen-bar.ts";
 import {
   clearFilter,
   EventFilter,
+  filterToList,
   hasFilter,
   isSearched,
   readBulkFilter,
-  readFilter,
+  sayFilter,
 } from "./event-filter.ts";
 import { EventHistogram } from "./event-histogram.ts";
 import { EventPanel } from "./event-panel.ts";
@@ -40,8 +41,11 @@ const NO_ITEMS: readonly EventItem[] = [];
 const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
-  const filter = readFilter(query);
-  const list = useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS);
+  const filter = filterToList(query);
+  const list = useKept(
+    sayFilter(query),
+    useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS),
+  );
   const [chosenFilter, setChosenFilter] = useState<BulkFilter | null>(null);
   const [replayed, setReplayed] = useState<readonly string[]>([]);
   const items = list.items ?? NO_ITEMS;
@@ -91,6 +95,14 @@ export function EventListPage({ place, query }: PageProps): View {
     <${ChosenBar} selection=${selection} onReplay=${() => setReplayed([...selection.chosen])} />
     ${replayed.length > 0 && html`<${ReplayChosen} place=${place} ids=${replayed} onClose=${() => setReplayed([])} />`}
     ${chosenFilter !== null && html`<${BulkReplay} place=${place} filter=${chosenFilter} onClose=${() => setChosenFilter(null)} />`}`;
+}
+
+/** The list of a filter whose span has moved on: until it is there, what was shown of the same filter stays under the hand. */
+function useKept(filter: string, list: List<EventItem>): List<EventItem> {
+  const last = useRef({ filter, list });
+  if (list.items !== undefined || list.error !== null || last.current.filter !== filter)
+    last.current = { filter, list };
+  return last.current.list;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */

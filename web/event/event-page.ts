@@ -15,7 +15,7 @@ import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { tellDone } from "../part/toast.ts";
 import { useKeys } from "../part/use-keys.ts";
-import { readFilter } from "./event-filter.ts";
+import { filterAsListed } from "./event-filter.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
 import { sayType } from "./event-words.ts";
@@ -89,7 +89,7 @@ function Step({
 /** Who stands before and after it in the list as it was left: above it is newer, below it older. */
 function useNeighbours(place: Place, id: string): { previous: string | null; next: string | null } {
   const [, left = ""] = asLeft(pagePath(place, "events")).split("?", 2);
-  const filter = readFilter(new URLSearchParams(left));
+  const filter = filterAsListed(new URLSearchParams(left));
   const { items = [] } = useList<EventItem>(apiPath(place, "events") + writeQuery(filter));
   const at = items.findIndex((item) => item.id === id);
   if (at === -1) return { previous: null, next: null };

@@ -1,5 +1,5 @@
 /** Whether somebody reads what is shown, so that nothing may move under their eyes. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 type Rests = "hidden" | "scrolled" | "selected";
 
@@ -19,7 +19,7 @@ export function isReading(): boolean {
 
 export function useRests(): Rests | null {
   const [why, setWhy] = useState(whyRests);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const look = (): void => setWhy(whyRests());
     addEventListener("scroll", look, { passive: true });
     document.addEventListener("selectionchange", look);
@@ -32,3 +32,34 @@ export function useRests(): Rests | null {
   }, []);
   return why;
 }
+
+/** A press that is not known to have ended, such as one that ended in a menu of the system, holds nothing up for longer. */
+const PRESS_MS = 10_000;
+const waiting = new Set<() => void>();
+let pressed: ReturnType<typeof setTimeout> | null = null;
+
+/** Does it now, or once the pointer that is pressed is released: what moved from under it between the two would take no click. */
+export function whenReleased(act: () => void): void {
+  if (pressed === null) act();
+  else waiting.add(act);
+}
+
+function release(): void {
+  if (pressed === null) return;
+  clearTimeout(pressed);
+  pressed = null;
+  const acts = [...waiting];
+  waiting.clear();
+  for (const act of acts) act();
+}
+
+function press({ button, isPrimary }: PointerEvent): void {
+  if (button !== 0 || !isPrimary) return;
+  if (pressed !== null) clearTimeout(pressed);
+  pressed = setTimeout(release, PRESS_MS);
+}
+
+addEventListener("pointerdown", press, { capture: true, passive: true });
+// The click follows in the same turn.
+for (const end of ["pointerup", "pointercancel"])
+  addEventListener(end, () => setTimeout(release), { capture: true, passive: true });

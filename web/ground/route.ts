@@ -32,6 +32,17 @@ function here(): string {
   return location.pathname + location.search;
 }
 
+/** What had the focus when another page was gone to, such as the link that led there; null: the page has taken the focus since. */
+let leftFrom: Element | null = null;
+
+/** Whether the focus is where it was left when the page was gone to, so that the page may take it; not again until the next one. */
+export function mayTakeFocus(): boolean {
+  const { activeElement, body } = document;
+  const isLeft = activeElement === null || activeElement === body || activeElement === leftFrom;
+  leftFrom = null;
+  return isLeft;
+}
+
 function leave(): void {
   const [path = "", query = ""] = at.split("?", 2);
   queryLeft.set(path, query);
@@ -49,6 +60,7 @@ export function navigate(to: string, { replace = false, back = false } = {}): vo
   if (to === here()) return;
   const samePath = new URL(to, location.origin).pathname === location.pathname;
   leave();
+  if (!samePath) leftFrom = document.activeElement;
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   show();
@@ -61,16 +73,22 @@ function show(): void {
   current.set(read());
 }
 
-/** Scrolls to where the address was left, as soon as what is loaded reaches that far. */
+/** Scrolls to where the address was left, as soon as what is loaded reaches that far; whoever does something meanwhile stays where they are. */
 function scrollBack(): void {
   const [address, y] = [at, scrollLeft.get(at) ?? 0];
   const until = performance.now() + RETURN_MS;
+  const over = new AbortController();
   const move = (): void => {
-    if (at !== address) return;
-    scrollTo(0, y);
-    if (Math.abs(scrollY - y) > 1 && performance.now() < until) requestAnimationFrame(move);
+    const isWanted = at === address && !over.signal.aborted;
+    if (isWanted) scrollTo(0, y);
+    if (isWanted && Math.abs(scrollY - y) > 1 && performance.now() < until) requestAnimationFrame(move);
+    else over.abort();
   };
-  requestAnimationFrame(move);
+  requestAnimationFrame(() => {
+    for (const act of ["wheel", "touchstart", "pointerdown", "keydown"])
+      addEventListener(act, () => over.abort(), { passive: true, signal: over.signal });
+    move();
+  });
 }
 
 /** Changes the query of the present address; an empty value leaves the address. */
@@ -89,6 +107,7 @@ export function startRouting(): void {
   history.scrollRestoration = "manual";
   addEventListener("popstate", () => {
     leave();
+    leftFrom = document.activeElement;
     show();
     scrollBack();
   });

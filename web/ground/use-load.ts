@@ -1,6 +1,7 @@
 /** Shows what is at an address of the API, by what `loaded.ts` keeps of it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { invalidate, peek, put, watch } from "./loaded.ts";
+import { whenReleased } from "./reading.ts";
 
 interface Shown<T> {
   data: T | undefined;
@@ -23,14 +24,21 @@ export function useLoad<T>(
   const [, draw] = useState(0);
   const rule = useRef(everyMs);
   rule.current = everyMs;
+  const { data, error } = peek(path);
+  const drawn = useRef({ data, error });
+  drawn.current = { data, error };
   useEffect(() => {
+    const redraw = (): void => draw((count) => count + 1);
     const pace = (data: unknown): number | null => {
       const { current } = rule;
       return typeof current === "function" ? current(data as T | undefined) : current;
     };
-    return watch(path, { draw: () => draw((count) => count + 1), pace, rests });
+    const stop = watch(path, { draw: () => whenReleased(redraw), pace, rests });
+    // What came between the drawing and this was told to the others who show it alone.
+    const now = peek(path);
+    if (now.data !== drawn.current.data || now.error !== drawn.current.error) redraw();
+    return stop;
   }, [path]);
-  const { data, error } = peek(path);
   return {
     data: data as T | undefined,
     error,

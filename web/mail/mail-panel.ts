@@ -1,5 +1,5 @@
 /** The mail that is open: beside the list where there is room, else above it. It is shown as text, never as markup. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EmailView as Email } from "../../src/mail/email.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
@@ -17,7 +17,7 @@ import { tellEnd } from "./test-mail.ts";
 export function MailPanel({ place, id, onClose }: { place: Place; id: string; onClose: () => void }): View {
   const { data, error, reload } = useLoad<{ email: Email }>(apiPath(place, "emails", id));
   const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [id, data === undefined]);
+  useLayoutEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [id, data === undefined]);
   const email = data?.email;
   return html`<aside class="event-panel mail-panel" ref=${panel} aria-label="The mail that is open">
     <header class="event-panel-head"><h2>${email === undefined ? "Mail" : html`<${SafeText} text=${email.subject} limit=${200} />`}</h2>

@@ -1,8 +1,8 @@
 /** The head of a page: where one came from, its title (which takes the focus when the page opens), and what can be done there. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 import { pageTitle } from "../ground/page-title.ts";
-import { asLeft } from "../ground/route.ts";
+import { asLeft, mayTakeFocus } from "../ground/route.ts";
 
 export function PageHead({
   title,
@@ -20,12 +20,10 @@ export function PageHead({
   aside?: View;
 }): View {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  // With the page, and not where somebody has gone on from there: a title that is known a moment later takes no focus away.
+  useLayoutEffect(() => {
     pageTitle.set(title);
-    const active = document.activeElement;
-    if (active === null || active === document.body || active instanceof HTMLAnchorElement) {
-      heading.current?.focus({ preventScroll: true });
-    }
+    if (mayTakeFocus()) heading.current?.focus({ preventScroll: true });
   }, [title]);
   return html`<header class="page-head">
     ${back !== undefined && html`<a class="back" href=${backTo === undefined ? null : asLeft(backTo)} data-back><span aria-hidden="true">‹ </span>${back}</a>`}

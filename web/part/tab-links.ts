@@ -1,5 +1,5 @@
 /** The tabs of a page, each a link to its own address; the chosen one says so to ears as well. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 
 export interface Tab {
@@ -19,8 +19,8 @@ export function TabLinks({
   chosen: string;
 }): View {
   const row = useRef<HTMLElement>(null);
-  // On a narrow screen the row is longer than it, and the chosen one may be out of sight.
-  useEffect(() => {
+  // On a narrow screen the row is longer than it, and the chosen one may be out of sight. Before it is seen: no tab moves from under a finger.
+  useLayoutEffect(() => {
     const link = row.current?.querySelector<HTMLElement>("[aria-current]");
     if (row.current !== null && link != null)
       row.current.scrollLeft = link.offsetLeft - row.current.offsetLeft - 24;

@@ -45,7 +45,7 @@ function InviteDialog({ place, email, onClose }: { place: Place; email: string; 
   };
   return html`<${Dialog} title="Add a person" onClose=${onClose}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span>
-      <input name="email" type="email" required autofocus autocomplete="off" value=${email} />
+      <input name="email" type="email" required autofocus autocomplete="off" defaultValue=${email} />
       <small>No mail is sent. They can hold access and credits at once, and sign in to your app.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>

@@ -50,7 +50,9 @@ interface Props {
   onMade?: (name: string) => void;
 }
 
-export function CollectionForm({ place, collection, wanted, onClose, onMade }: Props): View {
+export function CollectionForm({ place, collection: given, wanted, onClose, onMade }: Props): View {
+  // As it was when the window opened: what somebody else saves meanwhile is refused to be written over, not taken for what was read here.
+  const [collection] = useState(given);
   const { send, isSending, error } = useSend();
   const [rows, setRows] = useState(() => rowsOf(collection, wanted));
   const [warnings, setWarnings] = useState<readonly Warning[]>([]);

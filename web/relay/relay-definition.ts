@@ -2,7 +2,7 @@
  * Edits a relay's definition. What is written is kept in this browser until it is saved or thrown away; a save carries the version it was
  * begun from, and a conflict is shown with both sides before anything is decided.
  */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/ground/refusal.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
@@ -41,6 +41,8 @@ export function RelayDefinition({
   const [conflict, setConflict] = useState<Relay | null>(null);
   const [file, setFile] = useState<string | null>(null);
   const text = draft?.text ?? stored;
+  const written = useRef(text);
+  written.current = text;
   const isChanged = draft !== null && draft.text !== stored;
 
   const write = (next: string, version: number): void => {
@@ -55,7 +57,7 @@ export function RelayDefinition({
     setError(null);
     if (before !== null) tellDone("Threw the draft away.", async () => keep(before));
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isChanged || isKept) return;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener("beforeunload", warn);
@@ -71,7 +73,9 @@ export function RelayDefinition({
     try {
       const body = new RawJson(`{"definition":${what},"version":${version}}`);
       const saved = await call<SavedRelay>("PUT", path, body);
-      keep(null);
+      // What was written on while it was being saved stays.
+      const isOn = written.current !== text;
+      keep(isOn ? { text: written.current, version: saved.relay.version } : null);
       setFile(saved.file ?? null);
       invalidate(`${path}/versions`);
       onSaved(saved);

@@ -134,6 +134,7 @@ const OVERLAPS = [
   [604_800, "7 days"],
 ] as const;
 
+/** A secret that is on its way is shown once: nothing closes the window of its change before it is there. */
 interface ChangeProps {
   place: Place;
   relay: Relay;
@@ -162,7 +163,7 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
       onClose();
     }
   };
-  return html`<${Dialog} title="Change the receiver secret" onClose=${onClose}>
+  return html`<${Dialog} title="Change the receiver secret" onClose=${onClose} mustAnswer=${isSending}>
     ${
       !onlyPaste &&
       html`<fieldset class="radios"><legend class="off-screen">How</legend>
@@ -192,7 +193,7 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
           html`<${Notice} kind="info">Until then calls signed with either are taken; here it says which one the last call used.<//>`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>
         ${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
   <//>`;
@@ -204,10 +205,10 @@ function SigningDialog({ place, relay, onClose, onChanged }: ChangeProps): View 
   );
   if (sent !== null)
     return html`<${Shown} title="The new signing secret" answer=${sent} onClose=${onClose} />`;
-  return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose}>
+  return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose} mustAnswer=${isSending}>
     <${Notice} kind="warn">The next notice is signed with the new secret: the server that call_url calls must know it first, or refuse until it does.<//>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending} onClick=${send}>
         ${isSending ? "Rotating…" : "Rotate"}</button></div>
   <//>`;

@@ -2,10 +2,10 @@
  * Trying a relay with no effect: an example of what starts it, a call somebody pastes, or an event that arrived, explained step by step. What is
  * sent for real has every effect, and production takes none.
  */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Explanation } from "../../src/explain/step.ts";
 import type { Relay } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
+import { call as ask, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
@@ -30,6 +30,15 @@ const WAYS: readonly (readonly [Way, string])[] = [
   ["event", "An event that arrived"],
 ];
 
+/** What was asked for last, and what came of it. */
+interface Tried {
+  isAsking: boolean;
+  shown: Explanation | null;
+  error: string | null;
+}
+
+const UNTRIED: Tried = { isAsking: false, shown: null, error: null };
+
 export function RelayTest({ place, relay, query }: Props): View {
   const { name, trigger } = relay;
   const event = query.get("event") ?? "";
@@ -38,23 +47,29 @@ export function RelayTest({ place, relay, query }: Props): View {
   const way: Way = event !== "" ? "event" : chosen !== "" ? chosen : call === "" ? "example" : "paste";
   const [text, setText] = useState("");
   const [person, setPerson] = useState("");
-  const [shown, setShown] = useState<Explanation | null>(null);
-  const explaining = useSend();
+  const [{ isAsking, shown, error }, setTried] = useState(UNTRIED);
+  const turn = useRef(0);
   const asked = askedOf({ way, text, person, event, trigger });
   const explain = async (): Promise<void> => {
-    setShown(null);
-    const done = await explaining.send<{ explanation: Explanation }>({
-      method: "POST",
-      path: apiPath(place, "relays", name, "explain"),
-      body: asked,
-    });
-    if (done !== null) setShown(done.answer.explanation);
+    turn.current += 1;
+    const own = turn.current;
+    setTried({ ...UNTRIED, isAsking: true });
+    let tried: Tried;
+    try {
+      const path = apiPath(place, "relays", name, "explain");
+      const { explanation } = await ask<{ explanation: Explanation }>("POST", path, asked);
+      tried = { ...UNTRIED, shown: explanation };
+    } catch (thrown) {
+      tried = { ...UNTRIED, error: sentenceOf(thrown) };
+    }
+    // An answer that a later question overtook says nothing of what is chosen now.
+    if (turn.current === own) setTried(tried);
   };
   // What needs nothing typed is explained at once.
   const isReady = way === "example" || (way === "event" && event !== "");
-  useEffect(() => {
-    explaining.clear();
-    setShown(null);
+  useLayoutEffect(() => {
+    turn.current += 1;
+    setTried(UNTRIED);
     if (isReady) void explain();
   }, [way, event, name]);
   const ways =
@@ -77,13 +92,13 @@ export function RelayTest({ place, relay, query }: Props): View {
       }
       ${
         !(way === "event" && event === "") &&
-        html`<button type="button" class="primary" disabled=${explaining.isSending || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
-        ${explaining.isSending ? "Looking…" : shown === null ? "Show the steps" : "Look again"}</button>`
+        html`<button type="button" class="primary" disabled=${isAsking || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
+        ${isAsking ? "Looking…" : shown === null ? "Show the steps" : "Look again"}</button>`
       }
       <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
     </div>
-    ${explaining.error !== null && html`<${Notice} kind="bad"><${Sentence} text=${explaining.error} /><//>`}
-    ${explaining.isSending && html`<${Skeleton} rows=${5} />`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    ${isAsking && html`<${Skeleton} rows=${5} />`}
     ${shown !== null && html`<${ExplainedSteps} place=${place} explanation=${shown} />`}
   </div>`;
 }

@@ -45,7 +45,9 @@ interface FormProps extends Props {
   onSaved: () => void;
 }
 
-export function ItemForm({ place, kind, item, wanted, uses, onClose, onSaved }: FormProps): View {
+export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSaved }: FormProps): View {
+  // As it was when the window opened: what somebody else saves meanwhile is refused to be written over, not taken for what was read here.
+  const [item] = useState(given);
   const { send, isSending, error, problems } = useSend();
   const [warnings, setWarnings] = useState<readonly Warning[]>([]);
   const [isDeleting, setDeleting] = useState(false);

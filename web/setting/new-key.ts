@@ -58,7 +58,8 @@ export function NewKeyDialog({
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     <//>`;
   }
-  return html`<${Dialog} title="New key" onClose=${onClose}><form class="stack" onSubmit=${make}>
+  // A key that is on its way is shown once: nothing closes the window before it is there.
+  return html`<${Dialog} title="New key" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${make}>
     <label class="field"><span>Name</span>
       <input name="name" required autofocus autocomplete="off" maxlength="100" />
       <small>What will use it, such as “deploy script”.</small></label>
@@ -75,7 +76,7 @@ export function NewKeyDialog({
       <small>Several are separated by spaces.</small></label>`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
   </form><//>`;
 }

@@ -117,11 +117,12 @@ function Invite({ onClose }: { onClose: () => void }): View {
   };
   if (made !== null)
     return html`<${Dialog} title="The new owner’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
-  return html`<${Dialog} title="Invite an owner" onClose=${onClose}><form class="stack" onSubmit=${invite}>
+  // A link that is on its way is shown once: nothing closes the window before it is there.
+  return html`<${Dialog} title="Invite an owner" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
       <small>They sign in with it. Nothing is mailed: you get a link to hand on.</small></label>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Making the link…" : "Make the link"}</button></div>
   </form><//>`;
 }

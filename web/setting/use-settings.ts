@@ -1,5 +1,9 @@
-/** An environment's settings as they are shown and changed: a change carries the version that was read, and its answer takes the place of it. */
+/**
+ * An environment's settings as they are shown and changed: a change carries the version that was read, and its answer takes the place of it.
+ * What is changed while another change is on its way waits for its answer, so that two switches in a row are two changes.
+ */
 import type { SettingsView } from "../../src/setting/setting.ts";
+import { peek } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { useSend } from "../part/use-send.ts";
@@ -16,9 +20,16 @@ interface Settings {
   change(input: object, done: string, changes?: readonly string[]): Promise<boolean>;
 }
 
+interface Read {
+  settings: SettingsView;
+}
+
+/** The last change of the settings at each address. */
+const changing = new Map<string, Promise<boolean>>();
+
 export function useSettings(place: Place): Settings {
   const path = apiPath(place, "settings");
-  const { data, error: loadError, reload, put } = useLoad<{ settings: SettingsView }>(path);
+  const { data, error: loadError, reload, put } = useLoad<Read>(path);
   const { send, isSending, error } = useSend();
   return {
     settings: data?.settings,
@@ -26,12 +37,20 @@ export function useSettings(place: Place): Settings {
     reload,
     isSending,
     error,
-    async change(input, done, changes = []) {
-      const body = { version: data?.settings.version, ...input };
-      const sent = await send<{ settings: SettingsView }>({ method: "PUT", path, body, done, changes });
-      if (sent === null) reload();
-      else put(sent.answer);
-      return sent !== null;
+    change(input, done, changes = []) {
+      const before = changing.get(path);
+      const make = async (): Promise<boolean> => {
+        await before;
+        const known = peek(path).data as Read | undefined;
+        const body = { version: known?.settings.version, ...input };
+        const sent = await send<Read>({ method: "PUT", path, body, done, changes });
+        if (sent === null) reload();
+        else put(sent.answer);
+        return sent !== null;
+      };
+      const made = make();
+      changing.set(path, made);
+      return made;
     },
   };
 }

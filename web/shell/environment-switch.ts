@@ -1,5 +1,5 @@
 /** Where one is, always in sight, and the way to another app or environment. Production looks like nothing else. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PlaceView } from "../../src/overview/place.ts";
 import type { App } from "../account/session.ts";
 import { sayCount } from "../ground/count-words.ts";
@@ -32,8 +32,9 @@ export function EnvironmentSwitch({
 }): View {
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => setOpen(false), [place.app, place.environment]);
-  useEffect(() => {
+  // With the page: a moment later it would close what somebody has opened.
+  useLayoutEffect(() => setOpen(false), [place.app, place.environment]);
+  useLayoutEffect(() => {
     if (!isOpen) return;
     const close = (event: Event): void => {
       if (!box.current?.contains(event.target as Node)) setOpen(false);

@@ -221,9 +221,12 @@ function listActs(session: Session, place: Place): Finding[] {
   ];
 }
 
+/** The key of the finding that searches the events. */
+export const SEARCH_EVENTS = "search events";
+
 /** Rooms that look through more than names. */
 function listSearches(place: Place, typed: string): Finding[] {
   if (typed === "") return [];
   const to = pagePath(place, "events") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
-  return [{ key: "search events", icon: "search", title: `Events with “${typed}”`, hint: "Search", to }];
+  return [{ key: SEARCH_EVENTS, icon: "search", title: `Events with “${typed}”`, hint: "Search", to }];
 }

@@ -1,5 +1,5 @@
 /** Finds anything by a few letters: rooms, relays, collections, people, what a typed id names, and acts. Arrows choose, Enter goes there. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../account/session.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
@@ -9,7 +9,7 @@ import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { paletteShown } from "../part/keyboard.ts";
 import { SafeText } from "../part/safe-text.ts";
-import { type Finding, useFindings } from "./finding.ts";
+import { type Finding, SEARCH_EVENTS, useFindings } from "./finding.ts";
 
 export function Palette({ session, place }: { session: Session; place: Place }): View {
   return useCell(paletteShown) ? html`<${Open} session=${session} place=${place} />` : null;
@@ -18,14 +18,19 @@ export function Palette({ session, place }: { session: Session; place: Place }):
 function Open({ session, place }: { session: Session; place: Place }): View {
   const id = useId();
   const [typed, setTyped] = useState("");
-  const [at, setAt] = useState(0);
+  // What was chosen stays so while more is found around it; null: the first.
+  const [chosenKey, setChosenKey] = useState<string | null>(null);
+  // Enter was pressed before it was known what there is.
+  const [isEntered, setEntered] = useState(false);
   const list = useRef<HTMLUListElement>(null);
   const { findings, isLooking } = useFindings(session, place, typed.trim());
-  const chosen = Math.min(at, findings.length - 1);
-  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
+  const at = findings.findIndex(({ key }) => key === chosenKey);
+  const chosen = at < 0 ? Math.min(0, findings.length - 1) : at;
+  useLayoutEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
   const type = (text: string): void => {
     setTyped(text);
-    setAt(0);
+    setChosenKey(null);
+    setEntered(false);
   };
   const close = (): void => paletteShown.set(false);
   const take = (finding: Finding | undefined): void => {
@@ -42,12 +47,17 @@ function Open({ session, place }: { session: Session; place: Place }): View {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step !== undefined && findings.length > 0) {
       event.preventDefault();
-      setAt((chosen + step + findings.length) % findings.length);
+      setChosenKey(findings[(chosen + step + findings.length) % findings.length]?.key ?? null);
+      setEntered(false);
     } else if (event.key === "Enter" && !event.isComposing) {
       event.preventDefault();
-      take(findings[chosen]);
+      if (isLooking && at < 0 && isOnlySearched(findings)) setEntered(true);
+      else take(findings[chosen]);
     }
   };
+  useLayoutEffect(() => {
+    if (isEntered && !isLooking) take(findings[chosen]);
+  }, [isEntered, isLooking]);
   return html`<${Dialog} title="Find anything" onClose=${close}>
     <input class="palette-input" autofocus role="combobox" aria-label="Find anything" aria-expanded="true" aria-autocomplete="list" autocomplete="off" spellcheck=${false}
       aria-controls="${id}-list" aria-activedescendant=${chosen >= 0 ? `${id}-${chosen}` : null}
@@ -58,7 +68,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
         finding,
         index,
       ) => html`<li key=${finding.key} id="${id}-${index}" role="option" aria-selected=${index === chosen}
-        onMouseMove=${() => setAt(index)} onClick=${() => take(finding)}>
+        onMouseMove=${() => setChosenKey(finding.key)} onClick=${() => take(finding)}>
         <${Icon} name=${finding.icon} /><span class="clip"><${SafeText} text=${finding.title} limit=${120} /></span>
         <span class="quiet">${finding.hint}</span></li>`,
     )}</ul>
@@ -70,4 +80,9 @@ function Open({ session, place }: { session: Session; place: Place }): View {
           : html`<span class="off-screen">${findings.length} found</span>`
     }</p>
   <//>`;
+}
+
+/** Nothing here is called so as far as is known, and what is offered is to search for it. */
+function isOnlySearched([first]: readonly Finding[]): boolean {
+  return first === undefined || first.key === SEARCH_EVENTS;
 }

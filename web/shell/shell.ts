@@ -1,5 +1,5 @@
 /** The frame around every room: where one is, the rooms, the page. It finds the page of the address; it knows nothing of what a page shows. */
-import { useEffect, useErrorBoundary, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useLayoutEffect, useState } from "preact/hooks";
 import { type Session, signOut } from "../account/session.ts";
 import { sentenceOf } from "../ground/api.ts";
 import { useCell } from "../ground/cell.ts";
@@ -37,7 +37,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     ({ id, environments }) => id === place?.app && environments.includes(place.environment),
   );
   const found = at === null || !known ? null : findPage(at.rest);
-  useEffect(() => setMenuOpen(false), [route.path]);
+  useLayoutEffect(() => setMenuOpen(false), [route.path]);
   useEffect(() => {
     if (place === null) return;
     if (known) rememberPlace(place);
