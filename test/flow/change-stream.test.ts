@@ -47,7 +47,7 @@ describe("says what changed, of", () => {
 
 test("what another process wrote may be anything", async () => {
   await using stream = await follow();
-  await running.writeByHand("UPDATE environment SET name = name");
+  await running.beside.run("UPDATE environment SET name = name");
   await stream.until("bulk_replay");
 });
 

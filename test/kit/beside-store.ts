@@ -2,13 +2,14 @@
 import { Database } from "bun:sqlite";
 import type { Clock } from "../../src/ground/clock.ts";
 import type { DatabaseUrl } from "../../src/ground/database-url.ts";
-import type { SqlValue, Store } from "../../src/store/port.ts";
+import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { PostgresConnection } from "../../src/store/postgres-connection.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres-group.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
 export interface BesideStore {
-  /** A statement of another process, which the store hears of as of any other's. */
+  /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */
   run(sql: string, ...values: SqlValue[]): Promise<void>;
   /** The store as another process opens it. */
   open(clock: Clock): Promise<Store>;
@@ -32,8 +33,8 @@ interface Column {
   type: "number" | "text" | "bytes";
 }
 
-export function besideStore(at: { file: string } | { database: DatabaseUrl }): BesideStore {
-  return "file" in at ? besideFile(at.file) : besidePostgres(at.database);
+export function besideStore(at: { file: string } | { database: DatabaseUrl }, store: () => Store): BesideStore {
+  return "file" in at ? besideFile(at.file) : besidePostgres(at.database, store);
 }
 
 function besideFile(file: string): BesideStore {
@@ -101,7 +102,19 @@ function groupColumns(rows: readonly { tbl: string; name: string; type: string }
   return tables;
 }
 
-function besidePostgres(database: DatabaseUrl): BesideStore {
+/** What is told on one connection is heard in its order. */
+async function untilHeard(connection: PostgresConnection, store: Store): Promise<void> {
+  const isOpen = await store.read(async () => true).catch((error) => !(error instanceof StoreUnavailable));
+  if (!isOpen) return;
+  const mark = `heard ${crypto.randomUUID()}` as Topic;
+  const heard = Promise.withResolvers<void>();
+  const stop = store.listen(() => heard.resolve(), [mark]);
+  await connection.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, JSON.stringify({ topics: { [mark]: null } }));
+  await heard.promise;
+  stop();
+}
+
+function besidePostgres(database: DatabaseUrl, store: () => Store): BesideStore {
   const use = async <Result>(work: (connection: PostgresConnection) => Promise<Result>): Promise<Result> => {
     const connection = await PostgresConnection.open(database, "psql");
     try {
@@ -122,7 +135,10 @@ function besidePostgres(database: DatabaseUrl): BesideStore {
   const mend = (name: string) => script(`DROP FUNCTION ${name} CASCADE`);
   return {
     run: async (sql, ...values) => {
-      await use((connection) => connection.run(sql, ...values));
+      await use(async (connection) => {
+        await connection.run(sql, ...values);
+        await untilHeard(connection, store());
+      });
     },
     open: (clock) => openPostgres(database, { clock }),
     tables: () =>

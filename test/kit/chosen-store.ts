@@ -3,7 +3,6 @@
  * A test of what only a database file has says so with `testOfFile`.
  */
 import { test } from "bun:test";
-import { SQL } from "bun";
 import type { DatabaseUrl } from "../../src/ground/database-url.ts";
 import { PostgresConnection } from "../../src/store/postgres-connection.ts";
 import { freshDatabase } from "./postgres.ts";
@@ -29,39 +28,29 @@ export async function chooseDatabase(): Promise<{ url: string; database: Databas
   return { url: fresh.url, database: fresh.place, dispose: async () => fresh[Symbol.asyncDispose]() };
 }
 
-const BY_HAND = `new (require("bun:sqlite").Database)(process.argv[1]).run(process.argv[2])`;
+let opening = 0;
+const open = new Set<PostgresConnection>();
 
-/** In a database that is named by its file or its URL. */
-export async function writeByHand(database: string, sql: string): Promise<void> {
-  if (database.startsWith("postgres")) {
-    const hand = new SQL(database, { max: 1 });
-    await hand.unsafe(sql);
-    await hand.close();
-    return;
+/** What a PostgreSQL has not answered yet: who waits for it is not at rest, however often the loop turns. */
+export function unanswered(): number {
+  let count = opening;
+  for (const connection of open) {
+    if (connection.lost) open.delete(connection);
+    else count += connection.unanswered;
   }
-  const hand = Bun.spawn([process.execPath, "-e", BY_HAND, database, sql]);
-  if ((await hand.exited) !== 0) throw new Error(`It could not be written by hand: ${sql}`);
+  return count;
 }
 
-let asked = 0;
-
-/** Statements that a PostgreSQL has not answered yet: what waits for one is not at rest, however often the loop turns. */
-export const unanswered = (): number => asked;
-
 if (ON_POSTGRES) {
-  const { prototype } = PostgresConnection;
-  for (const name of ["get", "all", "run", "script"] as const) {
-    const ask = prototype[name] as (...words: unknown[]) => Promise<unknown>;
-    Object.defineProperty(prototype, name, {
-      value(this: PostgresConnection, ...words: unknown[]) {
-        asked += 1;
-        const answered = ask.apply(this, words);
-        const done = (): void => {
-          asked -= 1;
-        };
-        answered.then(done, done);
-        return answered;
-      },
-    });
-  }
+  const connect = PostgresConnection.open.bind(PostgresConnection);
+  PostgresConnection.open = async (...words) => {
+    opening += 1;
+    try {
+      const connection = await connect(...words);
+      open.add(connection);
+      return connection;
+    } finally {
+      opening -= 1;
+    }
+  };
 }

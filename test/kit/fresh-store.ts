@@ -62,7 +62,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
     logged,
     woken,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
-    beside: besideStore(chosen ?? { file }),
+    beside: besideStore(chosen ?? { file }, () => store),
     count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await store.close();

@@ -14,7 +14,7 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
 import { type BesideStore, besideStore } from "./beside-store.ts";
-import { chooseDatabase, ON_POSTGRES, writeByHand } from "./chosen-store.ts";
+import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
@@ -60,8 +60,6 @@ export interface BareService extends AsyncDisposable {
   /** The lines of the log so far. */
   logged: string[];
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
-  /** As somebody does with the database's own program, whether the service runs or not. */
-  writeByHand(sql: string): Promise<void>;
   /** Its database, past the service. */
   beside: BesideStore;
   /** Stops it and starts another on the same data. */
@@ -111,8 +109,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     lines,
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
-    writeByHand: (sql) => writeByHand(chosen?.url ?? join(dataDir, "relay.db"), sql),
-    beside: besideStore(chosen ?? { file: join(dataDir, "relay.db") }),
+    beside: besideStore(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
     async restart() {
       await service[Symbol.asyncDispose]();
       service = await startService(config, ports);
@@ -160,7 +157,10 @@ export async function startRunningService(options: RunningOptions = {}): Promise
         const [waiting] = await bare.rows<{ count: number }>(
           "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id WHERE state = 'active' AND held_at IS NULL))",
         );
-        if (waiting?.count === 0) return;
+        if (waiting?.count !== 0) continue;
+        // A commit is seen by others before its own process has its answer.
+        await settle();
+        return;
       }
       throw new Error("The service did not come to rest.");
     },
