@@ -11,6 +11,16 @@ export const MOVED_NUMBER = 1_000_000_000;
 export const MARK = `INSERT INTO schema_migration (number, name, applied_at) VALUES (${MOVED_NUMBER}, ?1, ?2)`;
 export const UNMARK = `DELETE FROM schema_migration WHERE number = ${MOVED_NUMBER}`;
 
+/** On PostgreSQL, of a node that was begun or stopped before the mark and goes on after it: each of its writes begins with this table. */
+export const NO_MORE_WRITES = `
+  UPDATE writer_turn SET node = '';
+  CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'The rows of this database were moved to %: start the service with that one',
+      (SELECT name FROM schema_migration WHERE number = ${MOVED_NUMBER}) USING ERRCODE = '55000';
+  END $$;
+  CREATE TRIGGER refuse_moved BEFORE UPDATE ON writer_turn FOR EACH STATEMENT EXECUTE FUNCTION refuse_moved()`;
+export const LET_WRITE = "DROP FUNCTION IF EXISTS refuse_moved CASCADE";
+
 /** The rows of this database are elsewhere. */
 export class MovedAway extends Error {}
 

@@ -3,9 +3,9 @@
  * itself when rows come is off meanwhile, in that transaction alone.
  */
 
-import { type Clock, sleep } from "../ground/clock.ts";
+import { type Clock, sleep, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import { MARK, readMark, refuseMoved, UNMARK } from "./moved-mark.ts";
+import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "./moved-mark.ts";
 import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type TargetEnd } from "./moved-table.ts";
 import { StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
@@ -35,10 +35,11 @@ export class PostgresEnd implements TargetEnd {
         "SET lock_timeout = '15s'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",
       );
       await refuseMoved(connection);
-      await refuseNodes(connection, String(url), clock);
+      const dead = await refuseNodes(connection, String(url));
       // Of the session, so that what the transaction sees begins behind it.
       await connection.script(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
       await connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ");
+      refuseOther(await connection.all<Node>(NODES), dead, String(url));
     } catch (error) {
       await connection.close();
       throw error;
@@ -52,7 +53,7 @@ export class PostgresEnd implements TargetEnd {
     try {
       const there = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
       const mark = there === null ? null : await readMark(connection);
-      if (mark !== null) await connection.run(UNMARK);
+      if (mark !== null) await connection.script(`BEGIN; ${UNMARK}; ${LET_WRITE}; COMMIT`);
       return mark?.to ?? null;
     } finally {
       await connection.close();
@@ -182,6 +183,7 @@ export class PostgresEnd implements TargetEnd {
 
   async mark(shown: string, nowMs: number): Promise<void> {
     await this.#connection.run(MARK, shown, nowMs);
+    await this.#connection.script(NO_MORE_WRITES);
     await this.#commit();
   }
 
@@ -195,22 +197,34 @@ export class PostgresEnd implements TargetEnd {
   }
 }
 
-/** One that stopped gave back what it held; one that died is waited for until it would have shown up again. */
-async function refuseNodes(connection: PostgresConnection, shown: string, clock: Clock): Promise<void> {
-  const sql = `SELECT id, host, pid, seen_at AS "seenAt" FROM node WHERE seen_at > now_ms() - ${NODE_WITHIN_MS}`;
-  if ((await connection.get("SELECT 1 WHERE to_regclass('node') IS NOT NULL")) === null) return;
-  type Node = { id: string; host: string; pid: number; seenAt: number };
-  const first = await connection.all<Node>(sql);
-  for (let waited = 0; first.length > 0 && waited < NODE_WITHIN_MS; waited += LOOK_EVERY_MS) {
-    const now = await connection.all<Node>(sql);
-    const alive = now.find(({ id, seenAt }) => first.find((one) => one.id === id)?.seenAt !== seenAt);
-    if (alive !== undefined)
-      throw new MoveRefused(
-        `A server runs on ${shown} (process ${alive.pid} of ${alive.host}): stop every one, then move.`,
-      );
-    if (now.length === 0) return;
-    await sleep(clock, LOOK_EVERY_MS);
+interface Node {
+  id: string;
+  host: string;
+  pid: number;
+  seenAt: number;
+}
+
+const NODES = `SELECT id, host, pid, seen_at AS "seenAt" FROM node WHERE seen_at > now_ms() - ${NODE_WITHIN_MS}`;
+
+/** One that stopped gave back what it held; one that died is waited for until it would have shown up again. Answers those that died. */
+async function refuseNodes(connection: PostgresConnection, shown: string): Promise<readonly Node[]> {
+  const first = await connection.all<Node>(NODES);
+  for (let now = first, waited = 0; now.length > 0 && waited < NODE_WITHIN_MS; waited += LOOK_EVERY_MS) {
+    // Real time under any clock, which is what nodes live by.
+    await sleep(systemClock, LOOK_EVERY_MS);
+    now = await connection.all<Node>(NODES);
+    refuseOther(now, first, shown);
   }
+  return first;
+}
+
+/** Throws where one has shown up that is not among these as it was. */
+function refuseOther(now: readonly Node[], known: readonly Node[], shown: string): void {
+  const alive = now.find(({ id, seenAt }) => known.find((one) => one.id === id)?.seenAt !== seenAt);
+  if (alive === undefined) return;
+  throw new MoveRefused(
+    `A server runs on ${shown} (process ${alive.pid} of ${alive.host}): stop every one, then move.`,
+  );
 }
 
 function quote(name: string): string {

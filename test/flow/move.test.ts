@@ -9,12 +9,14 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { moveRows } from "../../src/store/move.ts";
 import { moves } from "../../src/store/moved-table.ts";
+import { type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { NewSqliteEnd, SqliteEnd } from "../../src/store/sqlite-end.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole, makeFolder } from "../kit/data-directory.ts";
+import { startNode } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addRandomRows } from "../kit/random-rows.ts";
 import { APP, startBareService, startRunningService } from "../kit/running-service.ts";
@@ -169,6 +171,82 @@ describe("a move is refused, and nothing is changed,", () => {
     const { code, told } = await move(["--data-dir", copyFilled(), ...line], env);
     expect({ code, told }).toEqual({ code: 2, told: expect.stringMatching(sentence) });
     expect(told).not.toContain("hunter2");
+  });
+});
+
+describe("from PostgreSQL", () => {
+  /** A database with a moved service's rows. */
+  async function openMoved() {
+    const database = await freshDatabase();
+    expect(await move(["--data-dir", copyFilled()], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
+    return database;
+  }
+  const placeOf = (url: string) => readDatabaseUrl(url) as DatabaseUrl;
+  const add = (store: Store, id: string) => store.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id));
+  const appsIn = async (url: string) => (await ask(url, "SELECT id FROM app ORDER BY id")).map(({ id }) => id);
+
+  test("is refused while a node lives, and waits for one that died to be over", async () => {
+    await using database = await freshDatabase();
+    const env = { RELAY_DATABASE: database.url };
+    {
+      await using _node = await startNode(database.url);
+      const refused = await move(["--to", join(folder, `back-${++made}`)], env);
+      expect(refused).toMatchObject({ code: 1, told: expect.stringMatching(/A server runs on postgres:.*stop every one, then move/) });
+    }
+    const gone =
+      "INSERT INTO node (id, host, pid, version, schema_version, started_at, seen_at) VALUES ('nod_gone', 'there', 1, '', 0, 0, now_ms() - 8000)";
+    await ask(database.url, gone);
+    expect(await move(["--to", join(folder, `back-${++made}`)], env)).toMatchObject({ code: 0 });
+  });
+
+  test("a node that had the database open writes nothing after the mark, until that is undone", async () => {
+    await using database = await openMoved();
+    const env = { RELAY_DATABASE: database.url };
+    const open = await Promise.all([1, 2].map(() => openPostgres(placeOf(database.url), { clock: systemClock })));
+    try {
+      for (const [at, store] of open.entries()) await add(store, `before${at}`);
+      const before = await appsIn(database.url);
+      const back = join(folder, `back-${++made}`);
+      expect(await move(["--to", back], env)).toMatchObject({ code: 0 });
+      for (const store of open) {
+        const refused = add(store, "after");
+        await expect(refused).rejects.toThrow(StoreUnavailable);
+        await expect(refused).rejects.toThrow(`were moved to ${join(back, "relay.db")}`);
+        expect(store.trouble).toContain("were moved to");
+      }
+      expect(await appsIn(database.url)).toEqual(before);
+      expect(await move(["--undo"], env)).toMatchObject({ code: 0 });
+      for (const [at, store] of open.entries()) await add(store, `undone${at}`);
+      expect(await appsIn(database.url)).toEqual([...before, "undone0", "undone1"]);
+    } finally {
+      for (const store of open) await store.close();
+    }
+  });
+
+  test("a node that starts while its rows leave is refused at the mark", async () => {
+    await using database = await openMoved();
+    await ask(
+      database.url,
+      "INSERT INTO audit (environment_id, at, actor, action, target) SELECT 1, 0, '', '', i FROM generate_series(1, 30000) AS i",
+    );
+    const hold = new SQL({ url: database.url, max: 1 });
+    // Nobody reads past this table before the node has come.
+    await hold.unsafe("BEGIN; LOCK TABLE app");
+    const moved = move(["--to", join(folder, `back-${++made}`)], { RELAY_DATABASE: database.url });
+    const locked =
+      "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while ((await ask(database.url, locked)).length === 0) await Bun.sleep(20);
+    const store = await openPostgres(placeOf(database.url), { clock: systemClock });
+    const added = add(store, "late").then(
+      () => "written",
+      (error: Error) => error.message,
+    );
+    await hold.unsafe("ROLLBACK");
+    await hold.close();
+    expect(await moved).toMatchObject({ code: 0 });
+    expect(await added).toContain("were moved to");
+    await expect(openPostgres(placeOf(database.url), { clock: systemClock })).rejects.toThrow("were moved to");
+    await store.close();
   });
 });
 
