@@ -158,7 +158,14 @@ async function startOnce(
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
   const health = new Health({ store, clock, log, limits: config.limits, shared: !holding.whole });
-  const healthWatch = new HealthWatch({ store, clock, relays, log, health });
+  const healthWatch = new HealthWatch({
+    store,
+    clock,
+    relays,
+    log,
+    health,
+    looks: () => holding.holds(HOUSE),
+  });
   const runner: Runner = new Runner({
     holding,
     clock,

@@ -43,6 +43,8 @@ interface WatchDeps {
   log: Log;
   relays: LiveRelays;
   health: Health;
+  /** Whether it is this node, of several, that looks at events for all; it is, unless told. */
+  looks?: () => boolean;
 }
 
 export class HealthWatch {
@@ -88,17 +90,17 @@ export class HealthWatch {
     const nowMs = clock.monotonicMs();
     if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
     const snapshot = await relays.current();
-    const isTrusted = nowMs - this.#trustedSinceMs >= GRACE_MS;
+    const looks = nowMs - this.#trustedSinceMs >= GRACE_MS && this.#deps.looks?.() !== false;
     for (const { relay, code } of await health.tend(snapshot)) {
       if (code === "relay_silent") this.#forgetSilence(relay);
       if (isRunCode(code)) health.forget(relay, code);
     }
     for (const relay of snapshot.relays) {
       health.review(relay);
-      if (isTrusted) await this.#lookForCalls(relay);
+      if (looks) await this.#lookForCalls(relay);
     }
     await health.flush();
-    if (isTrusted) await this.#lookForSilence(snapshot);
+    if (looks) await this.#lookForSilence(snapshot);
   }
 
   async #lookForCalls(relay: LiveRelay): Promise<void> {

@@ -6,7 +6,9 @@ import { Health } from "../../src/health/health.ts";
 import { HealthWatch } from "../../src/health/watch.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 
-type Deps = ConstructorParameters<typeof Receiver>[0] & Pick<ConstructorParameters<typeof Health>[0], "shared">;
+type Deps = ConstructorParameters<typeof Receiver>[0] &
+  Pick<ConstructorParameters<typeof Health>[0], "shared"> &
+  Pick<ConstructorParameters<typeof HealthWatch>[0], "looks">;
 
 export interface BareReceiver {
   receiver: Receiver;

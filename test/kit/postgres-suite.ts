@@ -1,13 +1,12 @@
 /**
  * The suites that `npm test` runs a second time with their stores on PostgreSQL: of each room above the store the ones that lean on its words, locks
  * and transactions most. Left out are rooms with nothing of a database in them (template, verify, definition, outbound, cli's words), suites of a
- * database file alone (backup, key-log, event-move, table, group-commit, store), suites that open PostgreSQL by themselves (node-*, master-key-nodes,
- * health-nodes), and, for their length there, those that pass months of a clock or a hundred thousand rows: schedule, silence, alert, caretaker,
- * erasure, event-list, runner-effect, runner-order, sale-order, run-memory. Left out too are those that
- * move a clock through many timers: what is at rest is not told as surely where another process answers. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
+ * database file alone (backup, key-log, event-move, table, group-commit, store), suites that open PostgreSQL by themselves (node-*,
+ * master-key-nodes), and, for their length there, those that pass months of a clock or a hundred thousand rows: schedule, silence, alert, caretaker,
+ * erasure, event-list, runner-effect, runner-order, sale-order, run-memory. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
  */
 const RULES: readonly string[] = [
-  ...["dedupe", "event-number", "walk"],
+  ...["dedupe", "event-number", "walk", "event-row", "health-nodes"],
   ...["relay-view"],
   ...["runner-arrivals", "runner-beside"],
   "capture",

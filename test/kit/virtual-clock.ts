@@ -55,11 +55,11 @@ export class VirtualClock implements Clock {
     await settle();
   }
 
-  /** As `advance`, of days: in steps of five minutes, at the end of which each timer that is due fires once, as on a machine with no time. */
-  async leap(ms: number): Promise<void> {
+  /** As `advance`, of days: in steps of five minutes or more, at the end of which each timer that is due fires once, as on a machine with no time. */
+  async leap(ms: number, stepMs = LEAP_MS): Promise<void> {
     const end = this.#monotonic + ms;
     while (this.#monotonic < end) {
-      this.#moveTo(Math.min(end, this.#monotonic + LEAP_MS));
+      this.#moveTo(Math.min(end, this.#monotonic + stepMs));
       const due = this.#timers.filter(({ at }) => at <= this.#monotonic);
       this.#timers = this.#timers.filter((timer) => !due.includes(timer));
       for (const { work } of due.toSorted((left, right) => left.at - right.at)) work();

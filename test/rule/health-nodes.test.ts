@@ -64,7 +64,9 @@ async function send(node: number, kind: "paid" | "other" | "wrong" = "paid", sec
 async function inTurn(everyMs: number, times: number, one: (node: number) => Promise<void>): Promise<void> {
   for (let at = 0; at < times; at++) {
     await one(at);
-    await fresh.clock.advance(everyMs);
+    // Three nodes look every five minutes, which is a thousand looks in a week.
+    if (everyMs < HOUR_MS) await fresh.clock.advance(everyMs);
+    else await fresh.clock.leap(everyMs, HOUR_MS);
   }
 }
 

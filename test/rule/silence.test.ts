@@ -34,8 +34,9 @@ beforeEach(async () => {
   await startReceiver();
 });
 
-async function startReceiver(): Promise<void> {
+async function startReceiver(node: { looks?: () => boolean } = {}): Promise<void> {
   receiving = makeBareReceiver({
+    ...node,
     store: fresh.store,
     clock: fresh.clock,
     relays,
@@ -124,6 +125,19 @@ describe("a relay is silent", () => {
     await sendEvery(12 * HOUR_MS, 15);
     await fresh.clock.advance(7 * DAY_MS);
     expect(await problems()).toEqual(["relay_silent"]);
+  });
+
+  test("looked for by the one node, of several, that does what is done once for all", async () => {
+    await receiving.stop();
+    let looks = false;
+    await startReceiver({ looks: () => looks });
+    await makeRelay();
+    await sendEvery(12 * HOUR_MS, 15);
+    await fresh.clock.advance(3 * DAY_MS);
+    expect(await problems()).toEqual([]);
+    looks = true;
+    await fresh.clock.advance(10 * MINUTE_MS);
+    expect([await alerts(), await problems()]).toEqual([["relay_silent relay:orders 1"], ["relay_silent"]]);
   });
 
   test("only after six hours, however quick its rhythm", async () => {
