@@ -28,6 +28,7 @@ const FILES_AT_ONCE = 3;
 /** Files that begin before all others, in about as many seconds as they take: one of them at the very end would run alone. */
 const LONG_FILES = {
   "test/flow/newcomer": 60,
+  "test/browser/sweep": 60,
   "test/crash/crash": 35,
   "test/crash/apply-crash": 30,
   "test/crash/mail-crash": 30,

@@ -56,7 +56,7 @@ beforeAll(async () => {
     all.push(...(await hrefs(`main nav a, main a[href*="tab="]`)));
   }
   pages = [...new Set(all)];
-});
+}, 300_000);
 
 const SCREENS = [
   { colorScheme: "light", width: 1280 },
@@ -76,7 +76,7 @@ test("no page has a barrier in either theme, wide or narrow, is wider than 360 p
     found.push(...(await measure()).map((words) => `${path} ${words}`));
   }
   expect(found).toEqual([]);
-}, 120_000);
+}, 300_000);
 
 /** What is too wide or too small on the page. */
 function measure(): Promise<string[]> {

@@ -214,7 +214,7 @@ describe("a service that is killed", () => {
       "relay gone: deleted in the dashboard",
       "product book: written to",
     ])
-      expect(dev.lines().join("\n")).toContain(said);
+      expect(await dev.line(said)).toContain(said);
     expect(await stands("gone")).toBeUndefined();
   });
 
@@ -245,7 +245,7 @@ describe("a service that is killed", () => {
     expect(json(file("one"))).toEqual(relay("one", wins));
     const kept = readdirSync(at("relays")).filter((name) => name.endsWith(".orig"));
     expect(kept).toHaveLength(wins === "by hand" ? 1 : 0);
-    expect(dev.lines().join("\n")).toMatch(
+    expect(await dev.line(wins === "by hand" ? "was edited too" : "is newer than the dashboard's edit")).toMatch(
       wins === "by hand" ? /was edited too.*kept in service\/relays\/one\.json\..*\.orig/ : /is newer than the dashboard's edit.*audit/,
     );
     for (const name of kept) expect(json(at("relays", name))).toEqual(relay("one", "by file"));

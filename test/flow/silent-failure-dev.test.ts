@@ -113,7 +113,8 @@ beforeAll(async () => {
   dev = startCli(["dev", "--port", "0"], { cwd: folder, command: [executable.file] });
   base = (await dev.line("/hooks/")).replace(/^.*?(http\S+)\/[^/]+$/, "$1");
   await dev.line("Press Ctrl+C");
-}, 60_000);
+  // The first who needs it builds the executable.
+}, 180_000);
 
 afterAll(async () => {
   dev.kill("SIGINT");

@@ -25,7 +25,8 @@ beforeAll(async () => {
     RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE: many,
     RELAY_LIMIT_EVENTLESS_CALLS_PER_MINUTE: many,
   });
-}, 60_000);
+  // The first who needs it builds the executable.
+}, 180_000);
 
 afterAll(async () => {
   await server[Symbol.asyncDispose]();

@@ -29,7 +29,8 @@ beforeAll(async () => {
   writeFileSync(authorityFile, authority.cert);
   called = startCalled(authority);
   shared = await StagedServer.start(executable, authorityFile);
-}, 60_000);
+  // The first who needs it builds the executable.
+}, 180_000);
 
 afterAll(async () => {
   await shared[Symbol.asyncDispose]();
