@@ -19,6 +19,7 @@ import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { Health } from "./health/health.ts";
+import { SharedHealth } from "./health/shared-health.ts";
 import { HealthWatch } from "./health/watch.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
@@ -157,15 +158,10 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const health = new Health({ store, clock, log, limits: config.limits, shared: !holding.whole });
-  const healthWatch = new HealthWatch({
-    store,
-    clock,
-    relays,
-    log,
-    health,
-    looks: () => holding.holds(HOUSE),
-  });
+  const healthDeps = { store, clock, log, limits: config.limits };
+  const health = holding.whole ? new Health(healthDeps) : new SharedHealth(healthDeps);
+  const looks = (): boolean => holding.holds(HOUSE);
+  const healthWatch = new HealthWatch({ store, clock, relays, log, health, looks });
   const runner: Runner = new Runner({
     holding,
     clock,
@@ -191,7 +187,6 @@ async function startOnce(
     ending,
   );
   started.defer(store.listen(() => problems.look(), ["problem"]));
-  started.defer(store.listen(health.hear, ["problem"]));
   started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
   started.defer(store.listen(runner.hear, ["event"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));

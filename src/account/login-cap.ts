@@ -11,8 +11,7 @@ import {
   MAX_LOGINS_PER_NETWORK,
   MAX_WAITING_LOGINS,
 } from "../ground/limit.ts";
-import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
+import { ALONE, Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** What a clock or a network makes early is none the earlier. */

@@ -13,8 +13,7 @@ import {
   MAX_PASSWORDS_PER_NETWORK,
   PASSWORD_WINDOW_MS,
 } from "../ground/limit.ts";
-import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
+import { ALONE, Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** A bound on the memory; each one costs a right password. */

@@ -8,8 +8,7 @@
 import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { Limiter, takeAll } from "../ground/limiter.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
+import { ALONE, Limiter, type Nodes, takeAll } from "../ground/limiter.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";

@@ -14,8 +14,7 @@ import {
   type RaisableLimits,
   SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
-import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
-import type { Nodes } from "../ground/node-share.ts";
+import { Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";

@@ -6,8 +6,7 @@
 import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { Limiter, wideNetworkOf } from "../ground/limiter.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
+import { ALONE, Limiter, type Nodes, wideNetworkOf } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";

@@ -2,10 +2,26 @@
  * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
  * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
  * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
- * knows what it counts. Where nodes serve side by side, each lets through its share.
+ * knows what it counts. Where nodes serve one database side by side, a limit is split evenly, and never to more than the limit together; a
+ * node's windows go on where others come or go, so that in such a minute as many may pass as after a restart.
  */
 import type { Clock } from "./clock.ts";
-import { ALONE, type Nodes, shareOf } from "./node-share.ts";
+
+export interface Nodes {
+  /** Nodes that serve now, this one among them. */
+  readonly live: number;
+  /** The place of this one among them, from 0: the first ones take what an even split leaves over. */
+  readonly rank: number;
+}
+
+/** A process that has its database for itself. */
+export const ALONE: Nodes = { live: 1, rank: 0 };
+
+/** What this node may let through of a limit. */
+export function shareOf(limit: number, { live, rank }: Nodes): number {
+  if (live <= 1) return limit;
+  return Math.floor(limit / live) + (rank < limit % live ? 1 : 0);
+}
 
 /** A bound on the memory of one limiter. */
 const MAX_WINDOWS = 20_000;

@@ -1,42 +1,48 @@
 /**
  * How each relay is doing, seen across its calls and runs: calls refused or ignored one after another, events that find nobody, attempts that
  * fail, good events over the app's cap. Each is a run that anything better ends, counted in memory, so that an accepted call asks no database;
- * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, and what shows by waiting alone
- * is watch.ts's. Receiver and runner tell it; it judges no call and no event.
+ * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, what shows by waiting alone
+ * watch.ts's, and what other nodes saw shared-health.ts's. Receiver and runner tell it; it judges no call and no event.
  */
 import type { Clock } from "../ground/clock.ts";
 import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
-import type { Store } from "../store/port.ts";
+import type { Store, Writer } from "../store/port.ts";
+import type { RowOf } from "../store/table.ts";
 import {
+  CAPPED_OVER_MS,
   countAnew,
-  drop,
   HEALTH,
   type HealthCode,
+  HealthProblems,
+  type HealthView,
+  HOPELESS,
   type Kept,
+  type KeptRun,
   type Known,
-  keepOf,
-  knownOf,
+  REFUSED,
   type RunCode,
-} from "./known.ts";
-import { CAPPED_OVER_MS, HealthProblems, HOPELESS, writeChange } from "./problem.ts";
-import { shareRows, writeRows } from "./row-write.ts";
+  writeChange,
+} from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
+/** Writes, with what else is to be written at once, the rows that it is handed the writing of; resolves once that is durable. */
+export type WriteRows = (rows: (tx: Writer) => Promise<void>) => Promise<void>;
+
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
 const MAX_PAUSE_MS = DAY_MS;
 
-/** How an attempt of an event ended. `code`: a failure's, or why no action ran. */
+/**
+ * How an attempt of an event ended, of a relay that may be gone. `code`: a failure's, or why no action ran; `why`: what the owner is told of a
+ * failure; `dead`: and of the event's death.
+ */
 export interface RunEnd {
-  /** null: it was deleted meanwhile. */
   relay: LiveRelay | null;
   outcome: "ok" | "failed" | "not_run";
   code: string | null;
-  /** What the owner is told of a failure. */
   why: string | null;
-  /** Whether the event is dead, of which the owner was told. */
   dead: boolean;
 }
 
@@ -45,21 +51,19 @@ interface HealthDeps {
   clock: Clock;
   log: Log;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute">;
-  /** Other nodes see calls and runs of the same relays, so that what is known is put together in their rows; false unless told. */
-  shared?: boolean;
 }
 
 export class Health {
-  readonly #deps: HealthDeps;
+  protected readonly deps: HealthDeps;
   readonly #behind: WriteBehind;
   readonly #known = new Map<string, Known>();
-  readonly #unsaved = new Set<string>();
+  readonly #unsaved = new Set<Known>();
   readonly problems: HealthProblems;
   /** Monotonic: a time in which nothing ran proves nothing. */
   #startedMs = 0;
 
   constructor(deps: HealthDeps) {
-    this.#deps = deps;
+    this.deps = deps;
     const write = () => this.#write();
     this.#behind = new WriteBehind({ ...deps, afterMs: WRITE_AFTER_MS, what: "a trouble of a relay", write });
     this.problems = new HealthProblems({ ...deps, onChange: () => void this.#behind.flush() });
@@ -67,19 +71,16 @@ export class Health {
 
   /** Reads what an earlier process saw, but for what was told and is over. Calls and runs are noted without it too, and count instead. */
   async start(isOver: (relayId: string, code: RunCode, sinceMs: number) => boolean): Promise<void> {
-    const { store, clock } = this.#deps;
-    this.#startedMs = clock.monotonicMs();
+    const { store, clock } = this.deps;
+    const [nowMs, monotonicMs] = [clock.now(), clock.monotonicMs()];
+    this.#startedMs = monotonicMs;
+    const on = (wallMs: number): number => monotonicMs - Math.max(0, nowMs - wallMs);
     for (const row of await store.read((tx) => HEALTH.all(tx, ""))) {
       if (this.#known.has(row.id)) continue;
-      const known = knownOf(row);
-      this.#known.set(row.id, known);
-      for (const code of Object.keys(known.kept.runs) as RunCode[]) {
-        const run = known.kept.runs[code];
-        if (run === undefined) continue;
-        known.seen[code] = { sinceMs: this.#on(run.since), atMs: this.#on(run.at), why: null };
-        if (!isOver(row.id, code, run.since)) continue;
-        countAnew(known, code, clock.now());
-        this.#note(row.id);
+      const known = this.begin(row.id, row);
+      for (const [code, run] of Object.entries(known.kept.runs) as [RunCode, KeptRun][]) {
+        known.seen[code] = { sinceMs: on(run.since), atMs: on(run.at), why: null };
+        if (isOver(row.id, code, run.since)) this.forget(row.id, code);
       }
     }
     await this.problems.load();
@@ -93,24 +94,15 @@ export class Health {
 
   /** A call verified, whatever becomes of it. */
   accept(relay: LiveRelay, nowMs: number): void {
-    const known = this.#knownOf(relay.id);
+    const known = this.of(relay.id);
     known.acceptedAt = nowMs;
     if (known.kept.runs.relay_refusing !== undefined) {
       Object.assign(known, { found: null, refusedAt: null });
-      drop(known, "relay_refusing", nowMs);
-      this.#note(relay.id, true);
-    }
-    if (this.#deps.shared === true) {
-      known.use = relay.receiver?.overlap ?? null;
-      this.#note(relay.id, true);
+      this.drop(known, "relay_refusing", nowMs);
+      this.note(known, true);
     }
     this.#clear(relay, "relay_refusing");
     this.#clear(relay, "relay_uncalled");
-  }
-
-  /** When a call of the relay last verified; null: none did that is known of. */
-  acceptedAt(relay: LiveRelay): number | null {
-    return this.#knownOf(relay.id).acceptedAt;
   }
 
   /** An event of the relay was stored. */
@@ -121,15 +113,16 @@ export class Health {
   /** A call verified in no environment; `cause` says why not in this relay's. */
   refuse(relay: LiveRelay, cause: string): void {
     this.#clear(relay, "relay_uncalled");
-    this.#knownOf(relay.id).refusedAt = this.#deps.clock.now();
-    this.#endAfter(relay, "relay_refusing", MAX_PAUSE_MS);
+    const known = this.of(relay.id);
+    known.refusedAt = this.deps.clock.now();
+    this.#endAfter(known, "relay_refusing", MAX_PAUSE_MS);
     this.#add(relay, "relay_refusing", cause);
-    this.#note(relay.id, true);
+    this.note(known, true);
   }
 
   /** Why a call was refused was found by looking into it; what says more is kept. */
   find(relay: LiveRelay, cause: string, solved: boolean): void {
-    const known = this.#knownOf(relay.id);
+    const known = this.of(relay.id);
     if (known.kept.runs.relay_refusing === undefined || (known.found?.solved === true && !solved)) return;
     known.found = { cause, solved };
   }
@@ -137,24 +130,25 @@ export class Health {
   /** A verified call passed `when`. */
   match(relay: LiveRelay): void {
     if (relay.receiver?.when == null) return;
-    const kept = this.#of(relay);
+    const known = this.#ofVersion(relay);
+    const { kept } = known;
     if (!kept.matched) {
       kept.matched = true;
-      this.#note(relay.id);
+      this.note(known);
     }
     kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
-    this.#end(relay, "relay_ignoring");
+    this.end(relay, "relay_ignoring");
   }
 
   /** `when` ignored a verified call; `why` follows "the last one because". Answers whether a call passed before, so that this is usual. */
   ignore(relay: LiveRelay, why: string): boolean {
     this.#add(relay, "relay_ignoring", why);
-    return this.#of(relay).matched;
+    return this.#ofVersion(relay).kept.matched;
   }
 
   /** A good event was refused, because the app's minute was full. */
   cap(relay: LiveRelay): void {
-    this.#endAfter(relay, "relay_capped", CAPPED_OVER_MS);
+    this.#endAfter(this.of(relay.id), "relay_capped", CAPPED_OVER_MS);
     this.#add(relay, "relay_capped", null);
   }
 
@@ -165,107 +159,101 @@ export class Health {
       if (code === "person_not_found") this.#add(relay, "relay_nobody", null);
       return;
     }
-    const kept = this.#of(relay);
-    if (!kept.found) {
-      kept.found = true;
-      this.#note(relay.id);
+    const known = this.#ofVersion(relay);
+    if (!known.kept.found) {
+      known.kept.found = true;
+      this.note(known);
     }
-    this.#end(relay, "relay_nobody");
-    if (outcome === "ok") this.#end(relay, "relay_failing");
+    this.end(relay, "relay_nobody");
+    if (outcome === "ok") this.end(relay, "relay_failing");
     else {
       this.#add(relay, "relay_failing", why, dead);
-      if (code !== null && HOPELESS.has(code))
-        this.problems.raiseRun(relay, "relay_failing", this.#knownOf(relay.id), true);
+      if (code !== null && HOPELESS.has(code)) this.problems.raiseRun(relay, "relay_failing", known, true);
     }
   }
 
-  /** A problem was raised or cleared, perhaps by another node: what stands there is over by what happens here. */
-  readonly hear = (): void => {
-    if (this.#deps.shared === true) void this.problems.adopt().catch(() => undefined);
-  };
-
-  /** What is kept of a relay of this version. */
-  #of(relay: LiveRelay): Kept {
-    const known = this.#knownOf(relay.id);
+  /** What is known of a relay of this version. */
+  #ofVersion(relay: LiveRelay): Known {
+    const known = this.of(relay.id);
     if (known.kept.version !== relay.version) known.kept = keepOf(relay.version, known.kept);
-    return known.kept;
+    return known;
   }
 
   #add(relay: LiveRelay, code: RunCode, why: string | null, told = false): void {
-    const { runs } = this.#of(relay);
-    const { seen } = this.#knownOf(relay.id);
-    const [at, atMs] = [this.#deps.clock.now(), this.#deps.clock.monotonicMs()];
-    const run = runs[code];
+    const known = this.#ofVersion(relay);
+    const { kept, seen } = known;
+    const [at, atMs] = [this.deps.clock.now(), this.deps.clock.monotonicMs()];
+    const run = kept.runs[code];
     const more = told || run?.told === true ? { told: true } : {};
-    runs[code] = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1, ...more };
+    kept.runs[code] = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1, ...more };
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
-    this.#note(relay.id);
-    if (this.#deps.shared === true) this.#knownOf(relay.id).grown.set(code, relay);
-    else this.#judge(relay, code);
+    this.note(known);
+    this.grew(known, relay, code);
   }
 
-  #judge(relay: LiveRelay, code: RunCode): void {
-    this.#of(relay);
-    this.problems.judge(relay, code, this.#knownOf(relay.id), this.#startedMs);
+  /** One more of the run came. */
+  protected grew(_known: Known, relay: LiveRelay, code: RunCode): void {
+    this.judge(relay, code);
   }
 
-  #end(relay: LiveRelay, code: RunCode): void {
-    const known = this.#knownOf(relay.id);
-    if (known.kept.runs[code] !== undefined || this.#deps.shared === true) {
-      drop(known, code, this.#deps.clock.now());
-      this.#note(relay.id);
+  protected judge(relay: LiveRelay, code: RunCode): void {
+    this.problems.judge(relay, code, this.#ofVersion(relay), this.#startedMs);
+  }
+
+  protected end(relay: LiveRelay, code: RunCode): void {
+    const known = this.of(relay.id);
+    if (known.kept.runs[code] !== undefined) {
+      this.drop(known, code, this.deps.clock.now());
+      this.note(known);
     }
     this.#clear(relay, code);
   }
 
   /** A run whose last one lies so far back is another's. */
-  #endAfter(relay: LiveRelay, code: RunCode, ms: number): void {
-    const known = this.#knownOf(relay.id);
+  #endAfter(known: Known, code: RunCode, ms: number): void {
     const seen = known.seen[code];
-    if (seen !== undefined && this.#deps.clock.monotonicMs() - seen.atMs > ms)
-      drop(known, code, known.kept.runs[code]?.at ?? 0);
+    if (seen !== undefined && this.deps.clock.monotonicMs() - seen.atMs > ms)
+      this.drop(known, code, known.kept.runs[code]?.at ?? 0);
   }
 
-  /** Whether no call of it ever came that is known of, and nobody was told so. */
-  isUncalled(relay: LiveRelay): boolean {
-    const { kept, acceptedAt, refusedAt } = this.#knownOf(relay.id);
-    return acceptedAt === null && refusedAt === null && !kept.uncalledTold;
+  /** The run is over since `endedAt`. */
+  protected drop({ kept, seen }: Known, code: RunCode, _endedAt: number): void {
+    delete kept.runs[code];
+    delete seen[code];
   }
 
   /** Nobody calls the relay, which is told once. */
   noteUncalled(relay: LiveRelay, message: string): void {
-    this.#of(relay).uncalledTold = true;
-    this.#note(relay.id);
+    const known = this.#ofVersion(relay);
+    known.kept.uncalledTold = true;
+    this.note(known);
     this.problems.raise(relay, "relay_uncalled", message);
   }
 
   /** Now and then: what has lasted long enough by itself is a problem, and a cap's time is over. */
   review(relay: LiveRelay): void {
-    const { kept, seen } = this.#knownOf(relay.id);
+    const { kept, seen } = this.of(relay.id);
     for (const code of Object.keys(kept.runs) as RunCode[])
-      if (code !== "relay_refusing") this.#judge(relay, code);
+      if (code !== "relay_refusing") this.judge(relay, code);
     const capped = seen.relay_capped;
-    if (capped === undefined || this.#deps.clock.monotonicMs() - capped.atMs >= CAPPED_OVER_MS)
-      this.#end(relay, "relay_capped");
+    if (capped === undefined || this.deps.clock.monotonicMs() - capped.atMs >= CAPPED_OVER_MS)
+      this.end(relay, "relay_capped");
   }
 
   /** Now and then: what is only noted is written, and relays that are gone are forgotten. Answers the problems that somebody resolved by hand. */
   async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     for (const id of this.#known.keys()) if (snapshot.findRelay(id) === null) this.#known.delete(id);
     this.#noteAccepted();
-    if (this.#deps.shared === true)
-      for (const { id } of snapshot.relays) {
-        this.#knownOf(id);
-        this.#unsaved.add(id);
-      }
     await this.flush();
     return await this.problems.tend(snapshot);
   }
 
   /** Somebody resolved the problem by hand: it comes back only with what happens from now on. */
-  forget(relay: LiveRelay, code: RunCode): void {
-    countAnew(this.#knownOf(relay.id), code, this.#deps.clock.now());
-    this.#note(relay.id, code === "relay_refusing");
+  forget(relayId: string, code: RunCode): void {
+    const known = this.of(relayId);
+    countAnew(known.kept, code);
+    this.drop(known, code, this.deps.clock.now());
+    this.note(known, code === "relay_refusing");
   }
 
   /** Writes what was noted. */
@@ -273,25 +261,22 @@ export class Health {
     return this.#behind.flush();
   }
 
-  #knownOf(relayId: string): Known {
-    let known = this.#known.get(relayId);
-    if (known === undefined) {
-      known = knownOf(null);
-      this.#known.set(relayId, known);
-    }
+  /** What is known of the relay, for others to read. */
+  of(relayId: string): Known {
+    return this.#known.get(relayId) ?? this.begin(relayId, null);
+  }
+
+  /** `row` null: nothing is known of the relay. */
+  protected begin(relayId: string, row: RowOf<typeof HEALTH> | null): Known {
+    const known = knownOf(relayId, row);
+    this.#known.set(relayId, known);
     return known;
   }
 
-  /** What is known of the relay changed, and is written with the next look; `soon`: in a moment. */
-  #note(relayId: string, soon = this.#deps.shared === true): void {
-    this.#unsaved.add(relayId);
+  /** What is known changed, and is written with the next look; `soon`: in a moment. */
+  protected note(known: Known, soon = false): void {
+    this.#unsaved.add(known);
     if (soon) this.#behind.arm();
-  }
-
-  /** Where a time of the wall clock lies on the one that nobody sets. */
-  #on(wallMs: number): number {
-    const { clock } = this.#deps;
-    return clock.monotonicMs() - Math.max(0, clock.now() - wallMs);
   }
 
   /** An accepted call asks no more than whether any problem stands. */
@@ -301,36 +286,62 @@ export class Health {
 
   /** Accepted calls are written with the rest, or at the next look. */
   #noteAccepted(): void {
-    for (const [id, { acceptedAt, storedAcceptedAt }] of this.#known)
-      if (acceptedAt !== storedAcceptedAt) this.#unsaved.add(id);
+    for (const known of this.#known.values())
+      if (known.acceptedAt !== known.storedAcceptedAt) this.#unsaved.add(known);
   }
 
   async #write(): Promise<void> {
     const changes = [...this.problems.changes];
-    const noted = [...this.#unsaved].flatMap((id) => {
-      const known = this.#known.get(id);
-      return known === undefined ? [] : [{ id, known }];
-    });
+    const noted = [...this.#unsaved];
     if (changes.length === 0 && noted.length === 0) return;
     this.#unsaved.clear();
-    const rows =
-      this.#deps.shared === true
-        ? shareRows(noted, {
-            on: (wallMs) => this.#on(wallMs),
-            judge: (relay, code) => this.#judge(relay, code),
-          })
-        : writeRows(noted);
+    let goOn: () => void;
     try {
-      await this.#deps.store.write("app", async (tx) => {
-        for (const change of changes) await writeChange(tx, change);
-        await rows.write(tx);
-      });
+      goOn = await this.save(noted, (rows) =>
+        this.deps.store.write("app", async (tx) => {
+          for (const change of changes) await writeChange(tx, change);
+          await rows(tx);
+        }),
+      );
     } catch (error) {
-      for (const { id } of noted) this.#unsaved.add(id);
-      rows.failed();
+      for (const known of noted) this.#unsaved.add(known);
       throw error;
     }
     this.problems.changes.splice(0, changes.length);
-    rows.done();
+    goOn();
   }
+
+  /** Writes what was noted; answers what follows once that is durable. */
+  protected async save(noted: readonly Known[], write: WriteRows): Promise<() => void> {
+    const rows = noted.map((known) => ({ known, row: rowOf(known) }));
+    await write(async (tx) => {
+      for (const { row } of rows) await HEALTH.update(tx, row);
+    });
+    return () => {
+      for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
+    };
+  }
+}
+
+/** What is kept of a relay of this version when it begins. */
+export function keepOf(version: number, before?: Kept): Kept {
+  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
+  if (before === undefined) return kept;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
+  return { ...kept, uncalledTold: before.uncalledTold };
+}
+
+export function knownOf(relayId: string, row: RowOf<typeof HEALTH> | null): Known {
+  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
+  const kept = fruitless ?? keepOf(0);
+  if (refusedSince != null)
+    kept.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
+  return { relayId, kept, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
+}
+
+export function rowOf({ relayId, kept, refusedAt, acceptedAt }: HealthView): RowOf<typeof HEALTH> {
+  const { relay_refusing: refusing, ...runs } = kept.runs;
+  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
+  const fruitless = kept.version === 0 ? null : { ...kept, runs };
+  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, fruitless };
 }

@@ -5,21 +5,27 @@
  */
 import { type Clock, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit.ts";
+import type { SecretUse } from "../relay/live-receiver.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
+import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
-import {
-  CODES,
-  type HealthCode,
-  type Kept,
-  type KeptRun,
-  type Known,
-  RECEIVER_CODES,
-  REFUSED,
-  type RunCode,
-} from "./known.ts";
+
+/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
+const RECEIVER_CODES = [
+  "relay_refusing",
+  "relay_silent",
+  "relay_ignoring",
+  "relay_capped",
+  "relay_uncalled",
+] as const;
+export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
+export type HealthCode = (typeof CODES)[number];
+
+/** What is counted. */
+export type RunCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
 
 /** So many, over so long. */
 interface Threshold {
@@ -51,6 +57,82 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
 export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
+/** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
+export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
+
+export interface KeptRun {
+  since: number;
+  at: number;
+  count: number;
+  /** Another alert told the owner of one of them: an event died. */
+  told?: boolean;
+}
+
+/** What is kept of a relay beyond a restart. A save of its definition begins anew. */
+export interface Kept {
+  version: number;
+  /** Whether a call passed `when`. */
+  matched: boolean;
+  /** Whether an event found its person, or needed none. */
+  found: boolean;
+  /** The longest run of ignored calls that a matching one ended. */
+  usual: number;
+  /** Whether the owner was told that nobody calls. */
+  uncalledTold: boolean;
+  runs: Partial<Record<RunCode, KeptRun>>;
+  /** When calls last verified by which of two secrets, as all nodes saw it; kept where nodes share the row alone. */
+  use?: SecretUse;
+}
+
+/** A person said that the problem is seen to. */
+export function countAnew(kept: Kept, code: RunCode): void {
+  if (code === "relay_ignoring") {
+    kept.matched = true;
+    kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
+  }
+}
+
+/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
+export const HEALTH = defineTable({
+  name: "relay",
+  key: ["id"],
+  columns: {
+    id: text(),
+    /** When the first of the calls that were refused one after another came; null: the last one verified. */
+    refusedSince: orNull(integer()),
+    refusedCount: integer(),
+    refusedAt: orNull(integer()),
+    /** When a call last verified, as far as it is written. */
+    acceptedAt: orNull(integer()),
+    /** The other runs. */
+    fruitless: orNull(json<Kept>()),
+  },
+});
+
+/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not kept: it may name a person. */
+interface Seen {
+  sinceMs: number;
+  atMs: number;
+  why: string | null;
+}
+
+/** What its row tells of one relay. */
+export interface HealthView {
+  relayId: string;
+  kept: Kept;
+  refusedAt: number | null;
+  acceptedAt: number | null;
+}
+
+/** What is known of one relay. */
+export interface Known extends HealthView {
+  seen: Partial<Record<RunCode, Seen>>;
+  /** As the database has it. */
+  storedAcceptedAt: number | null;
+  /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
+  found: { cause: string; solved: boolean } | null;
+}
+
 /** Whether so many, over so long, are a problem. */
 function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedMs: number): boolean {
   const count = runs[code]?.count ?? 0;
@@ -63,9 +145,7 @@ function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedM
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
 
-export function isRunCode(code: HealthCode): code is RunCode {
-  return Object.hasOwn(THRESHOLDS, code);
-}
+export const RUN_CODES = Object.keys(THRESHOLDS) as RunCode[];
 
 interface RunWords {
   /** Why the last one came to nothing. */
@@ -102,14 +182,10 @@ function tellRun(
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;
 }
 
-export function tellUncalled(name: string, madeAtMs: number, url: string): string {
-  return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
-}
-
-/** What is told when it is over. */
 /** A cap whose time is over. */
 export const CAPPED_OVER_MS = HOUR_MS;
 
+/** What is told when it is over. */
 const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
   relay_refusing: (name) => `${name} accepts calls again: one verified.`,
   relay_silent: (name) => `${name} receives events again, so its silence is over.`,
@@ -216,23 +292,14 @@ export class HealthProblems {
     return resolved.flatMap((key) => watched.get(key) ?? []);
   }
 
-  /** As the database has it, with what it has not yet. */
-  load(): Promise<void> {
-    return this.#read(() => new Map());
-  }
-
-  /** What others raised stands here too. What they cleared is forgotten with the next look, which asks who did. */
-  adopt(): Promise<void> {
-    return this.#read(() => new Map(this.standing));
-  }
-
-  #read(begin: () => Map<string, HealthProblem>): Promise<void> {
-    const read = this.#loading.then(() => this.#readAlone(begin));
+  /** As the database has it, with what it has not yet. `adopts`: what others cleared is forgotten with the next look alone, which asks who did. */
+  load({ adopts = false } = {}): Promise<void> {
+    const read = this.#loading.then(() => this.#read(adopts));
     this.#loading = read.catch(() => undefined);
     return read;
   }
 
-  async #readAlone(begin: () => Map<string, HealthProblem>): Promise<void> {
+  async #read(adopts: boolean): Promise<void> {
     const noticed = [...this.changes];
     this.#meanwhile = noticed;
     const stored = await this.#deps.store
@@ -240,7 +307,7 @@ export class HealthProblems {
       .finally(() => {
         this.#meanwhile = null;
       });
-    this.standing = begin();
+    this.standing = new Map(adopts ? this.standing : []);
     for (const problem of stored) this.standing.set(keyOf(problem), problem);
     for (const { problem, raised } of noticed) {
       if (raised) this.standing.set(keyOf(problem), problem);

@@ -12,8 +12,7 @@ import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
 import type { Health } from "./health.ts";
-import { CODES, type HealthCode } from "./known.ts";
-import { isRunCode, tellUncalled } from "./problem.ts";
+import { CODES, type HealthCode, RUN_CODES } from "./problem.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
 /** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */
@@ -93,7 +92,8 @@ export class HealthWatch {
     const looks = nowMs - this.#trustedSinceMs >= GRACE_MS && this.#deps.looks?.() !== false;
     for (const { relay, code } of await health.tend(snapshot)) {
       if (code === "relay_silent") this.#forgetSilence(relay);
-      if (isRunCode(code)) health.forget(relay, code);
+      const run = RUN_CODES.find((one) => one === code);
+      if (run !== undefined) health.forget(relay.id, run);
     }
     for (const relay of snapshot.relays) {
       health.review(relay);
@@ -106,7 +106,8 @@ export class HealthWatch {
   async #lookForCalls(relay: LiveRelay): Promise<void> {
     const { store, clock, health } = this.#deps;
     const { receiver, local } = relay;
-    if (receiver === null || local || !health.isUncalled(relay)) return;
+    const { kept, acceptedAt, refusedAt } = health.of(relay.id);
+    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || kept.uncalledTold) return;
     const [madeAt, lastAt] = await store.read(async (tx) => [
       await findMadeAt(tx, relay.id),
       await findLastEventAt(tx, relay.environmentId, relay.name),
@@ -145,6 +146,10 @@ export class HealthWatch {
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
     health.problems.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, silentMs, rhythm));
   }
+}
+
+function tellUncalled(name: string, madeAtMs: number, url: string): string {
+  return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
 }
 
 function tellSilent(name: string, lastAtMs: number, silentMs: number, { longestGapMs }: Rhythm): string {

@@ -5,7 +5,7 @@ import { explainInput, explanationView } from "../explain/step.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../ground/schema.ts";
-import { findSecretUse } from "../health/known.ts";
+import { findSecretUse } from "../health/shared-health.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";

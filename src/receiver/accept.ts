@@ -24,8 +24,7 @@ import {
   writeJson,
 } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
-import { Limiter } from "../ground/limiter.ts";
-import type { Nodes } from "../ground/node-share.ts";
+import { Limiter, type Nodes } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";

@@ -5,9 +5,8 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
-import { Limiter } from "../ground/limiter.ts";
+import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
@@ -281,7 +280,7 @@ export class Receiver {
       if (names !== null) this.#deps.health.find(by.relay, cause, names === "difference");
       note(cause);
     };
-    const acceptedAt = this.#deps.health.acceptedAt(by.relay);
+    const acceptedAt = this.#deps.health.of(by.relay.id).acceptedAt;
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, tell });
   }
 

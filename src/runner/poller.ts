@@ -86,10 +86,9 @@ export class Poller {
     this.#unrescued.delete(environmentId);
   }
 
-  /** Whether the environment's events may be taken. */
-  isOpen(environmentId: number): boolean {
-    const { holding } = this.#deps;
-    return (holding.whole || this.#open.has(environmentId)) && holding.holds(environmentId);
+  /** Whether what another node left of the environment's events is rescued; where one process holds all, a start rescues it. */
+  hasRescued(environmentId: number): boolean {
+    return this.#open.has(environmentId);
   }
 
   /** The house is this process's: retries may be as another one's clock timed them. */

@@ -20,7 +20,6 @@ import { Beside, type RunsBeside } from "./beside.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
-import { Working } from "./working.ts";
 
 /** A graceful stop waits so long for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
@@ -59,7 +58,8 @@ export class Runner {
   readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
   /** The stores that a batch is on its way in. */
   readonly #batching = new Set<FencedStore>();
-  readonly #working = new Working();
+  /** Pieces of work that are on their way, each with whose environment's it is. */
+  readonly #working = new Map<Promise<void>, number>();
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
@@ -73,8 +73,14 @@ export class Runner {
       for (const relayId of relayIds) this.#lookInto(relayId);
       this.#pump();
     });
-    const isOpen = (environmentId: number): boolean => this.#poller.isOpen(environmentId);
+    const isOpen = (environmentId: number): boolean => this.#isOpen(environmentId);
     this.#besideDeps = { ...deps, isOpen, arrivals: this.#arrivals, onFinished: this.#onFinished };
+  }
+
+  /** Whether the environment's events may be taken. */
+  #isOpen(environmentId: number): boolean {
+    const { holding } = this.#deps;
+    return holding.holds(environmentId) && (holding.whole || this.#poller.hasRescued(environmentId));
   }
 
   /** The relay's due events are to be looked for in the store. */
@@ -107,7 +113,7 @@ export class Runner {
   /** Takes none of the environment's events any more. `wait`: resolves when those that run have ended, or after a while. */
   async drop(environmentId: number, { wait }: { wait: boolean }): Promise<void> {
     this.#poller.drop(environmentId);
-    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
+    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#whenIdle(environmentId));
   }
 
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
@@ -154,8 +160,22 @@ export class Runner {
   async #stop(): Promise<void> {
     this.#stopped = true;
     const polled = this.#poller.stop();
-    const idle = this.#working.whenIdle(null);
-    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, idle]));
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, this.#whenIdle()]));
+  }
+
+  /** The environment's work is on its way until it has ended. */
+  #follow(environmentId: number, work: Promise<void>): void {
+    const piece = work.finally(() => this.#working.delete(piece));
+    this.#working.set(piece, environmentId);
+  }
+
+  /** Resolves once none is on its way: of the environment, or of all. */
+  async #whenIdle(environmentId?: number): Promise<void> {
+    for (;;) {
+      const pieces = [...this.#working].filter(([, whose]) => whose === (environmentId ?? whose));
+      if (pieces.length === 0) return;
+      await Promise.all(pieces.map(([piece]) => piece));
+    }
   }
 
   #pump(): void {
@@ -185,7 +205,7 @@ export class Runner {
       const relay = snapshot.findRelay(relayId);
       if (relay === null && holding.holds(HOUSE))
         this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
-      else if (relay === null || relay.waiting || !this.#poller.isOpen(relay.environmentId)) {
+      else if (relay === null || relay.waiting || !this.#isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
         this.#arrivals.lose(relayId);
       } else if (!relay.sends) inBatch.push(relay);
@@ -213,13 +233,12 @@ export class Runner {
 
   /** Runs one piece of the relays' work; `work` answers which of them may have more. */
   #begin(environmentId: number, relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
-    const end = this.#working.begin(environmentId);
     for (const relayId of relayIds) {
       // Forgotten before looking, so that a wake during the look is not lost.
       this.#ready.delete(relayId);
       this.#busy.add(relayId);
     }
-    void work()
+    const ending = work()
       .then(
         (more) => {
           for (const relayId of more) this.#ready.add(relayId);
@@ -228,9 +247,9 @@ export class Runner {
       )
       .finally(() => {
         for (const relayId of relayIds) this.#busy.delete(relayId);
-        end();
         this.#pump();
       });
+    this.#follow(environmentId, ending);
   }
 
   #onTrouble(error: unknown, environmentId = HOUSE): void {
@@ -268,7 +287,7 @@ export class Runner {
     } finally {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
-    for (const one of claimed) void this.#runSending(store, relay, one);
+    for (const one of claimed) this.#follow(relay.environmentId, this.#runSending(store, relay, one));
     return more && !alone ? [relay.id] : [];
   }
 
@@ -276,7 +295,6 @@ export class Runner {
   async #runSending(store: FencedStore, relay: LiveRelay, claimed: Claimed): Promise<void> {
     const { holding } = this.#deps;
     const { environmentId } = relay;
-    const end = this.#working.begin(environmentId);
     const mayGoOn = (): boolean =>
       !this.#stopped && holding.holds(environmentId) && holding.storeOf(environmentId) === store;
     try {
@@ -289,7 +307,6 @@ export class Runner {
       this.#slots.giveBack(relay.id, 1);
       // Others waited for the one that was taken alone.
       if (claimed.begun === null) this.#ready.add(relay.id);
-      end();
       this.#pump();
     }
   }

@@ -22,7 +22,7 @@ import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
-import { type Holding, WholeHolding } from "../store/holding.ts";
+import type { Holding } from "../store/holding.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
@@ -108,8 +108,7 @@ async function openEmbedded(
     onTrouble: (trouble) => tellTrouble(log, trouble),
   });
   started.defer(() => store.close());
-  const lease = await RunnerLease.take({ store, file, lock, clock });
-  const holding = new WholeHolding(store, lease);
+  const holding = await RunnerLease.take({ store, file, lock, clock });
   started.defer(() => holding.release());
   return { store, holding };
 }

@@ -1,11 +1,10 @@
 /**
  * What happens by itself, and whether this process is the one that does it: for each environment, and once for all of them (the house). On SQLite
- * one server holds everything for as long as it holds its directory's lease; on PostgreSQL each node holds what it has a lease of
+ * one server holds everything for as long as it holds its directory's lease (lease.ts); on PostgreSQL each node holds what it has a lease of
  * (node-holding.ts). Every write of it goes through a store that asks in its own transaction, whatever this process believes.
  */
-import { ALONE, type Nodes } from "../ground/node-share.ts";
-import type { RunnerLease } from "./lease.ts";
-import type { FencedStore, Store, Writer } from "./port.ts";
+import type { Nodes } from "../ground/limiter.ts";
+import type { FencedStore, Writer } from "./port.ts";
 
 /** Stands among the environments' numbers for what is done once for all of them. */
 export const HOUSE = 0;
@@ -77,56 +76,4 @@ export interface Holding extends Holder {
   listNodes(): Promise<NodeView[] | null>;
   /** Gives back what is held. */
   release(): Promise<void>;
-}
-
-/** One server that holds everything. */
-export class WholeHolding implements Holding {
-  readonly whole = true;
-  readonly nodes = ALONE;
-  readonly #store: FencedStore;
-  readonly #lease: RunnerLease;
-  #keeper: Keeper | null = null;
-
-  constructor(store: Store, lease: RunnerLease) {
-    this.#store = store.behind(lease.fence);
-    this.#lease = lease;
-  }
-
-  get lostTo(): string | null {
-    return this.#lease.lostTo;
-  }
-
-  holds(): boolean {
-    return this.#lease.lostTo === null;
-  }
-
-  storeOf(): FencedStore {
-    return this.#store;
-  }
-
-  watch(keeper: Keeper): void {
-    this.#keeper = keeper;
-    this.#lease.watch({ lost: (by) => keeper.lost(by), renewed: () => keeper.renewed() });
-  }
-
-  async start(): Promise<void> {
-    await this.#keeper?.begin(HOUSE);
-  }
-
-  probe(tx: Writer): Promise<unknown> {
-    // A new value, because SQLite writes no page that stays as it is.
-    return tx.run("UPDATE runner_lease SET probes = probes + 1");
-  }
-
-  count(): null {
-    return null;
-  }
-
-  async listNodes(): Promise<null> {
-    return null;
-  }
-
-  release(): Promise<void> {
-    return this.#lease.release();
-  }
 }

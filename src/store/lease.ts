@@ -1,5 +1,5 @@
 /**
- * Who runs what happens by itself: a row in the database with an epoch, one higher for each server. Every transaction of the runner, the
+ * Who runs all that happens by itself where one server does: a row in the database with an epoch, one higher for each server. Every transaction of the runner, the
  * scheduler, capture and the caretakers asks in itself whether the epoch is still theirs, so that a server that lost it changes nothing
  * more, whatever it believes. The directory's lock (lock.ts) refuses a second server at once; where its file was removed, the lease does.
  * It never looks at a wall clock.
@@ -7,8 +7,17 @@
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
+import { ALONE } from "../ground/limiter.ts";
+import { HOUSE, type Holding, type Keeper } from "./holding.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
-import { type Reader, type Store, StoreUnavailable } from "./port.ts";
+import {
+  type Fence,
+  type FencedStore,
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Writer,
+} from "./port.ts";
 import { identityOf } from "./sqlite.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "./table.ts";
 
@@ -46,17 +55,20 @@ interface LeaseDeps {
   clock: Clock;
 }
 
-export class RunnerLease {
+export class RunnerLease implements Holding {
+  readonly whole = true;
+  readonly nodes = ALONE;
   readonly #deps: LeaseDeps;
   readonly #epoch: number;
-  #onLost: (by: string) => void = () => undefined;
-  #onRenewed: () => void = () => undefined;
+  readonly #store: FencedStore;
+  #keeper: Pick<Keeper, "begin" | "lost" | "renewed"> | null = null;
   #lostTo: string | null = null;
   #unwatch: () => void = () => undefined;
 
   private constructor(deps: LeaseDeps, epoch: number) {
     this.#deps = deps;
     this.#epoch = epoch;
+    this.#store = deps.store.behind(this.#fence);
   }
 
   /**
@@ -89,7 +101,7 @@ export class RunnerLease {
   }
 
   /** Throws LeaseLost unless the lease is this server's; asked in the transaction that it guards. */
-  readonly fence = async (tx: Reader): Promise<void> => {
+  readonly #fence: Fence = async (tx) => {
     if (this.#lostTo === null) {
       const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
       if (row?.epoch === this.#epoch) return;
@@ -98,15 +110,21 @@ export class RunnerLease {
     throw new LeaseLost(`This server runs nothing any more, because ${this.#lostTo} took over.`);
   };
 
-  /** Who took over, in words; null while the lease is this server's. */
   get lostTo(): string | null {
     return this.#lostTo;
   }
 
-  /** Looks every second from now on: `lost` is told once who took over, `renewed` after a removed lock file was made anew. */
-  watch(on: { lost: (by: string) => void; renewed: () => void }): void {
-    this.#onLost = on.lost;
-    this.#onRenewed = on.renewed;
+  holds(): boolean {
+    return this.#lostTo === null;
+  }
+
+  storeOf(): FencedStore {
+    return this.#store;
+  }
+
+  /** Looks every second from now on. */
+  watch(keeper: Pick<Keeper, "begin" | "lost" | "renewed">): void {
+    this.#keeper = keeper;
     // A store that cannot be used now says so by itself; the next look comes.
     const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
     this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
@@ -114,7 +132,24 @@ export class RunnerLease {
     look(true);
   }
 
-  /** Gives the lease back, where it still can, so that the next server need not ask. */
+  async start(): Promise<void> {
+    await this.#keeper?.begin(HOUSE);
+  }
+
+  probe(tx: Writer): Promise<unknown> {
+    // A new value, because SQLite writes no page that stays as it is.
+    return tx.run("UPDATE runner_lease SET probes = probes + 1");
+  }
+
+  count(): null {
+    return null;
+  }
+
+  async listNodes(): Promise<null> {
+    return null;
+  }
+
+  /** Where it still can, so that the next server need not ask. */
   async release(): Promise<void> {
     this.#unwatch();
     if (this.#lostTo !== null) return;
@@ -132,7 +167,7 @@ export class RunnerLease {
     await store.write("app", (tx) =>
       RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { lockFile: lock.identity }),
     );
-    this.#onRenewed();
+    this.#keeper?.renewed();
   }
 
   /** Whether somebody took over, or asks whether this server is there. */
@@ -149,7 +184,7 @@ export class RunnerLease {
   #lose(by: string | null): void {
     if (this.#lostTo !== null) return;
     this.#lostTo = by ?? "another server";
-    this.#onLost(this.#lostTo);
+    this.#keeper?.lost(this.#lostTo);
   }
 }
 

@@ -6,8 +6,8 @@
  */
 import { type Clock, Loop } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
+import type { Nodes } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
-import type { Nodes } from "../ground/node-share.ts";
 import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./holding.ts";
 import {
   type Found,

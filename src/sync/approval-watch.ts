@@ -1,8 +1,7 @@
 /** What of approvals is known in memory alone: when each is over by the clock that never goes back, how many are asked for, and which were looked at. */
 import type { Clock } from "../ground/clock.ts";
 import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../ground/limit.ts";
-import { Limiter } from "../ground/limiter.ts";
-import { ALONE, type Nodes } from "../ground/node-share.ts";
+import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 interface Watched {

@@ -290,7 +290,7 @@ describe("the lease of a server that was killed is taken", () => {
     );
     const asked = () => store.read((tx) => tx.get<{ asked: number }>("SELECT asked FROM runner_lease"));
     while ((await asked())?.asked !== 1) await Bun.sleep(5);
-    lease.watch({ lost: () => undefined, renewed: () => undefined });
+    lease.watch({ begin: async () => undefined, lost: () => undefined, renewed: () => undefined });
     expect(await asking).toBeInstanceOf(DataDirectoryTaken);
     expect(lease.lostTo).toBeNull();
     await lease.release();

@@ -3,12 +3,12 @@
  * a service on its store, or begins again on one, and what it tells is read with no event taken up.
  */
 import { Health } from "../../src/health/health.ts";
+import { SharedHealth } from "../../src/health/shared-health.ts";
 import { HealthWatch } from "../../src/health/watch.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 
-type Deps = ConstructorParameters<typeof Receiver>[0] &
-  Pick<ConstructorParameters<typeof Health>[0], "shared"> &
-  Pick<ConstructorParameters<typeof HealthWatch>[0], "looks">;
+/** `shared`: others stand beside it on its store. */
+type Deps = ConstructorParameters<typeof Receiver>[0] & { shared?: boolean } & Pick<ConstructorParameters<typeof HealthWatch>[0], "looks">;
 
 export interface BareReceiver {
   receiver: Receiver;
@@ -19,7 +19,7 @@ export interface BareReceiver {
 
 /** Not begun: what an earlier one knew is read, and looked at now and then, after `start`. */
 export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
-  const health = new Health(deps);
+  const health = deps.shared === true ? new SharedHealth(deps) : new Health(deps);
   const watch = new HealthWatch({ ...deps, health });
   const receiver = new Receiver({
     ...deps,
@@ -29,9 +29,7 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     metrics: { noteCall: () => undefined },
     runner: { handOver: () => undefined, beside: () => ({ run: async () => null, end: async () => undefined }) },
   });
-  const unlisten = deps.store.listen(health.hear, ["problem"]);
   const stop = async (): Promise<void> => {
-    unlisten();
     await watch.stop();
     await receiver.stop();
   };

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
-import { findSecretUse } from "../../src/health/known.ts";
+import { findSecretUse } from "../../src/health/shared-health.ts";
 import { listRecentCalls } from "../../src/receiver/call.ts";
 import { type LiveRelay, LiveRelays } from "../../src/relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
