@@ -1,4 +1,4 @@
-/** Ids that sort by when they were made, and tokens that nobody guesses. */
+/** Ids that sort by when they were made, tokens that nobody guesses, and what is kept of them: hashes. */
 
 type IdPrefix =
   | "evt"
@@ -66,4 +66,11 @@ export function newToken(length: number, letters: string = LETTERS): string {
 /** SHA-256 of the token, 32 bytes: what the store holds of it. */
 export function hashToken(token: string): Uint8Array {
   return new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest());
+}
+
+/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
+export function numberOfHash(hash: Uint8Array): number {
+  let number = 0;
+  for (let at = 0; at < 6; at++) number = number * 256 + (hash[at] ?? 0);
+  return number * 16 + ((hash[6] ?? 0) >>> 4);
 }

@@ -75,15 +75,17 @@ interface Saved {
   warnings: Warning[];
   /** Warnings of what it names as the catalog stands now. */
   misfits: Warning[];
+  /** Of a new one: all that stands of it. */
+  standing: RelayView["problems"] | undefined;
 }
 
 /** The save as the API answers it. */
 export async function viewSaved(
   tx: Reader,
   context: RelayContext,
-  { row, receiverSecret, signingSecret, warnings, misfits }: Saved,
+  { row, receiverSecret, signingSecret, warnings, misfits, standing }: Saved,
 ): Promise<SavedRelay> {
-  const relay = await showRelay(tx, context, row);
+  const relay = await showRelay(tx, context, row, standing);
   return {
     relay,
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
@@ -193,7 +195,7 @@ async function finish(
   const unfit = await checkWrites(stock, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
-  await settleRelayProblems(tx, after, context.sealer, context.nowMs, before === null);
+  const found = await settleRelayProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
   // A relay that is deleted takes its problems along, so that none stands of a new one.
@@ -204,6 +206,7 @@ async function finish(
     signingSecret: signing?.shown ?? null,
     warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
     misfits: await warnOfReferences(stock, definition),
+    standing: before === null ? found.map(({ code, message }) => ({ code, message })) : undefined,
   };
 }
 

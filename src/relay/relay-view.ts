@@ -109,8 +109,13 @@ export async function listRelays(
   return { items: await showRows(tx, context, items), next };
 }
 
-/** One relay in full. */
-export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow): Promise<RelayView> {
+/** One relay in full. `standing`: what stands of it, where that is known. */
+export async function showRelay(
+  tx: Reader,
+  context: ViewContext,
+  row: RelayRow,
+  standing?: RelayView["problems"],
+): Promise<RelayView> {
   const [item] = await showRows(tx, context, [row]);
   if (item === undefined) throw new Error("A relay row gave no item.");
   const signing = row.signingSecretSetAt;
@@ -122,7 +127,7 @@ export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow)
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     ...showHandshake(context, row),
-    problems: await showProblems(tx, row),
+    problems: showProblems(row, standing ?? (await listStanding(tx, row))),
   };
 }
 
@@ -211,11 +216,14 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
 }
 
 /** What stands, and what the row breaks although nothing raised it yet. */
-async function showProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
-  const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
-  const shown = standing.map(({ code, message }) => ({ code, message }));
+function showProblems(row: RelayRow, standing: RelayView["problems"]): RelayView["problems"] {
   const derived = listRelayProblems(row.definition, row.secretKind, null);
-  return [...shown, ...derived.filter(({ code }) => !shown.some((problem) => problem.code === code))];
+  return [...standing, ...derived.filter(({ code }) => !standing.some((problem) => problem.code === code))];
+}
+
+async function listStanding(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
+  const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
+  return standing.map(({ code, message }) => ({ code, message }));
 }
 
 /** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */

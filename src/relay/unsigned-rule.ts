@@ -286,15 +286,15 @@ export function listRelayProblems(
   return problems;
 }
 
-/** Raises what the row breaks now and clears what it no longer does, of which a new one has nothing. */
+/** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
 export async function settleRelayProblems(
   tx: Writer,
   row: RelayRow,
   sealer: Sealer,
   nowMs: number,
   isNew = false,
-): Promise<void> {
-  await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
+): Promise<readonly RelayProblem[]> {
+  return await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
 }
 
 function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
@@ -307,13 +307,14 @@ async function settleFound(
   found: readonly RelayProblem[],
   nowMs: number,
   isNew: boolean,
-): Promise<void> {
+): Promise<readonly RelayProblem[]> {
   for (const code of CODES) {
     const key = { environmentId, code, target: relayTarget(name) };
     const problem = found.find((candidate) => candidate.code === code);
     if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
     else if (!isNew) await clearProblem(tx, { ...key, nowMs });
   }
+  return found;
 }
 
 /**

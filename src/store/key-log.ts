@@ -4,6 +4,7 @@
  * that table is frozen and written as a run behind the groups that follow (key-run.ts); a run goes when the newest row of its keys has gone.
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
+import { numberOfHash } from "../ground/id.ts";
 import {
   decodeNumbers,
   deleteRun,
@@ -13,7 +14,6 @@ import {
   findInSlots,
   hasSlots,
   type KeyRun,
-  keyOf,
   listCutOff,
   listRuns,
   makeFreeze,
@@ -79,7 +79,7 @@ export class KeyLog implements KeyMemory {
 
   async find(hash: Uint8Array): Promise<number[]> {
     if (!this.#isReady) await this.#makeReady();
-    const key = keyOf(hash);
+    const key = numberOfHash(hash);
     const found = this.#recent.find(key);
     const open = this.#openByKey.get(key);
     if (open !== undefined) found.push(...open);
@@ -94,7 +94,7 @@ export class KeyLog implements KeyMemory {
 
   async keep(hash: Uint8Array, value: number): Promise<void> {
     if (!this.#isReady) await this.#makeReady();
-    const key = keyOf(hash);
+    const key = numberOfHash(hash);
     this.#open.push({ key, value });
     const values = this.#openByKey.get(key);
     if (values === undefined) this.#openByKey.set(key, [value]);

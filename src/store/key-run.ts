@@ -2,6 +2,7 @@
  * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
  * says which keys are surely not among them.
  */
+import { numberOfHash } from "../ground/id.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */
@@ -263,12 +264,5 @@ export function decodeNumbers(bytes: Uint8Array): Float64Array {
 
 /** A row of the log with these keys, for a database that is being made. */
 export function writeKeyRow(kept: readonly { hash: Uint8Array; value: number }[]): Uint8Array {
-  return encodeNumbers(Float64Array.from(kept.flatMap(({ hash, value }) => [keyOf(hash), value])));
-}
-
-/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
-export function keyOf(hash: Uint8Array): number {
-  let key = 0;
-  for (let at = 0; at < 6; at++) key = key * 256 + (hash[at] ?? 0);
-  return key * 16 + ((hash[6] ?? 0) >>> 4);
+  return encodeNumbers(Float64Array.from(kept.flatMap(({ hash, value }) => [numberOfHash(hash), value])));
 }
