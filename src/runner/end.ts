@@ -1,4 +1,7 @@
-/** Ends an attempt: the event's next state by the specification's state table, its run row with the audit's, its alert, its line. */
+/**
+ * Ends an attempt, one that sends nothing from its beginning on: the event's next state by the specification's state table, its run row with the
+ * audit's, its alert, its line.
+ */
 import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
@@ -16,7 +19,7 @@ import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
-import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
+import { type Attempt, type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
@@ -66,10 +69,22 @@ interface Ended {
 export type Ending = Ended & { next: NextState; row: EndedRow };
 
 /** What an attempt's end comes to. */
-export function endAttempt(ended: Ended, nowMs: number): Ending {
+function endAttempt(ended: Ended, nowMs: number): Ending {
   const { attempt, came, end } = ended;
   const next = nextStateOf(end, attempt.event.attempts, nowMs);
   return { ...ended, next, row: { run: attempt, end: runEndOf(ended, next, nowMs), came } };
+}
+
+/** Runs an attempt that sends nothing. Not written down: that is done for all of a transaction at once. An error nobody foresaw throws. */
+export async function runWhole(
+  tx: Writer,
+  attempt: Attempt,
+  came: EventCame,
+  nowMs: number,
+): Promise<Ending> {
+  const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
+  if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
+  return endAttempt({ attempt, came, end }, nowMs);
 }
 
 /** Writes down how attempts ended, each of another event, in their order. */

@@ -2,7 +2,7 @@
  * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback; events of one relay start in arrival
  * order; different relays never wait for each other. It never knows where an event came from.
  *
- * Relays whose actions only touch the database run beside the ingest (beside.ts) or in batches: an event, its effects, results and next state
+ * Relays whose actions only touch the database run beside the ingest or in batches (database-run.ts): an event, its effects, results and next state
  * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
  * transaction, then runs each by itself, committing before and after every send.
  */
@@ -15,8 +15,7 @@ import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
 import { ANYWHERE, type FencedStore, StoreUnavailable, type Touched, type Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
-import { Arrivals, BATCH_SIZE, runBatch } from "./batch.ts";
-import { Beside, type RunsBeside } from "./beside.ts";
+import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
@@ -98,7 +97,7 @@ export class Runner {
   }
 
   /** For a transaction that stores events: runs those that may run in it. */
-  beside(tx: Writer): RunsBeside {
+  beside(tx: Writer): Pick<Beside, "run" | "end"> {
     return new Beside(tx, this.#besideDeps, !this.#stopped);
   }
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { HandedEvent } from "../../src/event/event.ts";
-import { Arrivals } from "../../src/runner/batch.ts";
+import { Arrivals } from "../../src/runner/database-run.ts";
 import { editRelay, GRANT, putEvents, runNothingBeside, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -1,14 +1,17 @@
 /**
- * The road of relays that only touch the database: every event runs whole inside the transaction it is taken in, one transaction for events of
- * all such relays, a relay's in the order of their arrival and as many of each as of the others.
+ * The roads of relays that only touch the database: every event runs whole inside one transaction. The shortest is the one that stores it, where
+ * nothing of the relay waits before it and nothing about relays changes meanwhile: its row is written once, as the run leaves it. Whatever else
+ * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches, one transaction for events of all such
+ * relays, a relay's in the order of their arrival and as many of each as of the others. What has arrived for them is held in between.
  */
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
-import { type EventCame, numberAnew } from "../event/run.ts";
+import { type EndedRun, type EventCame, numberAnew } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { Holder } from "../store/holding.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type Ending, endAttempt, type Finished, finishAttempts, finishBroken } from "./end.ts";
+import { type Ending, type Finished, finishAttempts, finishBroken, runWhole } from "./end.ts";
 
 /** Events in one transaction. */
 export const BATCH_SIZE = 128;
@@ -19,6 +22,106 @@ const MAX_BATCH_MS = 8;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
+/** Runs end after this long: those who only brought an event wait for them, though less than for a batch. */
+const MAX_BESIDE_MS = 12;
+
+interface BesideDeps extends AttemptDeps {
+  holding: Holder;
+  /** Whether the environment's events may be taken here. */
+  isOpen: (environmentId: number) => boolean;
+  clock: Clock;
+  relays: LiveRelays;
+  arrivals: Arrivals;
+  /** Told of runs once they are durable. */
+  onFinished: (finished: Finished) => void;
+}
+
+/** A transaction that events may run in. */
+interface Open {
+  whole: WholeTransaction;
+  relays: Snapshot;
+}
+
+/** Runs beside the events that one work of a transaction stores. */
+export class Beside {
+  readonly #tx: Writer;
+  readonly #deps: BesideDeps;
+  readonly #nowMs: number;
+  readonly #endMs: number;
+  readonly #endings: Ending[] = [];
+  /** null: nothing may run here. undefined: that was not looked into. */
+  #open: Open | null | undefined;
+  /** Which of the fenced stores let pass what is done in this transaction. */
+  readonly #passing = new Map<FencedStore, boolean>();
+
+  /** `takes`: whether the runner takes anything now. */
+  constructor(tx: Writer, deps: BesideDeps, takes: boolean) {
+    if (!takes) this.#open = null;
+    this.#tx = tx;
+    this.#deps = deps;
+    this.#nowMs = deps.clock.now();
+    this.#endMs = deps.clock.monotonicMs() + MAX_BESIDE_MS;
+  }
+
+  /** Runs an event that is about to be stored; null: it did not run, and waits once it is stored. `end` must follow the last one. */
+  async run({ relayId, event, payload }: HandedEvent): Promise<EndedRun | null> {
+    const tx = this.#tx;
+    const { isOpen, holding } = this.#deps;
+    const { environmentId } = event;
+    if (this.#open === undefined) this.#open = this.#look();
+    const open = this.#open;
+    const relay = open === null ? null : this.#free(open, relayId, event.mapVersion);
+    const isOwn = isOpen(environmentId) && (relay === null || (await this.#passes(environmentId)));
+    if (open === null || relay === null || !isOwn) {
+      // Whoever runs it instead is told by the commit.
+      if (!isOwn && !holding.whole) tx.touch("event", relayId);
+      this.#deps.arrivals.leaveIn(tx.whole, relayId);
+      return null;
+    }
+    open.whole.hush();
+    const begin = () => new Attempt(countAttempt(event), relay, this.#nowMs, this.#deps, { payload });
+    const ending = await tx.attempt(() => runWhole(tx, begin(), "first", this.#nowMs));
+    this.#endings.push(ending);
+    return ending.row;
+  }
+
+  /** Writes down how the runs ended, behind their events' rows. */
+  async end(): Promise<void> {
+    if (this.#endings.length === 0) return;
+    const finished = await this.#tx.attempt(() => finishAttempts(this.#tx, this.#endings, this.#nowMs));
+    this.#tx.afterCommit(() => finished.forEach(this.#deps.onFinished));
+  }
+
+  /** What is asked once for all: the transaction as it stands now, before any of its runs. */
+  #look(): Open | null {
+    const { whole, foreignVersion } = this.#tx;
+    const { arrivals, relays } = this.#deps;
+    if (whole === null || relays.known === null) return null;
+    if (whole.hasTouched("relay") || whole.hasTouched("environment")) return null;
+    arrivals.begin(foreignVersion);
+    return { whole, relays: relays.known };
+  }
+
+  /** Asked once for all that one lease stands for. */
+  async #passes(environmentId: number): Promise<boolean> {
+    const store = this.#deps.holding.storeOf(environmentId);
+    let passes = this.#passing.get(store);
+    if (passes === undefined) {
+      passes = await store.letsPass(this.#tx);
+      this.#passing.set(store, passes);
+    }
+    return passes;
+  }
+
+  /** The relay, if its newest event may run before any other of its. */
+  #free({ whole, relays }: Open, relayId: string, mapVersion: number | null): LiveRelay | null {
+    const { arrivals, clock } = this.#deps;
+    const relay = relays.findRelay(relayId);
+    if (relay === null || relay.waiting || relay.sends || relay.version !== mapVersion) return null;
+    if (whole.hasTouched("event", relayId) || !arrivals.isClear(whole, relayId)) return null;
+    return clock.monotonicMs() < this.#endMs ? relay : null;
+  }
+}
 
 interface BatchDeps extends AttemptDeps {
   store: FencedStore;
@@ -26,19 +129,19 @@ interface BatchDeps extends AttemptDeps {
   arrivals: Arrivals;
 }
 
-interface Batch {
-  finished: Finished[];
-  /** Relays that the batch's time did not suffice for. */
-  unreached: LiveRelay[];
-}
-
 /** A due event, its attempt counted. */
 interface Due extends Omit<HandedEvent, "relayId"> {
   came: EventCame;
 }
 
-/** Runs the relays' oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. */
-export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Batch> {
+/**
+ * Runs the relays' oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. `unreached`:
+ * the relays that its time did not suffice for.
+ */
+export async function runBatch(
+  relays: readonly LiveRelay[],
+  deps: BatchDeps,
+): Promise<{ finished: Finished[]; unreached: LiveRelay[] }> {
   try {
     return await commitBatch(relays, deps, { careful: false });
   } catch (error) {
@@ -54,7 +157,7 @@ function commitBatch(
   relays: readonly LiveRelay[],
   deps: BatchDeps,
   { careful }: { careful: boolean },
-): Promise<Batch> {
+): ReturnType<typeof runBatch> {
   const { store, clock, arrivals } = deps;
   return store.write("relay", async (tx) => {
     arrivals.begin(tx.foreignVersion);
@@ -66,9 +169,10 @@ function commitBatch(
     let reached = 0;
     for (const relay of relays) {
       if (reached > 0 && isOver()) break;
-      await runShare(tx, relay, 1 / relays.length, deps, async (one) => {
-        if (careful) finished.push(await runCarefully(tx, relay, one, nowMs, deps));
-        else ended.push(await runEvent(tx, relay, one, nowMs, deps));
+      await runShare(tx, relay, 1 / relays.length, deps, async ({ event, payload, came }) => {
+        const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
+        if (careful) finished.push(await runCarefully(tx, relay, event, run, nowMs, deps));
+        else ended.push(await run());
         return isOver();
       });
       reached += 1;
@@ -105,37 +209,23 @@ async function runShare(
   tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
 }
 
-/** Not finished: that is done for all of a batch at once. An error nobody foresaw throws. */
-export async function runEvent(
-  tx: Writer,
-  relay: LiveRelay,
-  { event, payload, came }: Due,
-  nowMs: number,
-  deps: AttemptDeps,
-): Promise<Ending> {
-  const attempt = new Attempt(event, relay, nowMs, deps, { payload });
-  const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
-  if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
-  return endAttempt({ attempt, came, end }, nowMs);
-}
-
 /** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
 async function runCarefully(
   tx: Writer,
   relay: LiveRelay,
-  one: Due,
+  event: Due["event"],
+  run: () => Promise<Ending>,
   nowMs: number,
-  deps: BatchDeps,
+  { log }: BatchDeps,
 ): Promise<Finished> {
   try {
     return await tx.attempt(async () => {
-      const [finished] = await finishAttempts(tx, [await runEvent(tx, relay, one, nowMs, deps)], nowMs);
+      const [finished] = await finishAttempts(tx, [await run()], nowMs);
       return finished as Finished;
     });
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
-    const { event } = one;
-    deps.log.error("event broke its run", { relay: relay.name, event: event.id, error });
+    log.error("event broke its run", { relay: relay.name, event: event.id, error });
     return finishBroken(tx, relay, await numberAnew(tx, event), nowMs);
   }
 }
