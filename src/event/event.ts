@@ -113,16 +113,6 @@ export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
   chosen: string | null;
 };
 
-/** What an event begins with that just arrived. */
-export const FRESH_EVENT = {
-  formerId: null,
-  attempts: 0,
-  runs: 0,
-  reason: null,
-  personId: null,
-  chosen: null,
-};
-
 /** An event just stored, on its way to whoever runs it. `payload`: the value of its text; null: that is to be read. */
 export interface HandedEvent {
   relayId: string;

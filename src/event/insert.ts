@@ -20,7 +20,6 @@ import {
   type EventTrigger,
   type EventWay,
   eventIdOf,
-  FRESH_EVENT,
   type HandedEvent,
 } from "./event.ts";
 import { type EndedRun, moveOf } from "./run.ts";
@@ -50,8 +49,8 @@ export interface EventDraft {
   dead?: EventReason;
   /** Where its trigger did not bring it. */
   cameBy?: EventWay;
-  /** Makes what whoever takes the event is given, in the place of the topic that an event may run now. */
-  hand?: (event: Omit<EventToRun, "relayName">) => HandedEvent;
+  /** What whoever takes the event is given beside its row, in the place of the topic that an event may run now. */
+  hand?: Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">;
 }
 
 /** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
@@ -70,9 +69,6 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
     unsigned, form, warnings, dedupe_hash, payload, preview, attempts, runs, next_attempt_at, started_at, person_id)
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
-
-/** What a row says of runs before its first. */
-const NEVER_RUN = { attempts: 0, runs: 0, nextAttemptAtMs: null, startedAtMs: null, personId: null };
 
 /** Takes events so that they run. */
 export interface EventTaker {
@@ -99,7 +95,9 @@ export class EventInserter {
     const taker = this.#taker;
     const { dedupe, payload, nowMs, dead } = draft;
     if (dedupe !== null) {
-      const first = await findDuplicate(tx, dedupe);
+      const found = tx.keys.find(dedupe.hash);
+      const held = found instanceof Promise ? await found : found;
+      const first = held.length === 0 ? null : await findHolder(tx, dedupe, held);
       if (first !== null) return first;
     }
     this.#newest ??= await tx.get<{ seq: number; atMs: number | null }>(NEWEST);
@@ -111,9 +109,9 @@ export class EventInserter {
       await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
-    const arrived = taker === null ? undefined : draft.hand?.(asInserted(draft, { seq, id, warnings }));
-    const ended = arrived === undefined ? null : ((await taker?.runBeside(arrived)) ?? null);
-    await tx.post(INSERT, {
+    const arrived = taker === null ? null : asArrived(draft, { seq, id, warnings });
+    const ended = arrived === null || taker === null ? null : await taker.runBeside(arrived);
+    const row = {
       seq,
       environmentId: draft.environmentId,
       nameKey: draft.nameKey,
@@ -131,14 +129,20 @@ export class EventInserter {
       dedupeHash: dedupe?.hash ?? null,
       payload: payload.text,
       preview: payload.preview,
-      ...(ended === null ? NEVER_RUN : leftBy(ended)),
-    });
+      attempts: 0,
+      runs: 0,
+      nextAttemptAtMs: null,
+      startedAtMs: null,
+      personId: null,
+    };
+    await tx.post(INSERT, ended === null ? row : { ...row, ...leftBy(ended) });
     this.#newest = { seq, atMs: nowMs };
     if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
-    if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
+    const keeping = dedupe === null ? undefined : tx.keys.keep(dedupe.hash, seq);
+    if (keeping !== undefined) await keeping;
     tx.touch("event_moved", draft.environmentId);
     if (ended !== null) return { id, seq, duplicate: false };
-    if (arrived !== undefined) tx.afterCommit(() => taker?.handOver(arrived));
+    if (arrived !== null) tx.afterCommit(() => taker?.handOver(arrived));
     else if (dead === undefined) tx.touch("event", draft.relayId);
     return { id, seq, duplicate: false };
   }
@@ -154,15 +158,17 @@ function leftBy(ended: EndedRun): SqlNames {
   return { ...left, finishedAt, ...(warnings === null ? {} : { warnings }) };
 }
 
-/** The row, as a run would read it. */
-function asInserted(
-  { environmentId, trigger, payload, unsigned, form, mapVersion, nowMs }: EventDraft,
+/** The row, as a run would read it, for who takes it; null where nobody is to. */
+function asArrived(
+  { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, hand }: EventDraft,
   made: Pick<EventToRun, "seq" | "id" | "warnings">,
-): Omit<EventToRun, "relayName"> {
-  return {
+): HandedEvent | null {
+  if (hand === undefined) return null;
+  const event: EventToRun = {
     seq: made.seq,
     id: made.id,
     environmentId,
+    relayName: hand.relayName,
     trigger,
     payload: payload.text,
     truncated: payload.truncated,
@@ -171,8 +177,14 @@ function asInserted(
     warnings: made.warnings,
     form: form === true,
     mapVersion: mapVersion ?? null,
-    ...FRESH_EVENT,
+    formerId: null,
+    attempts: 0,
+    runs: 0,
+    reason: null,
+    personId: null,
+    chosen: null,
   };
+  return { relayId, event, payload: hand.payload };
 }
 
 /** The key of a sender's own event id, within one relay name of one environment. */
@@ -200,7 +212,12 @@ export function keyOfOccurrence(environmentId: number, relayId: string, occurren
 
 /** The event that holds this key, or null. */
 export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<StoredEvent | null> {
-  for (const seq of await tx.keys.find(key.hash)) {
+  return await findHolder(tx, key, await tx.keys.find(key.hash));
+}
+
+/** Which of the events that may hold this key does, or null. */
+async function findHolder(tx: Writer, key: DedupeKey, seqs: readonly number[]): Promise<StoredEvent | null> {
+  for (const seq of seqs) {
     const event = await tx.get<{ createdAt: number; formerId: string | null; hash: Uint8Array | null }>(
       "SELECT created_at AS createdAt, former_id AS formerId, dedupe_hash AS hash FROM event WHERE seq = ?1",
       seq,

@@ -32,8 +32,18 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
  * do and is none of them.
  */
 export function numberedId(prefix: IdPrefix, atMs: number, seq: number): string {
-  return `${prefix}_${atMs.toString(16).padStart(12, "0")}80008${seq.toString(16).padStart(15, "0")}`;
+  if (atMs !== numberedAtMs) {
+    numberedAtMs = atMs;
+    numberedTime = `${atMs.toString(16).padStart(12, "0")}80008`;
+  }
+  const number = seq.toString(16);
+  return `${prefix}_${numberedTime}${FIFTEEN_ZEROS.slice(number.length)}${number}`;
 }
+
+const FIFTEEN_ZEROS = "0".repeat(15);
+/** Of the id that was made last: many are made within a millisecond. */
+let numberedAtMs = Number.NaN;
+let numberedTime = "";
 
 /** What a `numberedId` is made of, or null for any other text. */
 export function readNumberedId(prefix: IdPrefix, id: string): { atMs: number; seq: number } | null {

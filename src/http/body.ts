@@ -34,11 +34,11 @@ export async function readJsonBody(request: Request, reader: BodyReader): Promis
  * The body's bytes, at most `maxBytes`. Refuses with `body_too_large` as soon as there are more, the rest unread, with `body_incomplete`, or
  * as the room does. A declared length is read in one go; an undeclared one piece by piece.
  */
-export async function readBytes(
+export function readBytes(
   request: Request,
   maxBytes: number,
   { room, source }: BodyReader,
-): Promise<Uint8Array> {
+): Promise<Uint8Array> | Uint8Array {
   const declared = request.headers.get("content-length");
   if (declared === null) {
     const { body } = request;

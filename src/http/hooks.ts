@@ -12,6 +12,8 @@ import { answerError, type RefusedCalls } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
+export const HOOKS = "/hooks/:appId/:name";
+
 type HookDeps = HttpDeps & {
   sources: SourceReader;
   refused: RefusedCalls;
@@ -23,15 +25,14 @@ type HookDeps = HttpDeps & {
  * `POST /hooks/:appId/:name`, and what a sender asks by GET or HEAD when the URL is registered; `answerElse` answers where no relay is asked so.
  */
 export function hooksRoute(deps: HookDeps, answerElse: (request: Request) => Promise<Response>) {
-  const path = "/hooks/:appId/:name";
   const ask = async (request: Request, params: { appId: string; name: string }): Promise<Response> => {
     requireOneReading(request, params);
     return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
   };
   return new Elysia({ name: "hooks" })
-    .post(path, ({ request, params }) => answerCall(deps, request, params), { parse: "none" })
-    .get(path, ({ request, params }) => ask(request, params), { parse: "none" })
-    .head(path, ({ request, params }) => ask(request, params), { parse: "none" });
+    .post(HOOKS, ({ request, params }) => answerCall(deps, request, params), { parse: "none" })
+    .get(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" })
+    .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
 }
 
 async function answerQuestion(

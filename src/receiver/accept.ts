@@ -225,11 +225,7 @@ export class Acceptance {
       form: parsed.form !== null,
       dedupe,
       nowMs,
-      hand: (inserted) => ({
-        relayId,
-        event: Object.assign(inserted, { relayName }),
-        payload: payload.truncated ? null : asStored(parsed.value, mapped),
-      }),
+      hand: { relayName, payload: payload.truncated ? null : asStored(parsed.value, mapped) },
     };
     return { appId, event, once, counted: false };
   }
@@ -242,27 +238,34 @@ export class Acceptance {
     });
     if (drafts.length > 1) await tx.keys.expect?.(drafts.map(({ event }) => event.dedupe.hash));
     const stored: Stored[] = [];
-    for (const draft of drafts) stored.push(await this.#store(tx, inserter, draft));
+    for (const draft of drafts) {
+      const { once, event } = draft;
+      const instead = this.#mayStore(draft) ? null : await this.#findInstead(tx, draft);
+      if (instead !== null) {
+        stored.push(instead);
+        continue;
+      }
+      const one = await inserter.insert(event);
+      if (once !== null) await spendSignature(tx, once, one.id);
+      this.#count(draft, !one.duplicate);
+      stored.push(one);
+    }
     await beside.end();
     return stored;
   }
 
-  /** The stored event, or the first one of its key; how the call's signature was used before; or that the app's minute is full. */
-  async #store(tx: Writer, inserter: EventInserter, draft: Draft): Promise<Stored> {
-    const { once, appId, event } = draft;
-    if (once !== null) {
-      const earlier = await findEarlierUse(tx, once);
-      if (earlier !== null) return earlier;
-    }
-    const resetAtMs = draft.counted ? null : this.#events.fullUntil(appId);
-    if (resetAtMs !== null) {
-      const first = await findDuplicate(tx, event.dedupe);
-      return first ?? refuseFullApp(this.#events.limit, resetAtMs);
-    }
-    const stored = await inserter.insert(event);
-    if (once !== null) await spendSignature(tx, once, stored.id);
-    this.#count(draft, !stored.duplicate);
-    return stored;
+  /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */
+  #mayStore({ once, counted, appId }: Draft): boolean {
+    return once === null && (counted || this.#events.fullUntil(appId) === null);
+  }
+
+  /** What the call is told where it is not to be stored: how its signature was used before, or that the app's minute is full. */
+  async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Stored | null> {
+    const earlier = once === null ? null : await findEarlierUse(tx, once);
+    if (earlier !== null) return earlier;
+    const resetAtMs = counted ? null : this.#events.fullUntil(appId);
+    if (resetAtMs === null) return null;
+    return (await findDuplicate(tx, event.dedupe)) ?? refuseFullApp(this.#events.limit, resetAtMs);
   }
 
   /** The store may run the work twice; it holds one place in the minute all the same. */

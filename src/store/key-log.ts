@@ -55,8 +55,8 @@ export class KeyLog implements KeyMemory {
   #lastBytes = 0;
   /** Rows of the log up to this one are in a run, and are deleted behind the groups that follow. */
   #foldedId = 0;
-  /** Kept by the transaction that is open; the keys of its undone parts are taken out again. */
-  #open: { key: number; value: number }[] = [];
+  /** Kept by the transaction that is open, keys and their numbers by turns; the keys of its undone parts are taken out again. */
+  #open: number[] = [];
   readonly #openByKey = new Map<number, number[]>();
   #wrote: Wrote = {};
   /** Filters that the open transaction read. */
@@ -77,13 +77,25 @@ export class KeyLog implements KeyMemory {
     this.#runKeys = runKeys;
   }
 
-  async find(hash: Uint8Array): Promise<number[]> {
-    if (!this.#isReady) await this.#makeReady();
+  find(hash: Uint8Array): readonly number[] | Promise<readonly number[]> {
+    if (!this.#isReady || this.#hasSlots) return this.#findStored(hash);
     const key = numberOfHash(hash);
+    for (const { filter } of this.#runs) if (filter?.mayHold(key) !== false) return this.#findStored(hash);
+    return this.#findInMemory(key);
+  }
+
+  #findInMemory(key: number): number[] {
     const found = this.#recent.find(key);
     const open = this.#openByKey.get(key);
     if (open !== undefined) found.push(...open);
     if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
+    return found;
+  }
+
+  async #findStored(hash: Uint8Array): Promise<number[]> {
+    if (!this.#isReady) await this.#makeReady();
+    const key = numberOfHash(hash);
+    const found = this.#findInMemory(key);
     for (const run of this.#runs) {
       if (run.filter === null) await this.#readFilter(run);
       if (run.filter?.mayHold(key) !== false) found.push(...(await findInRun(this.#connection, run, key)));
@@ -92,13 +104,14 @@ export class KeyLog implements KeyMemory {
     return found;
   }
 
-  async keep(hash: Uint8Array, value: number): Promise<void> {
-    if (!this.#isReady) await this.#makeReady();
+  keep(hash: Uint8Array, value: number): undefined | Promise<void> {
+    if (!this.#isReady) return this.#makeReady().then(() => this.keep(hash, value));
     const key = numberOfHash(hash);
-    this.#open.push({ key, value });
+    this.#open.push(key, value);
     const values = this.#openByKey.get(key);
     if (values === undefined) this.#openByKey.set(key, [value]);
     else values.push(value);
+    return undefined;
   }
 
   async forgetBefore(value: number): Promise<boolean> {
@@ -154,7 +167,9 @@ export class KeyLog implements KeyMemory {
 
   /** Takes out what was kept since `mark`; 0 for the whole transaction. */
   undoTo(mark: number): void {
-    for (const { key } of this.#open.splice(mark).reverse()) {
+    const undone = this.#open.splice(mark);
+    for (let at = undone.length - 2; at >= 0; at -= 2) {
+      const key = undone[at] ?? 0;
       const values = this.#openByKey.get(key);
       if (values?.length === 1) this.#openByKey.delete(key);
       else values?.pop();
@@ -170,7 +185,7 @@ export class KeyLog implements KeyMemory {
   /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
   async write(): Promise<void> {
     if (this.#open.length === 0) return;
-    this.#wrote.row = await this.#writeRow(new Uint8Array(this.#pairs().buffer));
+    this.#wrote.row = await this.#writeRow(new Uint8Array(Float64Array.from(this.#open).buffer));
     if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
     if (this.#foldedId > 0) await this.#deleteFolded();
   }
@@ -183,7 +198,7 @@ export class KeyLog implements KeyMemory {
     this.#filters = 0;
     if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
     if (row === undefined) return;
-    this.#recent.add(this.#pairs());
+    this.#recent.add(Float64Array.from(this.#open));
     this.#open = [];
     this.#openByKey.clear();
     this.#lastId += 1;
@@ -194,16 +209,6 @@ export class KeyLog implements KeyMemory {
     this.#recent = new KeyTable();
     // What comes now is not of that run.
     this.#lastBytes = MIN_ROW_BYTES;
-  }
-
-  /** What the transaction kept: keys and their numbers by turns. */
-  #pairs(): Float64Array {
-    const pairs = new Float64Array(this.#open.length * 2);
-    this.#open.forEach(({ key, value }, at) => {
-      pairs[at * 2] = key;
-      pairs[at * 2 + 1] = value;
-    });
-    return pairs;
   }
 
   #stepFreeze(freeze: Freeze<KeyTable>, step: "part" | "whole" | "again"): void {

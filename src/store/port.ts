@@ -87,10 +87,10 @@ export interface WholeTransaction {
 export interface KeyMemory {
   /** Says which keys are about to be asked for, so that a database in another process is asked once for all. */
   expect?(hashes: readonly Uint8Array[]): Promise<void>;
-  /** The numbers that the key may have been kept for. `hash`: at least 8 bytes, evenly spread. */
-  find(hash: Uint8Array): Promise<number[]>;
+  /** The numbers that the key may have been kept for; at once where memory knows. `hash`: at least 8 bytes, evenly spread. */
+  find(hash: Uint8Array): readonly number[] | Promise<readonly number[]>;
   /** Keeps the key for the row of this number, above 0, in this transaction. */
-  keep(hash: Uint8Array, value: number): Promise<void>;
+  keep(hash: Uint8Array, value: number): undefined | Promise<void>;
   /** A step of forgetting keys whose rows are all below `value`; those rows are gone for good. Answers whether there may be more. */
   forgetBefore(value: number): Promise<boolean>;
   /** Forgets a key that an earlier version kept. */

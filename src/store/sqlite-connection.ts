@@ -8,6 +8,8 @@ import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
+const POSTED = Promise.resolve();
+
 export class SqliteConnection implements GroupConnection {
   readonly database: Database;
   readonly #statements = new Map<string, Statement>();
@@ -53,11 +55,13 @@ export class SqliteConnection implements GroupConnection {
     }
   }
 
-  async post(sql: string, ...values: SqlArguments): Promise<void> {
+  /** It has run when it answers, so that all of them share one promise. */
+  post(sql: string, ...values: SqlArguments): Promise<void> {
     try {
       this.#statement(sql).run(...values);
+      return POSTED;
     } catch (error) {
-      throw tellApart(error);
+      return Promise.reject(tellApart(error));
     }
   }
 

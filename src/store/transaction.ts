@@ -149,7 +149,10 @@ export class GroupWriter implements Writer {
 
   touch(topic: Topic, id?: string | number): void {
     if (!this.#open) throw ended();
-    this.touched.push([topic, id === undefined ? ANYWHERE : String(id)]);
+    const named = id === undefined ? ANYWHERE : String(id);
+    const last = this.touched.at(-1);
+    // Many rows of one kind follow each other.
+    if (last?.[0] !== topic || last[1] !== named) this.touched.push([topic, named]);
   }
 
   /** After this, a work that kept its transaction too long is told so instead of writing into another's. */

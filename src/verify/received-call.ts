@@ -71,13 +71,17 @@ interface CallParts {
 }
 
 /** Wraps a call; the body is parsed at the first `parsed()` and never again. */
-export function receiveCall({ headers, body, kinds = "json_or_form", ...place }: CallParts): ReceivedCall {
+export function receiveCall(parts: CallParts): ReceivedCall {
+  const { headers, body, kinds = "json_or_form", search, receiverUrl, nowMs, isOld = false } = parts;
   const read =
     body instanceof ReceivedBody
       ? body
       : new ReceivedBody(body, headers.get("content-type"), () => undefined);
   return {
-    ...place,
+    search,
+    receiverUrl,
+    nowMs,
+    isOld,
     body: read.bytes,
     header: (name) => headers.get(name),
     isForm: () => read.isForm(kinds),

@@ -229,9 +229,9 @@ test("what an earlier version kept is found until its event has gone", async () 
   await store.write("app", (tx) => tx.run("INSERT INTO dedupe (slot, event_seq) VALUES (?1, 7), (?2, 8)", slot, slot + 1n));
   await at.close();
   store = await at.open();
-  expect(await store.write("app", (tx) => tx.keys.find(hash))).toEqual([7, 8]);
+  expect(await store.write("app", async (tx) => await tx.keys.find(hash))).toEqual([7, 8]);
   await store.write("app", (tx) => tx.keys.forgetSlot(hash, 7));
-  expect(await store.write("app", (tx) => tx.keys.find(hash))).toEqual([8]);
+  expect(await store.write("app", async (tx) => await tx.keys.find(hash))).toEqual([8]);
   await at.close();
 });
 
@@ -260,7 +260,7 @@ test("what the first key would wait for is read in steps before it", async () =>
 test("keys that come one by one share rows of the log, and none is lost when the transaction that added to a row is undone", async () => {
   const at = new Case();
   let store = await at.open();
-  const keep = (key: number) => store.write("app", (tx) => tx.keys.keep(hashOf(key), key + 1));
+  const keep = (key: number) => store.write("app", async (tx) => await tx.keys.keep(hashOf(key), key + 1));
   for (let key = 0; key < 100; key++) {
     await keep(key);
     const undone = store.write("app", async (tx) => {
@@ -274,7 +274,7 @@ test("keys that come one by one share rows of the log, and none is lost when the
   await at.close();
   store = await at.open();
   const found = await store.write("app", async (tx) => {
-    const all: number[][] = [];
+    const all: (readonly number[])[] = [];
     for (let key = 0; key < 100; key++) all.push(await tx.keys.find(hashOf(key)), await tx.keys.find(hashOf(1_000 + key)));
     return all;
   });
