@@ -27,6 +27,7 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url
 import { PostgresConnection } from "../../src/store/postgres-connection.ts";
 import { migratePostgres, POSTGRES_MIGRATIONS } from "../../src/store/postgres-migrate.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
+import type { Issued } from "./certificate.ts";
 
 /** Names an installed server by a URL of it; set by whoever started one, for the processes that it starts. */
 const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
@@ -204,6 +205,8 @@ interface OwnPostgres extends AsyncDisposable {
   /** As after a loss of power: every connection ends at once. */
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Starts it anew as one that speaks TLS with this certificate; null: that speaks none. */
+  certify(certificate: Issued | null): Promise<void>;
 }
 
 export async function startPostgres(): Promise<OwnPostgres> {
@@ -264,12 +267,27 @@ async function startIn(folder: string): Promise<OwnPostgres> {
   line.unref();
   const url = `postgres://relay:${password}@127.0.0.1:${port}/postgres`;
   await waitUntilReady(url, folder);
+  const stop = () => tell(line, "stop");
+  const start = async (): Promise<void> => {
+    await tell(line, "start");
+    await waitUntilReady(url, folder);
+  };
   return {
     url,
-    stop: async () => await tell(line, "stop"),
-    start: async () => {
-      await tell(line, "start");
-      await waitUntilReady(url, folder);
+    stop,
+    start,
+    async certify(certificate) {
+      for (const [name, text] of Object.entries({ "server.crt": certificate?.cert, "server.key": certificate?.key })) {
+        if (text === undefined) continue;
+        const file = join(data, name);
+        rmSync(file, { force: true });
+        // A key that others can read is refused by the server.
+        writeFileSync(file, text, { mode: 0o600 });
+        if (isRoot) lchownSync(file, NOBODY, NOBODY);
+      }
+      await runOn(url, `ALTER SYSTEM SET ssl = ${certificate === null ? "off" : "on"}`);
+      await stop();
+      await start();
     },
     [Symbol.asyncDispose]: async () => {
       const ended = new Promise((resolve) => line.on("close", resolve).resume());
