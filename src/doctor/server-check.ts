@@ -28,13 +28,17 @@ export async function lookAtServer(
   }
   const findings = [fine("connection", `${database} answers.`)];
   try {
-    findings.push(await checkPooler(database));
-    for (const check of SERVER_CHECKS) findings.push(await check(reader, clock));
-    const schema = await readSchemaThere(reader);
-    findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
-    if (schema === SCHEMA_VERSION) {
-      findings.push(await checkCollation(reader), await checkNodes(reader));
-      return { findings, reader };
+    const pooler = await checkPooler(database);
+    findings.push(pooler);
+    // Behind it a statement may meet another's: nothing more that is read there says anything.
+    if (pooler.state === "ok") {
+      for (const check of SERVER_CHECKS) findings.push(await check(reader, clock));
+      const schema = await readSchemaThere(reader);
+      findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
+      if (schema === SCHEMA_VERSION) {
+        findings.push(await checkCollation(reader), await checkNodes(reader));
+        return { findings, reader };
+      }
     }
   } catch (error) {
     findings.push(failure("database", `It cannot be read: ${(error as Error).message}`, ASK));

@@ -1,6 +1,7 @@
 /** `relay doctor`, and what of SQLite's copies is said, where the rows are in PostgreSQL. */
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { SQL } from "bun";
 import { Input } from "../../src/cli/command.ts";
 import { readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
@@ -43,6 +44,43 @@ test("what is found of a database, and what stands against it", async () => {
   const away = await look("postgres://relay:hunter2@127.0.0.1:1/none");
   expect(away).toMatchObject({ code: 1, state: { connection: "fail" } });
   expect(JSON.stringify(away)).not.toContain("hunter2");
+});
+
+/** Stands between, as a pooler does that gives each transaction another connection: nobody hears what is told. */
+async function startDeafPooler(to: URL): Promise<{ port: number; close: () => void }> {
+  const server = createServer((client) => {
+    const there = connect(Number(to.port), to.hostname);
+    const end = () => void [client.destroy(), there.destroy()];
+    for (const socket of [client, there]) socket.on("error", end).on("close", end);
+    client.on("data", (said) => there.write(said));
+    let bytes = Buffer.alloc(0);
+    there.on("data", (more: Buffer) => {
+      bytes = Buffer.concat([bytes, more]);
+      const passed: Buffer[] = [];
+      // A letter and a length, which counts itself.
+      while (bytes.length >= 5 && bytes.length > bytes.readInt32BE(1)) {
+        const size = 1 + bytes.readInt32BE(1);
+        if (bytes[0] !== "A".charCodeAt(0)) passed.push(bytes.subarray(0, size));
+        bytes = bytes.subarray(size);
+      }
+      client.write(Buffer.concat(passed));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+test("a pooler on whose connections nothing is heard is told, and nothing more is read there", async () => {
+  await using database = await freshDatabase();
+  const url = new URL(database.url);
+  const pooler = await startDeafPooler(new URL(database.url));
+  url.port = String(pooler.port);
+  url.searchParams.set("sslmode", "disable");
+  const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: url.href }, clock: systemClock });
+  pooler.close();
+  const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
+  expect({ code, checks: items.map(({ check, state }) => `${check} ${state}`) }).toEqual({ code: 1, checks: ["connection ok", "pooler fail"] });
+  expect(items[1]?.message).toContain("a pooler in transaction mode is in between");
 });
 
 test.each([
