@@ -17,12 +17,12 @@ import {
   HEALTH,
   type HealthCode,
   HealthProblems,
-  type HealthView,
   HOPELESS,
   type Kept,
   type KeptRun,
   type Known,
   REFUSED,
+  type RowHealth,
   type RunCode,
   writeChange,
 } from "./problem.ts";
@@ -339,7 +339,7 @@ export function knownOf(relayId: string, row: RowOf<typeof HEALTH> | null): Know
   return { relayId, kept, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
 }
 
-export function rowOf({ relayId, kept, refusedAt, acceptedAt }: HealthView): RowOf<typeof HEALTH> {
+export function rowOf({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowOf<typeof HEALTH> {
   const { relay_refusing: refusing, ...runs } = kept.runs;
   const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
   const fruitless = kept.version === 0 ? null : { ...kept, runs };

@@ -117,7 +117,7 @@ interface Seen {
 }
 
 /** What its row tells of one relay. */
-export interface HealthView {
+export interface RowHealth {
   relayId: string;
   kept: Kept;
   refusedAt: number | null;
@@ -125,7 +125,7 @@ export interface HealthView {
 }
 
 /** What is known of one relay. */
-export interface Known extends HealthView {
+export interface Known extends RowHealth {
   seen: Partial<Record<RunCode, Seen>>;
   /** As the database has it. */
   storedAcceptedAt: number | null;

@@ -11,10 +11,10 @@ import { Health, keepOf, knownOf, rowOf, type WriteRows } from "./health.ts";
 import {
   HEALTH,
   type HealthCode,
-  type HealthView,
   type Kept,
   type KeptRun,
   type Known,
+  type RowHealth,
   RUN_CODES,
   type RunCode,
 } from "./problem.ts";
@@ -27,7 +27,7 @@ type Ends = Partial<Record<RunCode, number>>;
 /** Of one relay, beside what is known of it. */
 interface Part {
   /** The row as it was when it was read or written last. */
-  base: HealthView;
+  base: RowHealth;
   /** When runs were ended here since, by the wall clock: another node's run may be over by that. */
   ends: Ends;
   /** Runs that grew here, to be judged once the others' part of them is known. */
@@ -37,8 +37,8 @@ interface Part {
 
 /** What this node is about to put into the row. */
 interface Share {
-  base: HealthView;
-  mine: HealthView;
+  base: RowHealth;
+  mine: RowHealth;
   ends: Ends;
 }
 
@@ -99,7 +99,7 @@ export class SharedHealth extends Health {
 
   protected override async save(noted: readonly Known[], write: WriteRows): Promise<() => void> {
     const shares = noted.map((known) => ({ known, share: this.#takeShare(known) }));
-    let rows = new Map<string, HealthView>();
+    let rows = new Map<string, RowHealth>();
     try {
       await write(async (tx) => {
         rows = await joinRows(tx, shares);
@@ -131,7 +131,7 @@ export class SharedHealth extends Health {
   }
 
   /** Goes on from the row that all nodes see, with what happened here meanwhile. */
-  #goOnFrom(known: Known, row: HealthView, { mine }: Share): void {
+  #goOnFrom(known: Known, row: RowHealth, { mine }: Share): void {
     const part = this.#partOf(known);
     const joined = joinViews({ base: mine, mine: known, ends: part.ends }, row);
     for (const code of RUN_CODES) {
@@ -169,10 +169,10 @@ export class SharedHealth extends Health {
 async function joinRows(
   tx: Writer,
   shares: readonly { known: Known; share: Share }[],
-): Promise<Map<string, HealthView>> {
+): Promise<Map<string, RowHealth>> {
   const ids = JSON.stringify(shares.map(({ known }) => known.relayId));
   const stored = await HEALTH.all(tx, "WHERE id IN (SELECT value FROM json_each($ids))", { ids });
-  const rows = new Map<string, HealthView>(stored.map((row) => [row.id, knownOf(row.id, row)]));
+  const rows = new Map<string, RowHealth>(stored.map((row) => [row.id, knownOf(row.id, row)]));
   for (const { known, share } of shares) {
     const before = rows.get(known.relayId);
     const after = before === undefined ? undefined : joinViews(share, before);
@@ -183,12 +183,12 @@ async function joinRows(
   return rows;
 }
 
-function copyView({ relayId, kept, refusedAt, acceptedAt }: HealthView): HealthView {
+function copyView({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowHealth {
   return { relayId, kept: { ...kept, runs: { ...kept.runs } }, refusedAt, acceptedAt };
 }
 
 /** Whether the row is to be written for what is new in it. */
-function isNews(before: HealthView, after: HealthView): boolean {
+function isNews(before: RowHealth, after: RowHealth): boolean {
   const isSame = Bun.deepEquals(before.kept, after.kept) && before.refusedAt === after.refusedAt;
   if (!isSame || after.acceptedAt === null || before.acceptedAt === null)
     return !isSame || before.acceptedAt !== after.acceptedAt;
@@ -196,9 +196,9 @@ function isNews(before: HealthView, after: HealthView): boolean {
 }
 
 /** What this node saw put into what the row says by now. A save of the definition begins anew, whichever node heard of it first. */
-function joinViews({ base, mine, ends }: Share, theirs: HealthView): HealthView {
+function joinViews({ base, mine, ends }: Share, theirs: RowHealth): RowHealth {
   const version = Math.max(mine.kept.version, theirs.kept.version);
-  const ofVersion = ({ kept }: HealthView): Kept => (kept.version === version ? kept : keepOf(version, kept));
+  const ofVersion = ({ kept }: RowHealth): Kept => (kept.version === version ? kept : keepOf(version, kept));
   const [before, own, there] = [ofVersion(base), ofVersion(mine), ofVersion(theirs)];
   const use = joinUses(own.use, there.use);
   const kept: Kept = {

@@ -44,9 +44,6 @@ const RUNNER_LEASE = defineTable({
 
 type LeaseRow = RowOf<typeof RUNNER_LEASE>;
 
-/** This server runs nothing any more. */
-class LeaseLost extends StoreUnavailable {}
-
 interface LeaseDeps {
   store: Store;
   /** The database file. */
@@ -100,14 +97,14 @@ export class RunnerLease implements Holding {
     return new RunnerLease(deps, epoch);
   }
 
-  /** Throws LeaseLost unless the lease is this server's; asked in the transaction that it guards. */
+  /** Throws StoreUnavailable unless the lease is this server's; asked in the transaction that it guards. */
   readonly #fence: Fence = async (tx) => {
     if (this.#lostTo === null) {
       const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
       if (row?.epoch === this.#epoch) return;
       this.#lose((await readLease(tx)).holder);
     }
-    throw new LeaseLost(`This server runs nothing any more, because ${this.#lostTo} took over.`);
+    throw new StoreUnavailable(`This server runs nothing any more, because ${this.#lostTo} took over.`);
   };
 
   get lostTo(): string | null {

@@ -33,9 +33,6 @@ const MARGIN_MS = 1_500;
 /** Behind the end of another's lease. */
 const LATE_MS = 50;
 
-/** This node runs the environment no more. */
-class LeaseLost extends StoreUnavailable {}
-
 interface Held {
   epoch: number;
   store: FencedStore;
@@ -81,7 +78,7 @@ export class NodeHolding implements Holding {
         log.warn("the leases of this node cannot be renewed", { cause: (error as Error).message }),
     });
     this.#nobodys = store.behind(async () => {
-      throw new LeaseLost("This node runs that environment no more.");
+      throw new StoreUnavailable("This node runs that environment no more.");
     });
     // The house's rooms are handed theirs once.
     const house = (): FencedStore => this.#held.get(HOUSE)?.store ?? this.#nobodys;
@@ -183,7 +180,9 @@ export class NodeHolding implements Holding {
     const fence: Fence = async (tx) => {
       if (await hasLease(tx, environmentId, epoch, this.#id)) return;
       if (this.#held.get(environmentId)?.epoch === epoch) this.#lose(environmentId);
-      throw new LeaseLost("This node runs that environment no more, because another one took it over.");
+      throw new StoreUnavailable(
+        "This node runs that environment no more, because another one took it over.",
+      );
     };
     this.#held.set(environmentId, { epoch, store: this.#deps.store.behind(fence) });
     this.#tell(environmentId, (keeper) => keeper.begin(environmentId));
