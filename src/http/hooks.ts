@@ -2,7 +2,7 @@
  * The receiver's route. It reads the bytes, at most 256 KB and only for a receiver that exists, hands them to the receiver, and renders
  * its answer. The hot path: no schema, no parsing, no hook of the framework touches a call.
  */
-import type { Server } from "bun";
+import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -33,6 +33,14 @@ export function hooksRoute(deps: HookDeps, answerElse: (request: Request) => Pro
     .post(HOOKS, ({ request, params }) => answerCall(deps, request, params), { parse: "none" })
     .get(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" })
     .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
+}
+
+/** `POST` without the framework, which makes a context for each: a receiver's call needs nothing of it. */
+export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Response> {
+  return (request) => {
+    const { appId = "", name = "" } = request.params as Record<string, string>;
+    return answerCall(deps, request, { appId, name });
+  };
 }
 
 async function answerQuestion(

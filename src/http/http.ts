@@ -30,7 +30,7 @@ import { answerPreflight } from "./client-route.ts";
 import { dashboardHost, isPagesHost } from "./cookie.ts";
 import { answerDashboard } from "./dashboard.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answerCall, HOOKS, hooksRoute } from "./hooks.ts";
+import { answerCall, HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
 import { PublicFolder } from "./public-folder.ts";
 import { ROUTES } from "./route-list.ts";
@@ -93,11 +93,7 @@ export function createHttp(deps: HttpDeps) {
     requireOdd(request);
     return await answerWithoutRoute(deps, request, pages);
   });
-  /** A receiver's call needs nothing of the framework, which makes a context for each; but in local development its hook asks for the Host. */
-  const answerHook = (request: BunRequest): Promise<Response> => {
-    const { appId = "", name = "" } = request.params as Record<string, string>;
-    return answerCall(hooks, request, { appId, name });
-  };
+  const hooks = { ...deps, sources, refused, app: { server: null as Server<unknown> | null } };
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
   const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
@@ -114,14 +110,15 @@ export function createHttp(deps: HttpDeps) {
       routes: {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
-        ...(isLocal ? {} : { [HOOKS]: { POST: answerHook } }),
+        // In local development the framework's hook asks for the Host.
+        ...(isLocal ? {} : { [HOOKS]: { POST: takeCalls(hooks) } }),
         "/hooks/:appId/:name/:more": answerUnnamed,
         "/hooks/:appId/:name/:more/*": answerOdd,
         "/hooks/:appId/:name/*": answerSlashed,
       },
     },
   });
-  const hooks = { ...deps, sources, refused, app };
+  hooks.app = app;
   if (isLocal) {
     app.onRequest(({ request, server }) => requireHost(request, server));
   }
