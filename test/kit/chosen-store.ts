@@ -28,29 +28,30 @@ export async function chooseDatabase(): Promise<{ url: string; database: Databas
   return { url: fresh.url, database: fresh.place, dispose: async () => fresh[Symbol.asyncDispose]() };
 }
 
-let opening = 0;
+const opening = new Set<Promise<unknown>>();
 const open = new Set<PostgresConnection>();
 
-/** What a PostgreSQL has not answered yet: who waits for it is not at rest, however often the loop turns. */
-export function unanswered(): number {
-  let count = opening;
+/** Resolves once a PostgreSQL has answered all that it was asked: who waits for it is not at rest, however often the loop turns. Whether there was anything. */
+export async function untilAnswered(): Promise<boolean> {
+  const waits: Promise<unknown>[] = [...opening];
   for (const connection of open) {
     if (connection.lost) open.delete(connection);
-    else count += connection.unanswered;
+    else if (connection.unanswered > 0) waits.push(connection.idle());
   }
-  return count;
+  await Promise.all(waits);
+  return waits.length > 0;
 }
 
 if (ON_POSTGRES) {
   const connect = PostgresConnection.open.bind(PostgresConnection);
   PostgresConnection.open = async (...words) => {
-    opening += 1;
-    try {
-      const connection = await connect(...words);
-      open.add(connection);
-      return connection;
-    } finally {
-      opening -= 1;
-    }
+    const connecting = connect(...words);
+    const ended: Promise<unknown> = connecting.then(
+      (connection) => open.add(connection),
+      () => undefined,
+    );
+    opening.add(ended);
+    void ended.then(() => opening.delete(ended));
+    return await connecting;
   };
 }

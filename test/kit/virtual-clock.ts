@@ -1,6 +1,6 @@
 /** A clock that stands still until it is told to move; timers fire in order as it passes them. */
 import type { Clock } from "../../src/ground/clock.ts";
-import { unanswered } from "./chosen-store.ts";
+import { untilAnswered } from "./chosen-store.ts";
 
 /** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
 export const START_MS = 1_768_478_400_000;
@@ -103,10 +103,7 @@ const LEAP_MS = 300_000;
 export async function settle(turns = 8): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Another process works on it: real time goes by, and its answers begin the turns anew.
-    while (unanswered() > 0) {
-      await Bun.sleep(0);
-      turn = 0;
-    }
+    // Another process works on it: its answers begin the turns anew.
+    while (await untilAnswered()) turn = 0;
   }
 }
