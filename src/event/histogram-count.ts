@@ -47,11 +47,14 @@ export async function countSpan(
   };
   // What was done is what is left of all.
   const { state } = asked;
-  for (const [one, road] of Object.entries(ROADS))
-    if (state === null || state === "done" || state === one)
-      counts[outcomeOf(one as EventState)] += await count(road);
-  if (state !== null && state !== "done") return { counts, exact };
-  const all = await count(asked.nameKey === null ? ALL : OF_RELAY);
+  const wantsDone = state === null || state === "done";
+  const counting = Object.entries(ROADS).map(async ([one, road]) => {
+    const counted = wantsDone || state === one ? await count(road) : 0;
+    counts[outcomeOf(one as EventState)] += counted;
+  });
+  const whole = asked.nameKey === null ? ALL : OF_RELAY;
+  const [all] = await Promise.all([wantsDone ? count(whole) : 0, ...counting]);
+  if (!wantsDone) return { counts, exact };
   const done = Math.max(0, all - counts.waiting - counts.failed - counts.dead);
   return { counts: state === null ? { ...counts, done } : { done, waiting: 0, failed: 0, dead: 0 }, exact };
 }

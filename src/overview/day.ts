@@ -144,8 +144,8 @@ async function findStarts(store: Store, firstMs: number): Promise<number[]> {
   const starts: number[] = [];
   for (let at = 0; at < HOURS; at += HOURS_AT_ONCE) {
     await store.read(async (tx) => {
-      for (let hour = at; hour < at + HOURS_AT_ONCE; hour++)
-        starts.push(await firstSeqAbout(tx, "event", firstMs + hour * HOUR_MS));
+      const hours = Array.from({ length: HOURS_AT_ONCE }, (_, index) => firstMs + (at + index) * HOUR_MS);
+      starts.push(...(await Promise.all(hours.map((ms) => firstSeqAbout(tx, "event", ms)))));
     });
     await turnLoop();
   }

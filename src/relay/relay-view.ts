@@ -134,7 +134,7 @@ export async function showRelay(
 async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRow[]): Promise<RelayItem[]> {
   const { id } = context.environment;
   const lastEvents = new Map<string, number | null>();
-  for (const { name } of rows) lastEvents.set(name, await findLastEventAt(tx, id, name));
+  await Promise.all(rows.map(async ({ name }) => lastEvents.set(name, await findLastEventAt(tx, id, name))));
   // Events are found by the relay's name, so that one made anew goes on where the one before it ended; where none ever came, none is counted.
   const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
   const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
