@@ -123,6 +123,8 @@ interface ActionBase<Action> {
   /** Rules beyond the shape; `field` is relative to the action (`ref`, `expiresAt`). Only called on a value that fits the shape. */
   check(action: Action): Problem[];
   references(action: Action): Reference[];
+  /** Asks for what it reads whatever comes, before it is done. */
+  lookAhead?(ahead: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
   /** What it acts on, by name: with the type, what later attempts know an edited action by. */
   target(action: Action): string;
   /** Valid examples, the first one minimal. */

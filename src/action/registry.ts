@@ -3,7 +3,7 @@
  * line here.
  */
 import type { Json } from "../ground/json.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { grantAccess, revokeAccess } from "./access.ts";
 import { callUrl } from "./call-url.ts";
 import type {
@@ -50,6 +50,8 @@ export interface BoundAction {
   sends: boolean;
   /** It is sent again on every attempt and replay. */
   repeats: boolean;
+  /** Asks for what it reads whatever comes, before it is done. */
+  lookAhead(ahead: Reader, environmentId: number): readonly Promise<unknown>[];
   /** Does it, or intends what is to leave the house once this is committed. */
   start(tx: Writer, run: ActionRun): Promise<ActionOutcome | Intended>;
   /** null: nothing of it can be left unsettled. */
@@ -77,6 +79,7 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
     action,
     target: type.target(action),
     needsPerson: type.needsPerson(action),
+    lookAhead: (ahead: Reader, environmentId: number) => type.lookAhead?.(ahead, action, environmentId) ?? [],
   };
   if (!type.sends)
     return { ...bound, sends: false, repeats: false, start: type.bind(action), conclude: null };

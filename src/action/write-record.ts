@@ -10,7 +10,7 @@ import { failFinally } from "../ground/outcome.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
-import { recallCollection } from "../records/collection.ts";
+import { findCollection, recallCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { checkTemplateText } from "../template/template.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
@@ -51,6 +51,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   needsPerson: (action) => action.to === "person",
   check: (action) => checkData("data", action.data as Json, 0),
   references: (action) => [{ kind: "collection", name: action.collection, field: "collection" }],
+  lookAhead: (ahead, action, environmentId) => [findCollection(ahead, environmentId, action.collection)],
   target: (action) => action.collection,
   examples: [
     { type: "write_record", collection: "orders", data: { number: "{{mapped.order_id}}" } },

@@ -11,7 +11,7 @@ import {
   MAX_STORED_PAYLOAD_BYTES,
 } from "../ground/limit.ts";
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
-import type { SqlNames, Writer } from "../store/port.ts";
+import type { Ahead, SqlNames, Writer } from "../store/port.ts";
 import { CLOCK_STEP_MS } from "../store/time-order.ts";
 import {
   EVENT,
@@ -60,8 +60,8 @@ export interface StoredEvent {
   duplicate: boolean;
 }
 
-/** No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. */
-const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), 0)) AS seq,
+/** No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. The value, 0, stands for there being none. */
+const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq,
     (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
 
 /** The columns it leaves out begin as the table says. */
@@ -90,6 +90,15 @@ export class EventInserter {
     this.#taker = taker;
   }
 
+  /** Asks for what inserts of these events begin with. */
+  static lookAhead(
+    ahead: Ahead,
+    drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
+  ): readonly Promise<unknown>[] {
+    const keys = drafts.map(({ dedupe }) => dedupe.hash);
+    return [ahead.keys.expect?.(keys) ?? Promise.resolve(), ahead.get(NEWEST, 0)];
+  }
+
   async insert(draft: EventDraft): Promise<StoredEvent> {
     const tx = this.#tx;
     const taker = this.#taker;
@@ -100,7 +109,7 @@ export class EventInserter {
       const first = held.length === 0 ? null : await findHolder(tx, dedupe, held);
       if (first !== null) return first;
     }
-    this.#newest ??= await tx.get<{ seq: number; atMs: number | null }>(NEWEST);
+    this.#newest ??= await tx.get<{ seq: number; atMs: number | null }>(NEWEST, 0);
     if (this.#newest === null) throw new Error("The row of event_last is not there.");
     const { atMs: newestAtMs } = this.#newest;
     const seq = this.#newest.seq + 1;

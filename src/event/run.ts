@@ -159,19 +159,19 @@ export interface EndedRun {
  */
 export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
   const came = (how: EventCame) => ended.filter((one) => one.came === how);
+  const [first, others] = [came("first"), ended.filter((one) => one.came !== "first")];
+  // A number that was never given has no run that could have ended.
+  await tx.postEach(BEGIN_ENDED, first.map(endOf));
+  const audits = ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs));
   const [kept, handed, read] = await Promise.all([
-    tx.runEach(END, ended.map(endOf)),
+    tx.runEach(END, others.map(endOf)),
     tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf)),
     tx.runEach(MOVE_ON, came("read").map(moveOf)),
+    writeAudits(tx, audits),
   ]);
-  requireOpen(kept, ended.length);
-  if (came("first").length + handed + read !== ended.length)
-    throw new Error("An event was run that is not as it was.");
+  requireOpen(kept, others.length);
+  if (handed + read !== others.length) throw new Error("An event was run that is not as it was.");
   for (const { run } of ended) tx.touch("event_moved", run.event.environmentId);
-  await writeAudits(
-    tx,
-    ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs)),
-  );
 }
 
 function endOf({ run: { event, startedAtMs, results, ran }, end }: EndedRun): SqlNames {
@@ -206,8 +206,9 @@ export function moveOf({ run: { event, startedAtMs }, end }: EndedRun) {
   };
 }
 
-const END = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
-  VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)
+const BEGIN_ENDED = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
+  VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)`;
+const END = `${BEGIN_ENDED}
   ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
     actions = coalesce(excluded.actions, run.actions), work = CASE WHEN excluded.actions IS NULL THEN run.work ELSE excluded.work END
   WHERE run.finished_at IS NULL`;

@@ -29,7 +29,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { Ahead, Store, Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
 import { tellDuplicate, tellIgnored } from "./call.ts";
@@ -60,7 +60,9 @@ export interface VerifiedCall {
 /** Takes each new event, so that it runs. */
 export interface EventRunner extends Pick<EventTaker, "handOver"> {
   /** Runs those it may in the transaction that stores them; `end` follows the last one. */
-  beside(tx: Writer): { run: EventTaker["runBeside"]; end(): Promise<void> };
+  beside(tx: Writer, events: readonly EventDraft[]): { run: EventTaker["runBeside"]; end(): Promise<void> };
+  /** Asks for what runs of these events would read. */
+  lookAhead(ahead: Ahead, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
 
 interface AcceptDeps {
@@ -109,7 +111,11 @@ export class Acceptance {
 
   constructor(deps: AcceptDeps) {
     this.#deps = deps;
-    this.#write = deps.store.gather("app", (tx, drafts) => this.#storeAll(tx, drafts));
+    this.#write = deps.store.gather(
+      "app",
+      (tx, drafts) => this.#storeAll(tx, drafts),
+      (ahead, drafts) => this.#lookAhead(ahead, drafts),
+    );
     const limiter = (limit: number) => new Limiter(deps.clock, limit, CAP_WINDOW_MS, { nodes: deps.nodes });
     this.#events = limiter(deps.limits.verifiedEventsPerMinute);
     this.#eventless = limiter(deps.limits.eventlessCallsPerMinute);
@@ -231,12 +237,14 @@ export class Acceptance {
   }
 
   async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Stored[]> {
-    const beside = this.#deps.runner.beside(tx);
+    const beside = this.#deps.runner.beside(
+      tx,
+      drafts.map(({ event }) => event),
+    );
     const inserter = new EventInserter(tx, {
       runBeside: (arrived) => beside.run(arrived),
       handOver: (arrived) => this.#deps.runner.handOver(arrived),
     });
-    if (drafts.length > 1) await tx.keys.expect?.(drafts.map(({ event }) => event.dedupe.hash));
     const stored: Stored[] = [];
     for (const draft of drafts) {
       const { once, event } = draft;
@@ -252,6 +260,11 @@ export class Acceptance {
     }
     await beside.end();
     return stored;
+  }
+
+  #lookAhead(ahead: Ahead, drafts: readonly Draft[]): readonly Promise<unknown>[] {
+    const events = drafts.map(({ event }) => event);
+    return [...EventInserter.lookAhead(ahead, events), ...this.#deps.runner.lookAhead(ahead, events)];
   }
 
   /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */

@@ -5,13 +5,14 @@
  * relays, a relay's in the order of their arrival and as many of each as of the others. What has arrived for them is held in between.
  */
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
-import { type EndedRun, type EventCame, numberAnew } from "../event/run.ts";
+import type { EndedRun, EventCame } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type Ending, type Finished, finishAttempts, finishBroken, runWhole } from "./end.ts";
+import { type EventToCome, listClear } from "./clear-relay.ts";
+import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./end.ts";
 
 /** Events in one transaction. */
 export const BATCH_SIZE = 128;
@@ -36,16 +37,18 @@ interface BesideDeps extends AttemptDeps {
   onFinished: (finished: Finished) => void;
 }
 
-/** A transaction that events may run in. */
+/** A transaction that events may run in. `clear`: relays whose next event is the oldest; null: this process alone stores any, and knows it. */
 interface Open {
   whole: WholeTransaction;
   relays: Snapshot;
+  clear: ReadonlyMap<string, number> | null;
 }
 
 /** Runs beside the events that one work of a transaction stores. */
 export class Beside {
   readonly #tx: Writer;
   readonly #deps: BesideDeps;
+  readonly #events: readonly EventToCome[];
   readonly #nowMs: number;
   readonly #endMs: number;
   readonly #endings: Ending[] = [];
@@ -54,10 +57,11 @@ export class Beside {
   /** Which of the fenced stores let pass what is done in this transaction. */
   readonly #passing = new Map<FencedStore, boolean>();
 
-  /** `takes`: whether the runner takes anything now. */
-  constructor(tx: Writer, deps: BesideDeps, takes: boolean) {
+  /** `events`: what may come. `takes`: whether the runner takes anything now. */
+  constructor(tx: Writer, deps: BesideDeps, events: readonly EventToCome[], takes: boolean) {
     if (!takes) this.#open = null;
     this.#tx = tx;
+    this.#events = events;
     this.#deps = deps;
     this.#nowMs = deps.clock.now();
     this.#endMs = deps.clock.monotonicMs() + MAX_BESIDE_MS;
@@ -66,15 +70,13 @@ export class Beside {
   /** Runs an event that is about to be stored; null: it did not run, and waits once it is stored. `end` must follow the last one. */
   async run({ relayId, event, payload }: HandedEvent): Promise<EndedRun | null> {
     const tx = this.#tx;
-    const { isOpen, holding } = this.#deps;
-    const { environmentId } = event;
-    if (this.#open === undefined) this.#open = this.#look();
+    if (this.#open === undefined) this.#open = await this.#look();
     const open = this.#open;
     const relay = open === null ? null : this.#free(open, relayId, event.mapVersion);
-    const isOwn = isOpen(environmentId) && (relay === null || (await this.#passes(environmentId)));
+    const isOwn = (relay !== null && open?.clear != null) || (await this.#holds(event.environmentId));
     if (open === null || relay === null || !isOwn) {
       // Whoever runs it instead is told by the commit.
-      if (!isOwn && !holding.whole) tx.touch("event", relayId);
+      if (!isOwn && !this.#deps.holding.whole) tx.touch("event", relayId);
       this.#deps.arrivals.leaveIn(tx.whole, relayId);
       return null;
     }
@@ -87,38 +89,41 @@ export class Beside {
 
   /** Writes down how the runs ended, behind their events' rows. */
   async end(): Promise<void> {
+    const tx = this.#tx;
     if (this.#endings.length === 0) return;
-    const finished = await this.#tx.attempt(() => finishAttempts(this.#tx, this.#endings, this.#nowMs));
-    this.#tx.afterCommit(() => finished.forEach(this.#deps.onFinished));
+    const finished = await tx.attempt(() => finishAttempts(tx, this.#endings, this.#nowMs));
+    tx.afterCommit(() => finished.forEach(this.#deps.onFinished));
   }
 
   /** What is asked once for all: the transaction as it stands now, before any of its runs. */
-  #look(): Open | null {
+  async #look(): Promise<Open | null> {
     const { whole, foreignVersion } = this.#tx;
-    const { arrivals, relays } = this.#deps;
-    if (whole === null || relays.known === null) return null;
+    const { arrivals, holding } = this.#deps;
+    const relays = this.#deps.relays.known;
+    if (whole === null || relays === null) return null;
     if (whole.hasTouched("relay") || whole.hasTouched("environment")) return null;
+    if (!holding.whole) return { whole, relays, clear: await listClear(this.#tx, this.#events, relays) };
     arrivals.begin(foreignVersion);
-    return { whole, relays: relays.known };
+    return { whole, relays, clear: null };
   }
 
-  /** Asked once for all that one lease stands for. */
-  async #passes(environmentId: number): Promise<boolean> {
-    const store = this.#deps.holding.storeOf(environmentId);
-    let passes = this.#passing.get(store);
-    if (passes === undefined) {
-      passes = await store.letsPass(this.#tx);
-      this.#passing.set(store, passes);
-    }
+  /** Whether the environment's events are this process's to run; asked once for all that one lease stands for. */
+  async #holds(environmentId: number): Promise<boolean> {
+    const { isOpen, holding } = this.#deps;
+    if (!isOpen(environmentId)) return false;
+    const store = holding.storeOf(environmentId);
+    const passes = this.#passing.get(store) ?? (await store.letsPass(this.#tx));
+    this.#passing.set(store, passes);
     return passes;
   }
 
   /** The relay, if its newest event may run before any other of its. */
-  #free({ whole, relays }: Open, relayId: string, mapVersion: number | null): LiveRelay | null {
+  #free({ whole, relays, clear }: Open, relayId: string, mapVersion: number | null): LiveRelay | null {
     const { arrivals, clock } = this.#deps;
     const relay = relays.findRelay(relayId);
     if (relay === null || relay.waiting || relay.sends || relay.version !== mapVersion) return null;
-    if (whole.hasTouched("event", relayId) || !arrivals.isClear(whole, relayId)) return null;
+    if (whole.hasTouched("event", relayId)) return null;
+    if (!arrivals.isClear(whole, relayId, clear && clear.get(relayId) === relay.version)) return null;
     return clock.monotonicMs() < this.#endMs ? relay : null;
   }
 }
@@ -171,7 +176,7 @@ function commitBatch(
       if (reached > 0 && isOver()) break;
       await runShare(tx, relay, 1 / relays.length, deps, async ({ event, payload, came }) => {
         const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
-        if (careful) finished.push(await runCarefully(tx, relay, event, run, nowMs, deps));
+        if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
         else ended.push(await run());
         return isOver();
       });
@@ -182,7 +187,7 @@ function commitBatch(
   });
 }
 
-/** Runs the relay's due events, up to its share of a batch, until `run` answers that the time is over, and tells the arrivals once that is durable. */
+/** Runs the relay's due events, up to its share of a batch, until `run` says that the time is over; tells the arrivals once that is durable. */
 async function runShare(
   tx: Writer,
   relay: LiveRelay,
@@ -207,27 +212,6 @@ async function runShare(
   const isWhole = handed !== null || (ran === due.length && due.length < most);
   arrivals.runIn(tx.whole, relay.id, through);
   tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
-}
-
-/** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
-async function runCarefully(
-  tx: Writer,
-  relay: LiveRelay,
-  event: Due["event"],
-  run: () => Promise<Ending>,
-  nowMs: number,
-  { log }: BatchDeps,
-): Promise<Finished> {
-  try {
-    return await tx.attempt(async () => {
-      const [finished] = await finishAttempts(tx, [await run()], nowMs);
-      return finished as Finished;
-    });
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    log.error("event broke its run", { relay: relay.name, event: event.id, error });
-    return finishBroken(tx, relay, await numberAnew(tx, event), nowMs);
-  }
 }
 
 /**
@@ -293,11 +277,15 @@ export class Arrivals {
     this.#of(relayId).leftIn = whole;
   }
 
-  /** Whether no event of the relay is due, as a transaction sees it that told of all it did: then the next to come is the oldest. */
-  isClear(whole: WholeTransaction, relayId: string): boolean {
+  /**
+   * Whether no event of the relay is due, as a transaction sees it that told of all it did: then the next to come is the oldest. `asked`: what the
+   * store says of all before this transaction; null: it was not asked.
+   */
+  isClear(whole: WholeTransaction, relayId: string, asked: boolean | null): boolean {
     const { isWhole, held, ranIn, leftIn } = this.#of(relayId);
     const last = held.at(-1)?.event.seq ?? 0;
-    return isWhole && leftIn !== whole && (last === 0 || (ranIn?.whole === whole && ranIn.through >= last));
+    const before = () => isWhole && (last === 0 || (ranIn?.whole === whole && ranIn.through >= last));
+    return leftIn !== whole && (asked ?? before());
   }
 
   /** The relay is gone. */

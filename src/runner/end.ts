@@ -17,9 +17,9 @@ import {
 } from "../event/run.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
-import { type Attempt, type AttemptEnd, UNFORESEEN } from "./attempt.ts";
+import { type Attempt, type AttemptDeps, type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
@@ -215,6 +215,27 @@ export function finishBroken(
   const unknown = { warnings: [], personId: null, ran: null, mapVersion: null };
   const attempt: EndedAttempt = { event, relay, startedAtMs: nowMs, results, ...unknown };
   return finishAttempt(tx, attempt, { outcome: "failed", code: "internal", final: false }, nowMs);
+}
+
+/** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
+export async function finishCarefully(
+  tx: Writer,
+  relay: LiveRelay,
+  event: EventToRun,
+  run: () => Promise<Ending>,
+  nowMs: number,
+  { log }: Pick<AttemptDeps, "log">,
+): Promise<Finished> {
+  try {
+    return await tx.attempt(async () => {
+      const [finished] = await finishAttempts(tx, [await run()], nowMs);
+      return finished as Finished;
+    });
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    log.error("event broke its run", { relay: relay.name, event: event.id, error });
+    return finishBroken(tx, relay, await numberAnew(tx, event), nowMs);
+  }
 }
 
 /** Ends up to `limit` of the due events of a relay that was deleted while they waited, itself or with its app. null: the store holds the relay, whatever memory says. */

@@ -13,8 +13,16 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
-import { ANYWHERE, type FencedStore, StoreUnavailable, type Touched, type Writer } from "../store/port.ts";
+import {
+  type Ahead,
+  ANYWHERE,
+  type FencedStore,
+  StoreUnavailable,
+  type Touched,
+  type Writer,
+} from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
+import { type EventToCome, lookAhead } from "./clear-relay.ts";
 import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
@@ -97,8 +105,13 @@ export class Runner {
   }
 
   /** For a transaction that stores events: runs those that may run in it. */
-  beside(tx: Writer): Pick<Beside, "run" | "end"> {
-    return new Beside(tx, this.#besideDeps, !this.#stopped);
+  beside(tx: Writer, events: readonly EventToCome[]): Pick<Beside, "run" | "end"> {
+    return new Beside(tx, this.#besideDeps, events, !this.#stopped);
+  }
+
+  /** Asks for what `beside` would read to run such events. */
+  lookAhead(ahead: Ahead, events: readonly EventToCome[]): readonly Promise<unknown>[] {
+    return this.#stopped ? [] : lookAhead(ahead, events, this.#deps.relays.known);
   }
 
   /** Runs the environment's events from now on, or what is done once for all. */

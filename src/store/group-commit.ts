@@ -7,6 +7,7 @@ import { systemClock } from "../ground/clock.ts";
 import {
   type Fence,
   type GatheredWork,
+  type LookAhead,
   type Origin,
   StoreUnavailable,
   type Touched,
@@ -16,6 +17,7 @@ import {
   Committed,
   type GroupConnection,
   GroupWriter,
+  lookingAhead,
   type Shared,
   type UndoableKeys,
 } from "./transaction.ts";
@@ -26,6 +28,7 @@ interface Waiting {
   origin: Origin;
   fence: Fence | null;
   work: Work;
+  lookAhead: LookAhead<unknown> | undefined;
   draft: unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -41,11 +44,14 @@ export interface GroupDatabase {
    * Begins the one transaction there is. Answers another number than before where another process has committed since. Throws StoreUnavailable.
    */
   begin(): Promise<number>;
+  /** Whether it takes `begin` while the commit before it is on its way. */
+  readonly beginsAhead: boolean;
+  /** Whether what is asked now is asked in the transaction that begins. */
+  readonly isBegun: boolean;
   /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
   capture(captured: boolean): void;
-  /** Resolves once what was written is durable; throws where nothing of it is kept. */
+  /** Resolves once what was written is durable; throws where nothing of it is kept, and then nothing is left to undo. */
   commit(touched: Touched): Promise<void>;
-  /** Nothing is left to undo after a commit. */
   rollBack(): void;
   /** Whether a group that ended with this error, with nothing kept, is worth another run. */
   mayRunAgain(error: unknown): boolean;
@@ -82,6 +88,8 @@ export class GroupCommit {
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];
+  /** The next group's transaction, where it was begun already. */
+  #begun: Promise<number> | null = null;
 
   constructor(
     database: GroupDatabase,
@@ -98,7 +106,7 @@ export class GroupCommit {
     work: (tx: Writer) => Promise<Result>,
     fence: Fence | null = null,
   ): Promise<Result> {
-    return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, fence);
+    return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, { fence });
   }
 
   /** Drafts that wait side by side for the same `work` are one call of it, unless it fails. */
@@ -106,11 +114,12 @@ export class GroupCommit {
     origin: Origin,
     work: GatheredWork<Draft, Result>,
     draft: Draft,
-    fence: Fence | null = null,
+    { fence = null, lookAhead }: { fence?: Fence | null; lookAhead?: LookAhead<Draft> | undefined } = {},
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {
-      this.#waiting.push({ origin, fence, work: work as Work, draft, resolve, reject });
+      const gathered = { work: work as Work, lookAhead: lookAhead as LookAhead<unknown> | undefined };
+      this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject });
       this.#schedule();
     }) as Promise<Result>;
   }
@@ -141,8 +150,13 @@ export class GroupCommit {
   }
 
   async #commitGroup(): Promise<void> {
-    const group = this.#waiting.splice(0, MAX_GROUP);
     this.#writer.running = true;
+    // Whoever comes while the lock is waited for joins the group.
+    if (this.#database.beginsAhead) {
+      this.#begun ??= this.#database.begin();
+      await this.#begun.catch(() => undefined);
+    }
+    const group = this.#waiting.splice(0, MAX_GROUP);
     const committed = new Committed();
     try {
       const outcomes = await this.#runUntilKept(group, committed);
@@ -161,7 +175,8 @@ export class GroupCommit {
     }
     this.#onGroup(group.length);
     committed.tell(this.#onTouch);
-    if (this.#waiting.length > 0) this.#schedule();
+    if (this.#begun !== null) void this.#commitGroup();
+    else if (this.#waiting.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -181,8 +196,9 @@ export class GroupCommit {
   }
 
   /**
-   * One transaction for the group, or for the first works of it that its time suffices for. Not careful: without savepoints, which would copy every page each work touches; answers null
-   * when something in it failed, with all of it undone. Throws when the transaction as a whole is lost; nothing is kept then either.
+   * One transaction for the group, or for the first works of it that its time suffices for. Not careful: without savepoints, which would copy
+   * every page each work touches; answers null when something in it failed, with all of it undone. Throws when the transaction as a whole is
+   * lost; nothing is kept then either.
    */
   async #runGroup(
     group: readonly Waiting[],
@@ -193,7 +209,10 @@ export class GroupCommit {
     const passed = new Set<Fence>();
     committed.clear();
     const database = this.#database;
-    const version = await database.begin();
+    const begun = this.#begun ?? database.begin();
+    this.#begun = null;
+    this.#lookAhead(group);
+    const version = await begun;
     const watch = database.watch();
     // Real time under any clock, as that is what is held.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
@@ -224,22 +243,44 @@ export class GroupCommit {
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
       this.#setCaptured(true);
-      try {
-        await database.commit(committed.touched);
-      } catch (error) {
-        // Something that a work had posted.
-        if (careful || error instanceof StoreUnavailable) throw error;
-        database.rollBack();
-        committed.clear();
-        return null;
-      }
     } catch (error) {
       database.rollBack();
       throw error;
     } finally {
       watch.stop();
     }
+    try {
+      const kept = database.commit(committed.touched);
+      if (outcomes.length === group.length) this.#beginAhead();
+      await kept;
+    } catch (error) {
+      // Something that a work had posted.
+      if (careful || error instanceof StoreUnavailable) throw error;
+      committed.clear();
+      return null;
+    }
     return outcomes;
+  }
+
+  /** The next group's transaction begins behind the commit, without waiting for its answer. */
+  #beginAhead(): void {
+    if (!this.#database.beginsAhead || this.#waiting.length === 0) return;
+    this.#begun = this.#database.begin();
+    this.#begun.catch(() => undefined);
+  }
+
+  /** Asks at once what the group's works will ask one after the other. */
+  #lookAhead(group: readonly Waiting[]): void {
+    const database = this.#database;
+    const ahead = database.isBegun ? lookingAhead(database.connection, database.keys) : undefined;
+    if (ahead === undefined) return;
+    const fences = new Set(group.flatMap(({ fence }) => fence ?? []));
+    const asked = [...fences].map((fence): Promise<unknown> => fence(ahead));
+    for (const [lookAhead, alike] of Map.groupBy(group, ({ lookAhead }) => lookAhead)) {
+      const drafts = alike.map(({ draft }) => draft);
+      asked.push(...(lookAhead?.(ahead, drafts) ?? []));
+    }
+    void Promise.allSettled(asked);
   }
 
   #weigh(drafts: number, tookMs: number): void {

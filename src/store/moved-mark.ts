@@ -11,7 +11,7 @@ export const MOVED_NUMBER = 1_000_000_000;
 export const MARK = `INSERT INTO schema_migration (number, name, applied_at) VALUES (${MOVED_NUMBER}, ?1, ?2)`;
 export const UNMARK = `DELETE FROM schema_migration WHERE number = ${MOVED_NUMBER}`;
 
-/** On PostgreSQL, of a node that was begun or stopped before the mark and goes on after it: each of its writes begins with this table. */
+/** On PostgreSQL, of a node that was begun or stopped before the mark and goes on after it: each of its transactions takes its turn in this table. */
 export const NO_MORE_WRITES = `
   UPDATE writer_turn SET node = '';
   CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

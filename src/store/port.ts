@@ -59,10 +59,14 @@ export interface Writer extends Reader {
    * fails, the transaction fails, or the attempt it is in.
    */
   post(sql: string, ...values: SqlArguments): Promise<void>;
+  /** `post` for each of `rows`. */
+  postEach(sql: string, rows: readonly SqlNames[]): Promise<void>;
   /** Runs it once for each of `rows`; answers how many rows they changed together. */
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
   /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** For reads that will be asked for in a moment; absent where an answer is at hand. */
+  readonly ahead?: Ahead | undefined;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
   /** The same for all works of a transaction that is kept or undone as one; null where this work may be undone alone. */
@@ -74,6 +78,14 @@ export interface Writer extends Reader {
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
   touch(topic: PlainTopic, environmentId?: number): void;
   touch(topic: "event", relayId: string): void;
+}
+
+/**
+ * A transaction whose answers take a round trip. What is read here is sent at once and need not be awaited: asked for again in the same words
+ * and with the same values, it is answered by that, unless something was written meanwhile that it may tell of.
+ */
+export interface Ahead extends Reader {
+  readonly keys: Pick<KeyMemory, "expect">;
 }
 
 export interface WholeTransaction {
@@ -105,6 +117,9 @@ export type GatheredWork<Draft, Result> = (
   drafts: readonly Draft[],
 ) => Promise<readonly Result[]>;
 
+/** Asks ahead for what drafts need. Nothing waits for the answers, and a failure is nobody's until it is asked for again. */
+export type LookAhead<Draft> = (ahead: Ahead, drafts: readonly Draft[]) => readonly Promise<unknown>[];
+
 /** Throws unless the writes behind it may go on; nothing of them is done then. */
 export type Fence = (tx: Reader) => Promise<void>;
 
@@ -119,9 +134,13 @@ export interface Store {
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /**
    * As `write`, for drafts that many bring: those that wait together are one call of `work`, which answers each in its place. Where anything
-   * fails, it is called again for each draft by itself.
+   * fails, it is called again for each draft by itself. `lookAhead` asks for what the work will read, while the transaction begins.
    */
-  gather<Draft, Result>(origin: Origin, work: GatheredWork<Draft, Result>): (draft: Draft) => Promise<Result>;
+  gather<Draft, Result>(
+    origin: Origin,
+    work: GatheredWork<Draft, Result>,
+    lookAhead?: LookAhead<Draft>,
+  ): (draft: Draft) => Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
   behind(fence: Fence): FencedStore;
   /** Whether its fence, if it has one, lets pass what is done in a transaction that others began. */

@@ -5,8 +5,10 @@
 import { SQL } from "bun";
 import { systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
+import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
+import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
+import { ConnectionLost, tellApart } from "./postgres-error.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
@@ -44,13 +46,12 @@ function authorities(
 }
 
 /** Rows of one INSERT: few sizes, as each is a statement that is prepared. */
-const ROWS_AT_ONCE: readonly number[] = [32, 16, 8, 4, 2];
+const ROWS_AT_ONCE: readonly number[] = [64, 48, 40, 32, 28, 24, 20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2];
 
-/** The connection is gone, with all that was not committed. */
-export class ConnectionLost extends StoreUnavailable {}
-
-/** Two transactions stood in each other's way, and this one was undone. */
-export class TransactionUndone extends StoreUnavailable {}
+/** Of statements that nobody awaits: the first that failed. */
+interface Part {
+  failed: unknown;
+}
 
 type SqlRows = Record<string, unknown>[] & { count: number | null; command: string | null };
 
@@ -58,11 +59,10 @@ export class PostgresConnection implements GroupConnection {
   readonly #pool: SQL;
   readonly #connection: Awaited<ReturnType<SQL["reserve"]>>;
   #lost: ConnectionLost | null = null;
-  /** Of statements that nobody awaits: the first that failed. */
-  #failed: unknown = null;
+  #part: Part = { failed: null };
   #posted: Promise<void> = Promise.resolve();
   readonly #toPost = new Map<string, SqlArguments[]>();
-  #era = 0;
+  readonly #ahead = new ReadsAhead<SqlRows>();
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -112,14 +112,35 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async run(sql: string, ...values: SqlArguments): Promise<number> {
+    this.#ahead.written(sql);
     return (await this.#ask(sql, values)).count ?? 0;
   }
 
+  /** Answers only what is asked for again by `get` and `all`. */
+  readonly ahead: Reader = {
+    get: async <Row>(sql: string, ...values: SqlArguments) =>
+      ((await this.#askAhead(sql, values))[0] as Row | undefined) ?? null,
+    all: async <Row>(sql: string, ...values: SqlArguments) => (await this.#askAhead(sql, values)) as Row[],
+  };
+
   /** It goes out with others of its kind, before whatever else is asked next. */
   async post(sql: string, ...values: SqlArguments): Promise<void> {
+    this.#post(sql, [values]);
+  }
+
+  async postEach(sql: string, rows: readonly SqlNames[]): Promise<void> {
+    this.#post(
+      sql,
+      rows.map((row): [SqlNames] => [row]),
+    );
+  }
+
+  #post(sql: string, more: readonly SqlArguments[]): void {
+    if (more.length === 0) return;
+    this.#ahead.written(sql);
     const rows = this.#toPost.get(sql);
-    if (rows === undefined) this.#toPost.set(sql, [values]);
-    else rows.push(values);
+    if (rows === undefined) this.#toPost.set(sql, [...more]);
+    else rows.push(...more);
   }
 
   #flush(): void {
@@ -164,18 +185,27 @@ export class PostgresConnection implements GroupConnection {
   /** Of what is undone now: what was posted is not sent any more, and what the rest of it may yet answer is nobody's. */
   discard(): void {
     this.#toPost.clear();
-    this.#failed = null;
-    this.#era += 1;
+    this.#ahead.clear();
+    this.endPart();
+  }
+
+  /** What is sent from here on fails apart from what was sent before. */
+  endPart(): Readonly<Part> {
+    const ended = this.#part;
+    this.#part = { failed: null };
+    return ended;
   }
 
   #noteFailure(): (error: unknown) => void {
-    const era = this.#era;
+    const part = this.#part;
     return (error) => {
-      if (era === this.#era) this.#failed ??= error;
+      part.failed ??= error;
     };
   }
 
   async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    this.#ahead.written(sql);
     this.#flush();
     const answers = await Promise.all(
       this.#sendRows(
@@ -186,21 +216,24 @@ export class PostgresConnection implements GroupConnection {
     return answers.reduce((sum, { count }) => sum + (count ?? 0), 0);
   }
 
-  exec(sql: string): void {
+  exec(sql: string, ...values: SqlArguments): void {
+    if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#ahead.clear();
     this.#flush();
-    this.#send(sql, []).catch(this.#noteFailure());
+    const { text, places } = toPostgres(sql);
+    this.#send(text, places.length === 0 ? [] : arrange(sql, places, values)).catch(this.#noteFailure());
   }
 
   /** Several statements without values in one go; answers the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
+    this.#ahead.clear();
     this.#flush();
     return await this.#send<SqlRows[]>(sql, null);
   }
 
   /** The first failure of a statement that nobody awaited, which is forgotten by that. */
   takeFailure(): unknown {
-    const failed = this.#failed;
-    this.#failed = null;
+    const { failed } = this.#part;
+    this.#part.failed = null;
     return failed;
   }
 
@@ -239,9 +272,27 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async #ask(sql: string, values: SqlArguments): Promise<SqlRows> {
-    this.#flush();
     const { text, places } = toPostgres(sql);
-    const rows = await this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
+    const arranged = places.length === 0 ? [] : arrange(sql, places, values);
+    const asked = this.#ahead.find(text, arranged);
+    if (asked !== undefined) return (await asked).map((row) => ({ ...row })) as SqlRows;
+    if (!/^\s*SELECT\b/i.test(text)) this.#ahead.written(text);
+    this.#flush();
+    const rows = await this.#send(text, arranged);
+    for (const row of rows) asSqliteGives(row);
+    return rows;
+  }
+
+  /** What was posted stays unsent, unless this is to see it. */
+  async #askAhead(sql: string, values: SqlArguments): Promise<SqlRows> {
+    const { text, places } = toPostgres(sql);
+    const arranged = places.length === 0 ? [] : arrange(sql, places, values);
+    const asked = this.#ahead.find(text, arranged);
+    if (asked !== undefined) return await asked;
+    for (const posted of this.#toPost.keys()) if (touches(posted, text)) return await this.#ask(sql, values);
+    const sent = this.#send(text, arranged);
+    this.#ahead.keep(text, arranged, sent);
+    const rows = await sent;
     for (const row of rows) asSqliteGives(row);
     return rows;
   }
@@ -256,11 +307,11 @@ export class PostgresConnection implements GroupConnection {
       const query =
         values === null ? this.#connection.unsafe(text).simple() : this.#connection.unsafe(text, values);
       // What is lost has no answer: who waits is told by `#lose`.
-      const lost = new Promise<never>((_, reject) => {
+      return await new Promise<Answer>((resolve, reject) => {
         given = reject;
         this.#waiting.add(reject);
+        query.execute().then(resolve, reject);
       });
-      return await Promise.race<Answer>([query.execute(), lost]);
     } catch (error) {
       const told = tellApart(error);
       if (told instanceof ConnectionLost) this.#lose(told);
@@ -280,43 +331,4 @@ export class PostgresConnection implements GroupConnection {
     for (const reject of [...this.#waiting]) reject(error);
     void this.#pool.close({ timeout: 0 }).catch(() => undefined);
   }
-}
-
-/**
- * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that say the database itself cannot be used now: connection,
- * authorization, no such database, not enough of something, read only, object in use, intervention, system error, internal error.
- */
-const UNAVAILABLE = /^(?:08|28|3D|53|25006|55|57|58|XX)/;
-const LOST = /^(?:08|57P0)/;
-const UNDONE = /^(?:40001|40P01|55P03)$/;
-/** A statement was prepared before a newer version changed its table. */
-const PLANNED_BEFORE = "0A000";
-
-function tellApart(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
-  const {
-    code,
-    errno: state,
-    constraint,
-  } = error as { code?: unknown; errno?: unknown; constraint?: unknown };
-  const options = { cause: error };
-  if (typeof state === "string" && /^[0-9A-Z]{5}$/.test(state)) {
-    const message = `${error.message} (${state}).`;
-    if (state === "23505") return new UniqueViolation(`${error.message} (${String(constraint)})`, options);
-    if (UNDONE.test(state)) return new TransactionUndone(message, options);
-    if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
-      return new ConnectionLost(message, options);
-    // The server ends a transaction that was idle too long together with its connection.
-    if (state === "25P03" || state === "25P04") return new ConnectionLost(message, options);
-    return UNAVAILABLE.test(state) ? new StoreUnavailable(message, options) : error;
-  }
-  if (
-    typeof code === "string" &&
-    /^ERR_POSTGRES_(?:CONNECTION|IDLE|LIFETIME|TLS|AUTHENTICATION|UNSUPPORTED_AUTH|NOT_TAGGED)/.test(code)
-  )
-    return new ConnectionLost(`${error.message} (${code}).`, options);
-  return typeof code === "string" &&
-    /^(?:ECONN|EPIPE|ENOTFOUND|ETIMEDOUT|EHOST|ENET|DNS_|ERR_TLS|CERT_|DEPTH_|SELF_SIGNED|UNABLE_)/.test(code)
-    ? new ConnectionLost(`${error.message} (${code}).`, options)
-    : error;
 }

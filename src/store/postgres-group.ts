@@ -6,7 +6,8 @@ import { sleep, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
 import { StoreUnavailable, type Touched } from "./port.ts";
-import { ConnectionLost, PostgresConnection, TransactionUndone } from "./postgres-connection.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { ConnectionLost, TransactionUndone } from "./postgres-error.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 /** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
@@ -26,14 +27,24 @@ interface GroupOptions {
   onTrouble: (trouble: string | null) => void;
 }
 
+/** Statements with a value are planned once. */
+const LOCK = "SELECT pg_advisory_xact_lock(?1)";
+const BEGUN = "SELECT pg_current_xact_id()::text AS id, node FROM writer_turn LIMIT ?1";
+const TAKE_TURN = "UPDATE writer_turn SET node = ?1";
+const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
+
 export class PostgresGroup implements GroupDatabase {
   /** Statements cost a round trip each and hold nobody up but other writers. */
   readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
+  readonly beginsAhead = true;
   readonly keys: UndoableKeys;
   readonly #options: GroupOptions;
   #writer: PostgresConnection | null = null;
   /** Counts turns of other writers. */
   #version = 0;
+  #isBegun = false;
+  /** Whether another writer committed before the open transaction. */
+  #takesTurn = false;
   /** The open transaction's number. */
   #transaction = "";
 
@@ -48,54 +59,70 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   async begin(): Promise<number> {
-    const { node, onTrouble } = this.#options;
+    const { node } = this.#options;
+    let writer: PostgresConnection | null = null;
     try {
-      const writer = await this.#open();
+      writer = this.#live ?? (await this.#open());
+      this.#isBegun = true;
       // The lock stands before any statement that reads: each of them sees every commit of those who had it before.
-      const [, , turned, began] = await writer.script(
-        `BEGIN; SELECT pg_advisory_xact_lock(${WRITER_LOCK});
-         UPDATE writer_turn SET node = '${node}' WHERE node <> '${node}'; SELECT pg_current_xact_id()::text AS id`,
-      );
-      this.#transaction = String(began?.[0]?.id);
+      writer.exec("BEGIN");
+      writer.exec(LOCK, WRITER_LOCK);
+      const begun = writer.get<{ id: string; node: string }>(BEGUN, 1);
       this.keys.undoTo(0);
-      if ((turned?.count ?? 0) > 0) this.#version += 1;
-      onTrouble(null);
+      const began = await begun;
+      if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
+      this.#transaction = began.id;
+      this.#takesTurn = began.node !== node;
+      if (this.#takesTurn) this.#version += 1;
       return this.#version;
     } catch (error) {
+      const first = writer?.firstOf(error) ?? error;
       // What had begun stands there as failed, and would refuse whatever comes next.
-      this.rollBack();
-      if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
-        onTrouble(error.message);
-      throw error;
+      if (writer === this.#writer) this.rollBack();
+      this.#tell(first);
+      throw first;
     }
   }
 
+  get isBegun(): boolean {
+    return this.#isBegun && this.#live !== null;
+  }
+
   capture(captured: boolean): void {
-    this.connection.exec(`SELECT set_config('relay.captured', '${captured ? 1 : 0}', true)`);
+    this.#writer?.exec(CAPTURE, captured ? "1" : "0");
   }
 
   async commit(touched: Touched): Promise<void> {
     const writer = this.#writer;
     if (writer === null) throw new StoreUnavailable("No transaction was begun.");
+    if (this.#takesTurn) void writer.post(TAKE_TURN, this.#options.node);
     const notice = writeNotice(this.#options.node, touched);
     const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
     const committed = writer.script("COMMIT");
+    this.#isBegun = false;
+    const transaction = this.#transaction;
+    const part = writer.endPart();
     try {
       await told;
       const [answer] = await committed;
-      const failed = writer.takeFailure();
-      if (failed !== null) throw failed;
+      if (part.failed !== null) throw part.failed;
       // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
       if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+      this.#tell(null);
     } catch (error) {
       await committed.catch(() => undefined);
-      if (!writer.lost) throw error;
-      if (await this.#isCommitted(this.#transaction)) return;
-      throw error;
+      const first = part.failed ?? error;
+      if (!writer.lost) {
+        this.#tell(first);
+        throw first;
+      }
+      if (await this.#isCommitted(transaction)) return;
+      throw first;
     }
   }
 
   rollBack(): void {
+    this.#isBegun = false;
     this.keys.undoTo(0);
     if (this.#writer === null || this.#writer.lost) return;
     this.#writer.discard();
@@ -122,12 +149,23 @@ export class PostgresGroup implements GroupDatabase {
     await this.#writer?.close();
   }
 
+  get #live(): PostgresConnection | null {
+    return this.#writer === null || this.#writer.lost ? null : this.#writer;
+  }
+
   async #open(): Promise<PostgresConnection> {
-    if (this.#writer !== null && !this.#writer.lost) return this.#writer;
+    if (this.#live !== null) return this.#live;
     this.#writer = await PostgresConnection.open(this.#options.place, "relay writer");
     // Others may have written while there was none.
     this.#version += 1;
     return this.#writer;
+  }
+
+  /** `error`: what a transaction failed with; null: one was kept. */
+  #tell(error: unknown): void {
+    if (error === null) this.#options.onTrouble(null);
+    else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
+      this.#options.onTrouble(error.message);
   }
 
   /** The commit was sent and its answer lost: the server remembers what came of each transaction, also over a crash of its own. */
@@ -165,28 +203,36 @@ const ASK = `SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash IN (${
 class EventKeys implements UndoableKeys {
   readonly mark = 0;
   readonly #connection: () => GroupConnection;
-  readonly #known = new Map<string, number[]>();
+  #known = new Map<string, number[]>();
+  #asked: Promise<unknown> = Promise.resolve();
 
   constructor(connection: () => GroupConnection) {
     this.#connection = connection;
   }
 
   async expect(hashes: readonly Uint8Array[]): Promise<void> {
-    const asked: Promise<{ seq: number; hash: Uint8Array }[]>[] = [];
-    for (let at = 0; at < hashes.length; at += KEYS_AT_ONCE) {
-      const some = hashes.slice(at, at + KEYS_AT_ONCE);
-      for (const hash of some) this.#known.set(nameOf(hash), []);
-      // The statement is prepared once, so it is given as many each time.
-      const filled = Array.from(
-        { length: KEYS_AT_ONCE },
-        (_, index) => some[index % some.length] as Uint8Array,
-      );
-      asked.push(this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, ...filled));
-    }
-    for (const { seq, hash } of (await Promise.all(asked)).flat()) this.#known.get(nameOf(hash))?.push(seq);
+    const unknown = hashes.filter((hash) => !this.#known.has(nameOf(hash)));
+    const asked = [this.#asked];
+    for (let at = 0; at < unknown.length; at += KEYS_AT_ONCE)
+      asked.push(this.#ask(unknown.slice(at, at + KEYS_AT_ONCE)));
+    if (asked.length > 1) this.#asked = Promise.all(asked);
+    await this.#asked;
+  }
+
+  async #ask(hashes: readonly Uint8Array[]): Promise<void> {
+    const known = this.#known;
+    for (const hash of hashes) known.set(nameOf(hash), []);
+    // The statement is prepared once, so it is given as many each time.
+    const filled = Array.from(
+      { length: KEYS_AT_ONCE },
+      (_, index) => hashes[index % hashes.length] as Uint8Array,
+    );
+    const found = await this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, ...filled);
+    for (const { seq, hash } of found) known.get(nameOf(hash))?.push(seq);
   }
 
   async find(hash: Uint8Array): Promise<number[]> {
+    await this.#asked;
     const known = this.#known.get(nameOf(hash));
     if (known !== undefined) return known;
     const rows = await this.#connection().all<{ seq: number }>(
@@ -208,12 +254,13 @@ class EventKeys implements UndoableKeys {
 
   /** Also at the beginning and at the end: what it knew is asked for again. */
   undoTo(): void {
-    this.#known.clear();
+    this.#known = new Map();
+    this.#asked = Promise.resolve();
   }
 }
 
 function nameOf(hash: Uint8Array): string {
-  return Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("latin1");
+  return hash.toHex();
 }
 
 /** A work that awaits something other than its transaction would hold every writer of every node. */

@@ -11,6 +11,7 @@ import {
   type Fence,
   type FencedStore,
   type GatheredWork,
+  type LookAhead,
   type Origin,
   type Reader,
   type Store,
@@ -19,7 +20,8 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { ConnectionLost, connectionOptions, PostgresConnection } from "./postgres-connection.ts";
+import { connectionOptions, PostgresConnection } from "./postgres-connection.ts";
+import { ConnectionLost } from "./postgres-error.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 import { CommitListeners } from "./transaction.ts";
@@ -142,8 +144,9 @@ class OpenPostgres implements PostgresStore {
   gather<Draft, Result>(
     origin: Origin,
     work: GatheredWork<Draft, Result>,
+    lookAhead?: LookAhead<Draft>,
   ): (draft: Draft) => Promise<Result> {
-    return (draft) => this.#group.addDraft(origin, work, draft);
+    return (draft) => this.#group.addDraft(origin, work, draft, { lookAhead });
   }
 
   behind(fence: Fence): FencedStore {

@@ -65,6 +65,10 @@ export class SqliteConnection implements GroupConnection {
     }
   }
 
+  async postEach(sql: string, rows: readonly SqlNames[]): Promise<void> {
+    await this.runEach(sql, rows);
+  }
+
   async settle(): Promise<void> {}
 
   firstOf(error: unknown): unknown {
@@ -176,6 +180,9 @@ export class SqliteGroup implements GroupDatabase {
   readonly keys: LoggedKeys;
   /** A group holds the event loop: the works behind it are the next one. */
   readonly limit = { groupMs: 12, firstDrafts: 8, mostDrafts: 64 };
+  readonly beginsAhead = false;
+  /** It has nothing to be ahead of. */
+  readonly isBegun = false;
   readonly #place: Place;
 
   constructor(connection: SqliteConnection, keys: LoggedKeys, place: Place) {
@@ -209,11 +216,16 @@ export class SqliteGroup implements GroupDatabase {
   }
 
   async commit(): Promise<void> {
-    if (this.keys.used) await this.keys.write();
-    this.connection.exec("COMMIT");
-    if (this.keys.used) this.keys.commit();
-    // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
-    this.#requirePlace();
+    try {
+      if (this.keys.used) await this.keys.write();
+      this.connection.exec("COMMIT");
+      if (this.keys.used) this.keys.commit();
+      // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
+      this.#requirePlace();
+    } catch (error) {
+      this.rollBack();
+      throw error;
+    }
   }
 
   rollBack(): void {

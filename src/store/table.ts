@@ -183,7 +183,7 @@ class Table<All extends Columns> extends Selection<All> {
   async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
     for (const row of rows) this.#tell(tx, row);
     const written = rows.map((row) => this.#write(row, this.#inserted));
-    await tx.runEach(this.#insert, written);
+    await tx.postEach(this.#insert, written);
   }
 
   /** As `insert`, and answers the number that the database gave, by its column's name. */

@@ -3,6 +3,7 @@
  * decides when a transaction begins or ends.
  */
 import {
+  type Ahead,
   ANYWHERE,
   type KeyMemory,
   type Reader,
@@ -19,10 +20,13 @@ export interface GroupConnection extends Reader {
   run(sql: string, ...values: SqlArguments): Promise<number>;
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
   post(sql: string, ...values: SqlArguments): Promise<void>;
+  postEach(sql: string, rows: readonly SqlNames[]): Promise<void>;
   /** Resolves once what was posted has its answers; throws the first failure. */
   settle(): Promise<void>;
   /** What failed first, of an error that may only follow from it. */
   firstOf(error: unknown): unknown;
+  /** Reads that are sent before anybody waits for their answers; absent where an answer is at hand. */
+  readonly ahead?: Reader;
   /** Runs a statement that answers nothing; those that follow come behind it. */
   exec(sql: string): void;
   /** No more once the database undid the whole of it by itself. */
@@ -73,6 +77,10 @@ export class GroupWriter implements Writer {
     return this.#passedOver;
   }
 
+  get ahead(): Ahead | undefined {
+    return this.#open ? lookingAhead(this.#connection, this.#keys) : undefined;
+  }
+
   get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.get<Row>(sql, ...values);
@@ -91,6 +99,11 @@ export class GroupWriter implements Writer {
   post(sql: string, ...values: SqlArguments): Promise<void> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.post(sql, ...values);
+  }
+
+  postEach(sql: string, rows: readonly SqlNames[]): Promise<void> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.postEach(sql, rows);
   }
 
   runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
@@ -159,6 +172,16 @@ export class GroupWriter implements Writer {
   end(): void {
     this.#open = false;
   }
+}
+
+/** undefined where there is no way to be ahead of. */
+export function lookingAhead({ ahead }: GroupConnection, keys: KeyMemory): Ahead | undefined {
+  if (ahead === undefined) return undefined;
+  return {
+    get: (sql, ...values) => ahead.get(sql, ...values),
+    all: (sql, ...values) => ahead.all(sql, ...values),
+    keys,
+  };
 }
 
 function ended(): Error {

@@ -1,5 +1,6 @@
 /** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import type { NodesView } from "../../src/http/server.ts";
@@ -122,6 +123,38 @@ describe("two nodes", () => {
     for (const [at, id] of ids.entries()) await post(at % 3 === 0 ? one : other, tenant, "writes", id);
     await until("all are written", async () => (await ordersOf(other, tenant)).length === ids.length);
     expect(await ordersOf(one, tenant)).toEqual(ids);
+  });
+
+  test("what only touches the database runs where it arrives, whoever holds its environment, and is told of there", async () => {
+    const [tenant] = tenants as [Tenant];
+    const holder = holderOf(tenant);
+    const taker = holder === one ? other : one;
+    await post(taker, tenant, "writes", "beside");
+    expect([await unfinished(taker), (await ordersOf(holder, tenant)).at(-1)]).toEqual([0, "beside"]);
+    expect([taker.lines.length, holder.lines.length]).toEqual([1, 0]);
+  });
+
+  test.each([
+    ["an event of its relay waits", "UPDATE event SET state = 'queued' WHERE seq = (SELECT max(seq) FROM event)"],
+    ["its relay was paused", "UPDATE relay SET state = 'paused' WHERE name = 'writes'"],
+    ["its environment was put on hold", "UPDATE environment SET held_at = 1"],
+  ])("but not where %s, though nobody told: it is its turn then", async (_what, quietly) => {
+    const [tenant] = tenants as [Tenant];
+    const holder = holderOf(tenant);
+    const taker = holder === one ? other : one;
+    await post(taker, tenant, "writes", "before");
+    // As a node writes whose notice has not come yet.
+    const quiet = new SQL(database.url, { max: 1, connection: { application_name: "relay test" } });
+    await quiet.unsafe(quietly);
+    taker.lines.length = 0;
+    await post(taker, tenant, "writes", "behind");
+    expect(taker.lines).toEqual([]);
+    await quiet.unsafe("UPDATE relay SET state = 'active'");
+    await quiet.unsafe("UPDATE environment SET held_at = NULL");
+    await quiet.close();
+    await until("all have run", async () => (await unfinished(one)) === 0);
+    expect((await ordersOf(one, tenant)).slice(-2)).toEqual(["before", "behind"]);
+    expect(taker.lines).toEqual([]);
   });
 
   test("a stop gives everything back: what comes to the other runs at once", async () => {

@@ -27,7 +27,11 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     local: false,
     teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
     metrics: { noteCall: () => undefined },
-    runner: { handOver: () => undefined, beside: () => ({ run: async () => null, end: async () => undefined }) },
+    runner: {
+      handOver: () => undefined,
+      lookAhead: () => [],
+      beside: () => ({ run: async () => null, end: async () => undefined }),
+    },
   });
   const stop = async (): Promise<void> => {
     await watch.stop();

@@ -186,7 +186,8 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): BesideStore 
       return { makeRoom: () => mend("disk_is_full") };
     },
     async whileUnwritable(work) {
-      // Each of its transactions begins with this table.
+      // Each of its transactions takes its turn in this table, from another's.
+      await script("UPDATE writer_turn SET node = ''");
       await refuse("unwritable", "UPDATE ON writer_turn FOR EACH STATEMENT", { message: "the disk is full", state: "53100", when: "" });
       try {
         await work();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
-import { type Store, StoreUnavailable, type Touched } from "../../src/store/port.ts";
+import { type Ahead, type Store, StoreUnavailable, type Touched, type Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
@@ -104,6 +104,102 @@ describe("a connection that breaks", () => {
     await cut;
     expect(runs).toBe(2);
     expect(await store.read(listApps)).toEqual(["whole"]);
+  });
+});
+
+describe("what is asked ahead", () => {
+  const COUNT = "SELECT count(*) AS count FROM app";
+  const AUDITED = "SELECT count(*) AS count FROM audit WHERE environment_id = ?1";
+  const audit = "INSERT INTO audit (environment_id, at, actor, action, target) VALUES (?1, 0, 'a', 'b', 'c')";
+  const within = (work: (tx: Writer, ahead: Ahead) => Promise<unknown>) =>
+    store.write("app", (tx) => work(tx, tx.ahead ?? expect.unreachable("A PostgreSQL transaction takes reads ahead.")));
+
+  test("is answered without asking again, each time with rows of its own", async () => {
+    await within(async (tx, ahead) => {
+      void ahead.get(COUNT);
+      const first = await tx.get<{ count: number }>(COUNT);
+      // Nobody else could write between two questions of a real group; here somebody does.
+      await admin.unsafe("INSERT INTO app (id, name, created_at) VALUES ('between', 'b', 0)");
+      if (first !== null) first.count = 7;
+      expect(await tx.all(COUNT)).toEqual([{ count: 0 }]);
+    });
+    expect(await store.read((tx) => tx.get(COUNT))).toEqual({ count: 1 });
+  });
+
+  test("is asked anew once something was written that it tells of, or that nobody knows what it changes", async () => {
+    const seen = await within(async (tx, ahead) => {
+      const seen: unknown[] = [];
+      const look = async () => seen.push((await tx.get<{ count: number }>(AUDITED, 1))?.count);
+      void ahead.get(AUDITED, 1);
+      await tx.post(audit, 1);
+      await look();
+      void ahead.get(AUDITED, 1);
+      await tx.run("DELETE FROM audit");
+      await look();
+      await tx.post(audit, 1);
+      // What was posted is not there yet: it waits for that.
+      void ahead.get(AUDITED, 1);
+      await look();
+      await tx
+        .attempt(async () => {
+          await tx.post(audit, 1);
+          void ahead.get(AUDITED, 1);
+          await look();
+          throw new Error("undone");
+        })
+        .catch(() => undefined);
+      await look();
+      return seen;
+    });
+    // Works of one group share their transaction, so that a part that is undone makes it run again by itself.
+    expect(seen).toEqual([1, 0, 1, 2, 1]);
+  });
+
+  test("with other values is another question", async () => {
+    await within(async (tx, ahead) => {
+      void ahead.get(AUDITED, 1);
+      await tx.post(audit, 2);
+      expect([await tx.get(AUDITED, 2), await tx.get(AUDITED, 1)]).toEqual([{ count: 1 }, { count: 0 }]);
+    });
+  });
+});
+
+describe("a transaction that begins behind a commit", () => {
+  test("is kept though that commit is undone, which runs again behind it or with it, once", async () => {
+    await admin.unsafe("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$");
+    await admin.unsafe(
+      "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'late') EXECUTE FUNCTION refuse()",
+    );
+    let runs = 0;
+    const later: Promise<string>[] = [];
+    const first = store.write("app", async (tx) => {
+      runs += 1;
+      // They wait while this one is committed.
+      if (runs === 1) for (const id of ["b", "c"]) later.push(store.write("app", addApp(id)));
+      return await addApp(runs === 1 ? "late" : "a")(tx);
+    });
+    expect(await first).toBe("a");
+    expect(await Promise.all(later)).toEqual(["b", "c"]);
+    expect([runs, await store.read(listApps)]).toEqual([2, ["a", "b", "c"]]);
+  });
+
+  test("is lost with the connection that breaks in that commit, and both run again", async () => {
+    let runs = 0;
+    const later: Promise<string>[] = [];
+    await admin.unsafe(
+      "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
+    );
+    await admin.unsafe(
+      "CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'cut') EXECUTE FUNCTION cut()",
+    );
+    const first = store.write("app", async (tx) => {
+      runs += 1;
+      if (runs === 1) for (const id of ["b", "c"]) later.push(store.write("app", addApp(id)));
+      return await addApp(runs === 1 ? "cut" : "a")(tx);
+    });
+    expect(await first).toBe("a");
+    expect(await Promise.all(later)).toEqual(["b", "c"]);
+    expect([runs, await store.read(listApps)]).toEqual([2, ["a", "b", "c"]]);
   });
 });
 

@@ -1,0 +1,57 @@
+/**
+ * Where several nodes write, no memory of one of them says what waits: the store does, under the lock of all writers. Whose next event is the
+ * oldest may run in the transaction that stores it, on whichever node that is.
+ */
+import type { EventDraft } from "../event/insert.ts";
+import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { Ahead, Reader } from "../store/port.ts";
+
+export type EventToCome = Pick<EventDraft, "relayId">;
+
+/** Asks for what running them reads for sure: which of their relays are clear, and what actions act on. */
+export function lookAhead(
+  ahead: Ahead,
+  events: readonly EventToCome[],
+  relays: Snapshot | null,
+): readonly Promise<unknown>[] {
+  return [
+    listClear(ahead, events, relays),
+    ...listRunnable(events, relays).flatMap(({ actions, environmentId }) =>
+      actions.flatMap((action) => action.lookAhead(ahead, environmentId)),
+    ),
+  ];
+}
+
+/** The relays of these events that may run where they are stored, in an order that is always the same. */
+function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): LiveRelay[] {
+  return [...new Set(events.map(({ relayId }) => relayId))]
+    .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
+    .filter(({ waiting, sends }) => !waiting && !sends)
+    .sort((one, other) => one.key - other.key);
+}
+
+/** As many relays are asked for at once. */
+const ASKED_AT_ONCE = 16;
+const CLEAR = `SELECT relay_id AS "id", relay.version AS version
+  FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id
+  WHERE relay_key.key IN (${Array.from({ length: ASKED_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})
+    AND relay.state = 'active' AND environment.held_at IS NULL AND environment.deleted_at IS NULL
+    AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
+      ORDER BY seq LIMIT 1) IS NULL`;
+
+/** Of these events' relays the ones that run now and of which no event is due, with their versions: as the transaction sees them, whoever wrote last. */
+export async function listClear(
+  tx: Reader,
+  events: readonly EventToCome[],
+  relays: Snapshot | null,
+): Promise<Map<string, number>> {
+  const keys = listRunnable(events, relays).map(({ key }) => key);
+  const asked: Promise<{ id: string; version: number }[]>[] = [];
+  for (let at = 0; at < keys.length; at += ASKED_AT_ONCE) {
+    const some = keys.slice(at, at + ASKED_AT_ONCE);
+    // The statement is prepared once, so it is given as many each time.
+    const filled = Array.from({ length: ASKED_AT_ONCE }, (_, index) => some[index % some.length] as number);
+    asked.push(tx.all(CLEAR, ...filled));
+  }
+  return new Map((await Promise.all(asked)).flat().map(({ id, version }) => [id, version]));
+}

@@ -1,0 +1,82 @@
+/**
+ * Answers that were asked for before anybody waits for them: one round trip for all of them instead of one for each. An answer counts until
+ * something is written that it may tell of.
+ */
+
+/** What writing a row of a table writes with it, by its triggers; whatever is written to another table may change anything. */
+const WRITES_OF: Readonly<Record<string, readonly string[]>> = {
+  audit: [],
+  event: [],
+  record: ["record_change", "record_file", "stored_bytes"],
+  run: [],
+};
+
+interface Asked<Rows> {
+  rows: Promise<Rows>;
+  tables: readonly string[];
+}
+
+export class ReadsAhead<Rows> {
+  readonly #asked = new Map<string, Asked<Rows>>();
+
+  /** `values` as they cross to the server. */
+  find(text: string, values: readonly unknown[]): Promise<Rows> | undefined {
+    return this.#asked.size === 0 ? undefined : this.#asked.get(nameOf(text, values))?.rows;
+  }
+
+  keep(text: string, values: readonly unknown[], rows: Promise<Rows>): void {
+    this.#asked.set(nameOf(text, values), { rows, tables: tablesOf(text) });
+  }
+
+  /** Something was written, or is about to be. */
+  written(text: string): void {
+    if (this.#asked.size === 0) return;
+    const written = writtenBy(text);
+    if (written === null) this.#asked.clear();
+    else
+      for (const [name, { tables }] of this.#asked)
+        if (tables.some((table) => written.includes(table))) this.#asked.delete(name);
+  }
+
+  clear(): void {
+    this.#asked.clear();
+  }
+}
+
+/** Whether a row that this statement writes may be among those that the other one reads. */
+export function touches(write: string, read: string): boolean {
+  const written = writtenBy(write);
+  return written === null || tablesOf(read).some((table) => written.includes(table));
+}
+
+function nameOf(text: string, values: readonly unknown[]): string {
+  return values.reduce<string>((name, value) => {
+    const told = value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value);
+    return `${name}\0${typeof value} ${told}`;
+  }, text);
+}
+
+const tables = new Map<string, readonly string[]>();
+
+function tablesOf(text: string): readonly string[] {
+  let known = tables.get(text);
+  if (known === undefined) {
+    known = [...text.matchAll(/\b(?:FROM|JOIN)\s+"?(\w+)/gi)].map(([, name = ""]) => name.toLowerCase());
+    tables.set(text, known);
+  }
+  return known;
+}
+
+const writes = new Map<string, readonly string[] | null>();
+
+/** null: nobody knows. */
+function writtenBy(text: string): readonly string[] | null {
+  let known = writes.get(text);
+  if (known === undefined) {
+    const [, table = ""] = /^\s*INSERT INTO (\w+)/i.exec(text) ?? [];
+    const others = WRITES_OF[table];
+    known = others === undefined ? null : [table, ...others];
+    writes.set(text, known);
+  }
+  return known;
+}
