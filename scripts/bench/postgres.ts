@@ -6,6 +6,8 @@ import { load, type ProductReady, SECRET, type Started, scratch, startWith } fro
 
 const WARM_UP_SECONDS = 2;
 const NODES = 3;
+/** Calls at once: as many as SQLite's figures have, and as many as keep one node's next group full while the one before is made durable. */
+const CALLERS = [64, 192] as const;
 
 interface Turns {
   seconds: number;
@@ -58,8 +60,9 @@ async function nodes(
 async function loadAll(
   servers: readonly Started<ProductReady>[],
   seconds: number,
+  callers: number,
 ): Promise<{ ok: number; seconds: number }> {
-  const connections = Math.ceil(64 / servers.length);
+  const connections = Math.ceil(callers / servers.length);
   const each = await Promise.all(
     servers.map(({ ready: { port, paths } }) => load(port, paths, SECRET, { seconds, connections })),
   );
@@ -74,17 +77,17 @@ async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number>
   return each.reduce((sum, ms) => sum + ms, 0);
 }
 
-async function ingest(server: string, count: number, seconds: number): Promise<Round> {
+async function ingest(server: string, count: number, seconds: number, callers: number): Promise<Round> {
   await using database = await fresh(server);
   await using started = await nodes(database.url, count, "paused");
-  await loadAll(started.servers, WARM_UP_SECONDS);
+  await loadAll(started.servers, WARM_UP_SECONDS, callers);
   const before = await cpuOf(started.servers);
-  const { ok, seconds: took } = await loadAll(started.servers, seconds);
+  const { ok, seconds: took } = await loadAll(started.servers, seconds, callers);
   return { perSecond: ok / took, cpuMicros: (1_000 * ((await cpuOf(started.servers)) - before)) / ok };
 }
 
 /** From the first call to the last `done`, each event one record. */
-async function drain(server: string, count: number, seconds: number): Promise<Round> {
+async function drain(server: string, count: number, seconds: number, callers: number): Promise<Round> {
   await using database = await fresh(server);
   await using started = await nodes(database.url, count, "running");
   const sql = new SQL(database.url, { max: 1 });
@@ -92,10 +95,10 @@ async function drain(server: string, count: number, seconds: number): Promise<Ro
     while ((await sql.unsafe("SELECT 1 FROM event WHERE state IN ('queued', 'running') LIMIT 1")).length > 0)
       await Bun.sleep(50);
   };
-  const { ok: warm } = await loadAll(started.servers, WARM_UP_SECONDS);
+  const { ok: warm } = await loadAll(started.servers, WARM_UP_SECONDS, callers);
   await settle();
   const [begun, before] = [performance.now(), await cpuOf(started.servers)];
-  const { ok } = await loadAll(started.servers, seconds);
+  const { ok } = await loadAll(started.servers, seconds, callers);
   await settle();
   const took = (performance.now() - begun) / 1_000;
   const after = await cpuOf(started.servers);
@@ -110,23 +113,33 @@ async function drain(server: string, count: number, seconds: number): Promise<Ro
 
 /** `server`: a URL of somebody who may create databases there. */
 export async function measurePostgres(server: string, { seconds, rounds }: Turns): Promise<Figure[]> {
-  const turns: { limit: Round; ingested: Round; drained: Round; ingestedBy3: Round; drainedBy3: Round }[] =
-    [];
+  const turns = new Map<string, Round[]>();
+  const of = (name: string): Round[] => turns.get(name) ?? [];
+  const take = async (name: string, round: Promise<Round>): Promise<void> => {
+    turns.set(name, [...of(name), await round]);
+  };
   for (let round = 0; round < rounds; round++) {
-    turns.push({
-      ingested: await ingest(server, 1, seconds),
-      limit: await bare(server, seconds),
-      drained: await drain(server, 1, seconds),
-      ingestedBy3: await ingest(server, NODES, seconds),
-      drainedBy3: await drain(server, NODES, seconds),
-    });
+    await take("limit", bare(server, seconds));
+    for (const callers of CALLERS)
+      for (const count of [1, NODES]) {
+        await take(`ingest ${callers} ${count}`, ingest(server, count, seconds, callers));
+        await take(`drain ${callers} ${count}`, drain(server, count, seconds, callers));
+      }
   }
-  const of = (name: keyof (typeof turns)[number]): Round[] => turns.map((turn) => turn[name]);
   const limit = "P (rows, one connection, pipelined)";
-  return [
-    compareRates("durable ingestion on PostgreSQL", of("ingested"), limit, of("limit"), 0.4),
-    compareRates("ingest to done on PostgreSQL", of("drained"), limit, of("limit"), 0.2),
-    compareRates("  ingestion by three nodes", of("ingestedBy3"), "one node", of("ingested"), 1),
-    compareRates("  ingest to done by three nodes", of("drainedBy3"), "one node", of("drained"), 1),
-  ];
+  return CALLERS.flatMap((callers) => {
+    const [ingested, drained] = [of(`ingest ${callers} 1`), of(`drain ${callers} 1`)];
+    return [
+      compareRates(`ingestion, ${callers} callers`, ingested, limit, of("limit"), 0.4),
+      compareRates(`ingest to done, ${callers} callers`, drained, limit, of("limit"), 0.2),
+      compareRates("  ingestion by three nodes", of(`ingest ${callers} ${NODES}`), "one node", ingested, 1),
+      compareRates(
+        "  ingest to done by three nodes",
+        of(`drain ${callers} ${NODES}`),
+        "one node",
+        drained,
+        1,
+      ),
+    ];
+  });
 }

@@ -23,8 +23,8 @@ const MAX_BATCH_MS = 8;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
-/** Runs end after this long: those who only brought an event wait for them, though less than for a batch. */
-const MAX_BESIDE_MS = 12;
+/** Runs end after this long: those who only brought an event wait for them. Where others write too they hold no event loop. */
+const MAX_BESIDE_MS = { whole: 12, shared: 40 } as const;
 
 interface BesideDeps extends AttemptDeps {
   holding: Holder;
@@ -64,7 +64,7 @@ export class Beside {
     this.#events = events;
     this.#deps = deps;
     this.#nowMs = deps.clock.now();
-    this.#endMs = deps.clock.monotonicMs() + MAX_BESIDE_MS;
+    this.#endMs = deps.clock.monotonicMs() + MAX_BESIDE_MS[deps.holding.whole ? "whole" : "shared"];
   }
 
   /** Runs an event that is about to be stored; null: it did not run, and waits once it is stored. `end` must follow the last one. */
