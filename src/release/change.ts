@@ -9,8 +9,10 @@ import { RELEASE_0_5 } from "./release-0-5.ts";
 import { RELEASE_0_6 } from "./release-0-6.ts";
 import { RELEASE_0_7 } from "./release-0-7.ts";
 import { RELEASE_0_8 } from "./release-0-8.ts";
+import { RELEASE_0_9 } from "./release-0-9.ts";
 
 export const RELEASES: readonly [Release, ...Release[]] = [
+  RELEASE_0_9,
   RELEASE_0_8,
   RELEASE_0_7,
   RELEASE_0_6,
