@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { backupInChild } from "../../src/backup/schedule.ts";
 import { dumpTables } from "../kit/data-directory.ts";
+import { until } from "../kit/event-flow.ts";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
 import { type Environment, openEnvironment, postHook } from "../kit/executable-api.ts";
 import { sampleOf } from "../kit/prometheus-text.ts";
@@ -75,7 +76,10 @@ test("on hold it answers 200 and runs nothing; released, it runs what waited in 
   expect(await send("e")).toBe(200);
   while ((await shop.list("/events?state=done")).length < 5);
   expect(await written()).toEqual([...ids, "e"]);
-  expect(service.said.lines.filter((line) => line.endsWith("1 action · ok"))).toHaveLength(5);
+  // What is printed comes on a way of its own.
+  const printed = () => service.said.lines.filter((line) => line.endsWith("1 action · ok"));
+  await until("every run is told", () => printed().length >= 5);
+  expect(printed()).toHaveLength(5);
   const after = await readMetrics(5);
   expect(sampleOf(after, 'relay_receiver_calls_total{outcome="accepted"}')).toBe(5);
   expect(sampleOf(after, 'relay_runs_total{trigger="receiver",outcome="ok"}')).toBe(5);
