@@ -24,7 +24,7 @@ export function useRoute(): Route {
 const queryLeft = new Map<string, string>();
 const scrollLeft = new Map<string, number>();
 /** How long what was left is waited for, while the page it was on is loaded. */
-const RETURN_MS = 1_000;
+const RETURN_MS = 5_000;
 /** Where the page stands; the browser has gone on already when it tells of going back. */
 let at = here();
 
@@ -76,7 +76,7 @@ function show(): void {
 /** Scrolls to where the address was left, as soon as what is loaded reaches that far; whoever does something meanwhile stays where they are. */
 function scrollBack(): void {
   const [address, y] = [at, scrollLeft.get(at) ?? 0];
-  const until = performance.now() + RETURN_MS;
+  let until = Number.POSITIVE_INFINITY;
   const over = new AbortController();
   const move = (): void => {
     const isWanted = at === address && !over.signal.aborted;
@@ -85,6 +85,7 @@ function scrollBack(): void {
     else over.abort();
   };
   requestAnimationFrame(() => {
+    until = performance.now() + RETURN_MS;
     for (const act of ["wheel", "touchstart", "pointerdown", "keydown"])
       addEventListener(act, () => over.abort(), { passive: true, signal: over.signal });
     move();
