@@ -3,14 +3,11 @@
  * Prints `{ port }` when it listens. It runs as a server, whose calls go to the sink on loopback whatever their address.
  */
 import { systemClock } from "../../src/ground/clock.ts";
-import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutboundCaller } from "../../src/outbound/caller.ts";
-import { startService } from "../../src/service.ts";
+import { serveNode } from "../kit/node.ts";
 
-const [dataDir = "", url = "", aheadMs = "0", sinkUrl = ""] = process.argv.slice(2);
-const database = readDatabaseUrl(url);
-if (typeof database === "string") throw new Error(database);
+const [dataDir = "", databaseUrl = "", aheadMs = "0", sinkUrl = ""] = process.argv.slice(2);
 const UNCAPPED = 1_000_000_000;
 const caller: OutboundCaller = {
   async call({ body }) {
@@ -20,26 +17,8 @@ const caller: OutboundCaller = {
     return { kind: "answered", ok: answer.ok, status: answer.status, body: await answer.text() };
   },
 };
-const service = await startService(
-  {
-    mode: "server",
-    host: "127.0.0.1",
-    port: 0,
-    dataDir,
-    database,
-    baseUrl: null,
-    serviceDir: null,
-    trustedProxies: [],
-    allowPrivate: [],
-    concurrency: 32,
-    limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: UNCAPPED, eventlessCallsPerMinute: UNCAPPED, unverifiedCallsPerMinute: UNCAPPED },
-    logFormat: "text",
-    docsUrl: null,
-    backup: null,
-    masterKey: "5a".repeat(32),
-    clock: { ...systemClock, now: () => systemClock.now() + Number(aheadMs) },
-  },
-  { caller, printRun: () => undefined },
-);
+const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: UNCAPPED, eventlessCallsPerMinute: UNCAPPED, unverifiedCallsPerMinute: UNCAPPED };
+const clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) };
+const service = await serveNode({ dataDir, databaseUrl, config: { limits, clock } }, { caller, printRun: () => undefined });
 console.log(JSON.stringify({ port: service.port }));
 process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));

@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
 import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
-import { type Clock, systemClock } from "../../src/ground/clock.ts";
+import type { ServiceConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/ground/clock.ts";
 import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { type Service, startService } from "../../src/service.ts";
+import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import { FakeCaller } from "./fake-caller.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
 
@@ -23,14 +24,28 @@ export interface Node extends AsyncDisposable {
   logged: string[];
 }
 
-export async function startNode(databaseUrl: string, { clock = systemClock }: { clock?: Clock } = {}): Promise<Node> {
-  const database = readDatabaseUrl(databaseUrl);
-  if (typeof database === "string") throw new Error(database);
+export async function startNode(databaseUrl: string): Promise<Node> {
   const dataDir = await mkdtemp(join(tmpdir(), "relay-node-"));
   const caller = new FakeCaller();
   const lines: string[] = [];
   const logged: string[] = [];
-  const service = await startService(
+  const service = await serveNode({ dataDir, databaseUrl }, { caller, printRun: (line) => lines.push(line), logSink: (line) => logged.push(line) });
+  let ended: Promise<void> | null = null;
+  const end = async (): Promise<void> => {
+    await service[Symbol.asyncDispose]();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  return { service, caller, lines, logged, [Symbol.asyncDispose]: () => (ended ??= end()) };
+}
+
+/** What a node runs, whichever process that is. */
+export function serveNode(
+  { dataDir, databaseUrl, config }: { dataDir: string; databaseUrl: string; config?: Partial<ServiceConfig> },
+  ports: ServicePorts,
+): Promise<Service> {
+  const database = readDatabaseUrl(databaseUrl);
+  if (typeof database === "string") throw new Error(database);
+  return startService(
     {
       mode: "server",
       host: "127.0.0.1",
@@ -47,16 +62,11 @@ export async function startNode(databaseUrl: string, { clock = systemClock }: { 
       docsUrl: null,
       backup: null,
       masterKey: MASTER_KEY,
-      clock,
+      clock: systemClock,
+      ...config,
     },
-    { caller, printRun: (line) => lines.push(line), logSink: (line) => logged.push(line) },
+    ports,
   );
-  let ended: Promise<void> | null = null;
-  const end = async (): Promise<void> => {
-    await service[Symbol.asyncDispose]();
-    await rm(dataDir, { recursive: true, force: true });
-  };
-  return { service, caller, lines, logged, [Symbol.asyncDispose]: () => (ended ??= end()) };
 }
 
 /** An environment with a secret key, which any node takes. */

@@ -40,6 +40,14 @@ const terminate = (kind: string): Promise<unknown> =>
   admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", [
     `relay ${kind}`,
   ]);
+/** Has the server do this inside the COMMIT of whoever adds the app of this name. */
+async function commitWith(app: string, statement: string): Promise<void> {
+  await admin.unsafe(`CREATE FUNCTION ${app}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${statement}; RETURN NULL; END $$`);
+  await admin.unsafe(
+    `CREATE CONSTRAINT TRIGGER ${app} AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = '${app}') EXECUTE FUNCTION ${app}()`,
+  );
+}
+const CUT = "PERFORM pg_terminate_backend(pg_backend_pid())";
 /** Waits for something that another process has to tell first. */
 async function until(isSo: () => boolean): Promise<void> {
   const endMs = systemClock.monotonicMs() + 20_000;
@@ -89,13 +97,7 @@ describe("a connection that breaks", () => {
   });
 
   test("while COMMIT is answered: the server is asked what came of it, and what it undid is run again", async () => {
-    // A deferred trigger ends the connection inside the COMMIT.
-    await admin.unsafe(
-      "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
-    );
-    await admin.unsafe(
-      "CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'cut') EXECUTE FUNCTION cut()",
-    );
+    await commitWith("cut", CUT);
     let runs = 0;
     const cut = store.write("app", async (tx) => {
       runs += 1;
@@ -166,10 +168,7 @@ describe("what is asked ahead", () => {
 
 describe("a transaction that begins behind a commit", () => {
   test("is kept though that commit is undone, which runs again behind it or with it, once", async () => {
-    await admin.unsafe("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$");
-    await admin.unsafe(
-      "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'late') EXECUTE FUNCTION refuse()",
-    );
+    await commitWith("late", "RAISE EXCEPTION 'no' USING ERRCODE = '40001'");
     let runs = 0;
     const later: Promise<string>[] = [];
     const first = store.write("app", async (tx) => {
@@ -186,12 +185,7 @@ describe("a transaction that begins behind a commit", () => {
   test("is lost with the connection that breaks in that commit, and both run again", async () => {
     let runs = 0;
     const later: Promise<string>[] = [];
-    await admin.unsafe(
-      "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$",
-    );
-    await admin.unsafe(
-      "CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'cut') EXECUTE FUNCTION cut()",
-    );
+    await commitWith("cut", CUT);
     const first = store.write("app", async (tx) => {
       runs += 1;
       if (runs === 1) for (const id of ["b", "c"]) later.push(store.write("app", addApp(id)));
