@@ -2,7 +2,7 @@
  * The receiver's route. It reads the bytes, at most 256 KB and only for a receiver that exists, hands them to the receiver, and renders
  * its answer. The hot path: no schema, no parsing, no hook of the framework touches a call.
  */
-import type { BunRequest, Server } from "bun";
+import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -15,10 +15,9 @@ import type { HttpDeps } from "./deps.ts";
 export const HOOKS = "/hooks/:appId/:name";
 
 type HookDeps = HttpDeps & {
-  sources: SourceReader;
+  sources: Pick<SourceReader, "looksAtUnasked">;
+  sourceOf: (request: Request) => string;
   refused: RefusedCalls;
-  /** Whose server listens; the framework would define a property of each call's context for it. */
-  app: { server: Pick<Server<unknown>, "requestIP"> | null };
 };
 
 /**
@@ -44,7 +43,7 @@ export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Resp
 }
 
 async function answerQuestion(
-  { receiver, sources, refused, app }: HookDeps,
+  { receiver, sourceOf, refused }: HookDeps,
   request: Request,
   { appId, name }: { appId: string; name: string },
 ): Promise<Response | null> {
@@ -53,11 +52,7 @@ async function answerQuestion(
     name,
     method: request.method === "HEAD" ? "HEAD" : "GET",
     search: appendedTo(`/hooks/${appId}/${name}`, request.url),
-    source: () =>
-      sources.sourceOf(
-        app.server?.requestIP(request)?.address ?? null,
-        request.headers.get("x-forwarded-for"),
-      ),
+    source: () => sourceOf(request),
   });
   if (answer === null) return null;
   return answer instanceof Refusal ? refused.answer(request, answer) : writeHandshake(answer);
@@ -75,7 +70,7 @@ function writeHandshake({ body, contentType, status }: HandshakeAnswer): Respons
 }
 
 /** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
-export async function answerCall(
+async function answerCall(
   deps: HookDeps,
   request: Request,
   { appId, name }: { appId: string; name: string },
@@ -83,9 +78,7 @@ export async function answerCall(
   const { receiver, bodies, sources, refused } = deps;
   let known: string | null = null;
   const from = (): string => {
-    if (known !== null) return known;
-    const peer = deps.app.server?.requestIP(request)?.address ?? null;
-    known = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
+    known ??= deps.sourceOf(request);
     return known;
   };
   try {

@@ -2,7 +2,7 @@
  * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said is answer's. Bodies
  * are read by our own readers (parse "none"), so that limits and refusals are ours.
  */
-import type { BunRequest, Server } from "bun";
+import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -30,7 +30,7 @@ import { answerPreflight } from "./client-route.ts";
 import { dashboardHost, isPagesHost } from "./cookie.ts";
 import { answerDashboard } from "./dashboard.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answerCall, HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
+import { HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
 import { PublicFolder } from "./public-folder.ts";
 import { ROUTES } from "./route-list.ts";
@@ -59,25 +59,29 @@ export function createHttp(deps: HttpDeps) {
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const refused = new RefusedCalls(deps);
-  const requireHost = (request: Request, server: Server<unknown> | null): void => {
+  /** The server that listens is asked itself: the framework would define a property of each call's context for it. */
+  const sourceOf = (request: Request): string => {
+    const peer = app.server?.requestIP(request)?.address ?? null;
+    return sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
+  };
+  const requireHost = (request: Request): void => {
     if (!isLocal) return;
     try {
-      requireLocalHost(request, server?.port ?? 0, deps.config.baseUrl);
+      requireLocalHost(request, app.server?.port ?? 0, deps.config.baseUrl);
     } catch (error) {
       const [, appId = "", name = ""] = HOOK_PATH.exec(addressOf(request).pathname) ?? [];
-      const source = sources.sourceOf(server?.requestIP(request)?.address ?? null, null);
       if (request.method === "POST" && error instanceof Refusal && name !== "")
-        void deps.receiver.noteOtherHost(appId, name, source, error).catch(() => undefined);
+        void deps.receiver.noteOtherHost(appId, name, sourceOf(request), error).catch(() => undefined);
       throw error;
     }
   };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
-    (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>
-    async (request: BunRequest, server: Server<unknown>): Promise<Response> => {
+    (answer: (request: BunRequest) => Promise<Response>) =>
+    async (request: BunRequest): Promise<Response> => {
       try {
-        requireHost(request, server);
-        return await answer(request, server);
+        requireHost(request);
+        return await answer(request);
       } catch (error) {
         return answerError(deps, request, error);
       }
@@ -93,13 +97,14 @@ export function createHttp(deps: HttpDeps) {
     requireOdd(request);
     return await answerWithoutRoute(deps, request, pages);
   });
-  const hooks = { ...deps, sources, refused, app: { server: null as Server<unknown> | null } };
+  const hooks = { ...deps, sources, sourceOf, refused };
+  const takeCall = takeCalls(hooks);
+  const takeSlashed = beside(takeCall);
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
-  const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
+  const answerSlashed = (request: BunRequest): Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
     const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
-    const answer = isCall ? beside(() => answerCall(hooks, request, { appId, name })) : answerOdd;
-    return answer(request, server);
+    return isCall ? takeSlashed(request) : answerOdd(request);
   };
   const app = new Elysia({
     normalize: false,
@@ -111,16 +116,15 @@ export function createHttp(deps: HttpDeps) {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
         // In local development the framework's hook asks for the Host.
-        ...(isLocal ? {} : { [HOOKS]: { POST: takeCalls(hooks) } }),
+        ...(isLocal ? {} : { [HOOKS]: { POST: takeCall } }),
         "/hooks/:appId/:name/:more": answerUnnamed,
         "/hooks/:appId/:name/:more/*": answerOdd,
         "/hooks/:appId/:name/*": answerSlashed,
       },
     },
   });
-  hooks.app = app;
   if (isLocal) {
-    app.onRequest(({ request, server }) => requireHost(request, server));
+    app.onRequest(({ request }) => requireHost(request));
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
   app.use(hooksRoute(hooks, (request) => answerWithoutRoute(deps, request, pages)));
@@ -128,11 +132,9 @@ export function createHttp(deps: HttpDeps) {
     app.route(
       route.method,
       route.path,
-      ({ request, params, server }) => {
+      ({ request, params }) => {
         requireOneReading(request, params);
-        const peer = server?.requestIP(request)?.address ?? null;
-        const source = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
-        return route.serve(deps, { request, params, source });
+        return route.serve(deps, { request, params, source: sourceOf(request) });
       },
       { parse: "none" },
     );
