@@ -72,7 +72,7 @@ export class SharedHealth extends Health {
 
   protected override begin(relayId: string, row: RowOf<typeof HEALTH> | null): Known {
     const known = super.begin(relayId, row);
-    this.#parts.set(known, { base: copyView(known), ends: {}, grown: new Map(), use: null });
+    this.#parts.set(known, { base: copyHealth(known), ends: {}, grown: new Map(), use: null });
     return known;
   }
 
@@ -124,7 +124,7 @@ export class SharedHealth extends Health {
   #takeShare(known: Known): Share {
     const part = this.#partOf(known);
     const { base, ends, use } = part;
-    const mine = copyView(known);
+    const mine = copyHealth(known);
     if (use !== null) mine.kept.use = { ...use };
     part.ends = {};
     return { base, mine, ends };
@@ -133,7 +133,7 @@ export class SharedHealth extends Health {
   /** Goes on from the row that all nodes see, with what happened here meanwhile. */
   #goOnFrom(known: Known, row: RowHealth, { mine }: Share): void {
     const part = this.#partOf(known);
-    const joined = joinViews({ base: mine, mine: known, ends: part.ends }, row);
+    const joined = joinHealth({ base: mine, mine: known, ends: part.ends }, row);
     for (const code of RUN_CODES) {
       const [was, run, seen] = [known.kept.runs[code], joined.kept.runs[code], known.seen[code]];
       if (run === undefined) delete known.seen[code];
@@ -146,7 +146,7 @@ export class SharedHealth extends Health {
     }
     if (joined.kept.runs.relay_refusing === undefined) known.found = null;
     Object.assign(known, joined, { storedAcceptedAt: row.acceptedAt });
-    part.base = copyView(row);
+    part.base = copyHealth(row);
     const grown = [...part.grown];
     part.grown.clear();
     for (const [code, relay] of grown) this.judge(relay, code);
@@ -175,7 +175,7 @@ async function joinRows(
   const rows = new Map<string, RowHealth>(stored.map((row) => [row.id, knownOf(row.id, row)]));
   for (const { known, share } of shares) {
     const before = rows.get(known.relayId);
-    const after = before === undefined ? undefined : joinViews(share, before);
+    const after = before === undefined ? undefined : joinHealth(share, before);
     if (before === undefined || after === undefined || !isNews(before, after)) continue;
     await HEALTH.update(tx, rowOf(after));
     rows.set(known.relayId, after);
@@ -183,7 +183,7 @@ async function joinRows(
   return rows;
 }
 
-function copyView({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowHealth {
+function copyHealth({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowHealth {
   return { relayId, kept: { ...kept, runs: { ...kept.runs } }, refusedAt, acceptedAt };
 }
 
@@ -196,7 +196,7 @@ function isNews(before: RowHealth, after: RowHealth): boolean {
 }
 
 /** What this node saw put into what the row says by now. A save of the definition begins anew, whichever node heard of it first. */
-function joinViews({ base, mine, ends }: Share, theirs: RowHealth): RowHealth {
+function joinHealth({ base, mine, ends }: Share, theirs: RowHealth): RowHealth {
   const version = Math.max(mine.kept.version, theirs.kept.version);
   const ofVersion = ({ kept }: RowHealth): Kept => (kept.version === version ? kept : keepOf(version, kept));
   const [before, own, there] = [ofVersion(base), ofVersion(mine), ofVersion(theirs)];
