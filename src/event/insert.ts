@@ -60,7 +60,10 @@ export interface StoredEvent {
   duplicate: boolean;
 }
 
-/** No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. The value, 0, stands for there being none. */
+/**
+ * No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. The 0 comes as a value, because
+ * PostgreSQL plans a statement that has none anew each time.
+ */
 const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq,
     (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
 

@@ -154,8 +154,8 @@ export interface EndedRun {
 }
 
 /**
- * Ends runs, each of another event, moves their events on, and writes their audit rows, in one go: one statement after the other for all of
- * them, which is cheaper than one run after the other. Throws where a run of its number had ended.
+ * Ends runs, each of another event, moves their events on, and writes their audit rows, in one go: each statement once for all of them,
+ * which is cheaper than one run after the other. Throws where a run of its number had ended.
  */
 export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
   const came = (how: EventCame) => ended.filter((one) => one.came === how);

@@ -1,6 +1,6 @@
 /**
- * Ends an attempt, one that sends nothing from its beginning on: the event's next state by the specification's state table, its run row with the
- * audit's, its alert, its line.
+ * Ends an attempt, and runs one that sends nothing whole: the event's next state by the specification's state table, its run row with the audit's,
+ * its alert, its line.
  */
 import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
