@@ -3,7 +3,7 @@
  * that `relay schema` shows. The example is a receiver for a payment provider's signed event, and the collection it writes to.
  */
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { writeJson } from "../ground/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
@@ -127,7 +127,7 @@ export const init: Command = {
   },
 };
 
-/** Binds the schema to the definition files in the editor; tells how to, where settings exist already. */
+/** Binds the schema to the definition files in the editor; tells how to, where settings exist already that name none. */
 async function writeEditorSettings(serviceDir: string, world: World): Promise<string | null> {
   const folder = relative(world.cwd, serviceDir).replaceAll("\\", "/");
   if (folder.startsWith("..")) return null;
@@ -139,6 +139,8 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
   };
   const file = join(world.cwd, ".vscode", "settings.json");
   if (existsSync(file)) {
+    const settings = await readFile(file, "utf8");
+    if (binding["json.schemas"].every(({ url }) => settings.includes(JSON.stringify(url)))) return null;
     world.tell(
       `.vscode/settings.json exists; to have definitions checked in the editor, add ${JSON.stringify(binding)}`,
     );

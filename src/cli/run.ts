@@ -17,6 +17,8 @@ import type { World } from "./world.ts";
 /** A server runs for months: its process holds the one command that it runs, and none of the others with all that they know. */
 const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };
 
+const VERSION_WORDS: readonly (string | undefined)[] = ["--version", "-v", "version"];
+
 /** Runs `relay <line>`. Never throws. */
 export async function runCommandLine(line: readonly string[], world: World): Promise<number> {
   try {
@@ -41,7 +43,7 @@ async function run(line: readonly string[], world: World): Promise<number> {
     await completeLine(line.slice(1), COMMANDS, world);
     return 0;
   }
-  if (line[0] === "--version" || line[0] === "-v") return await show(world, VERSION);
+  if (VERSION_WORDS.includes(line[0])) return await show(world, VERSION);
   if (line[0] === "--help" || line[0] === "-h") return await show(world, writeHelp(GROUPS, VERSION, screen));
   const explained = line[0] === "help" && line.length === 2 ? writeCodeHelp(line[1] ?? "", screen) : null;
   if (explained !== null) return await show(world, explained);

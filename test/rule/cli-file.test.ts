@@ -202,7 +202,9 @@ describe("relay validate", () => {
       said: "",
       told: "2 files checked, no problems, no warnings.",
     });
-    expect((await runCommand(["init"], { cwd })).said).toBe("service/relay.schema.json\nservice/catalog.schema.json");
+    const again = await runCommand(["init"], { cwd });
+    expect(again.said).toBe("service/relay.schema.json\nservice/catalog.schema.json");
+    expect(again.told).not.toContain("settings.json");
   });
 
   test("the editor is bound to both schemas, which are what relay schema shows and the example fits", async () => {

@@ -142,8 +142,8 @@ describe("help", () => {
     expect(told).toContain("relay dev");
   });
 
-  test("--version is the newest release's", async () => {
-    expect(await runCommand(["--version"], { cwd })).toEqual({ code: 0, said: VERSION, told: "" });
+  test.each(["--version", "-v", "version"])("%s is the newest release's", async (word) => {
+    expect(await runCommand([word], { cwd })).toEqual({ code: 0, said: VERSION, told: "" });
   });
 });
 
