@@ -16,6 +16,7 @@ import { ProblemLog } from "./caretaker/problem-log.ts";
 import { ClientWrites } from "./client/person-record.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
+import { farHost, nearHost, originOf } from "./ground/listening.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { Health } from "./health/health.ts";
@@ -85,6 +86,8 @@ export interface Service extends AsyncDisposable {
   useFolder(folder: HttpDeps["projectFolder"]): void;
   /** Looks at everything anew; call after writing to the store past the service. */
   refresh(): void;
+  /** One of several nodes goes on for a moment, so that nobody is sent to it any more when it ends. */
+  leave(): Promise<void>;
   /** A one-time link that opens the dashboard signed in (local), or the first set-up (server); null when an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }
@@ -136,8 +139,9 @@ async function startOnce(
 
   const { nodes } = holding;
   metrics.tellHeld(() => holding.count());
-  let listening: string | null = null;
-  const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
+  let port = config.port;
+  // Nobody can call "every address of this machine": where none is said, it is called from this machine.
+  const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
   const relays = new LiveRelays({
     store,
     sealer,
@@ -155,7 +159,7 @@ async function startOnce(
   const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
   const teller = started.adopt(new Teller({ log, clock, terminal }), ending);
-  const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
+  const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
   const healthDeps = { store, clock, log, limits: config.limits };
@@ -227,6 +231,7 @@ async function startOnce(
   const onBackup = (made: boolean): void => metrics.noteBackup(made);
   const backup = { dataDir, clock, log, start: ports.startBackup ?? backupInChild(dataDir), onBackup };
   const handBackup = started.adopt(new HandBackup(backup), ending);
+  const ready = makeReadyCheck({ store, holding, runner, clock, log });
   const http: HttpDeps = {
     handBackup,
     projectFolder: null,
@@ -251,7 +256,7 @@ async function startOnce(
     baseUrl,
     readManual: async () => (await import("./manual.ts")).readManual(),
     holding,
-    checkReady: makeReadyCheck({ store, holding, runner, clock, log }),
+    checkReady: ready.ask,
   };
   let backups: BackupSchedule | null = null;
   const houseRooms = [capture, caretakers, erasures, removals, bulkReplays, alertMail];
@@ -278,12 +283,12 @@ async function startOnce(
   await runner.rescue();
   // Elysia would share the port with whoever listens there; a taken one must be refused.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });
-  const port = app.server?.port ?? config.port;
-  listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+  port = app.server?.port ?? config.port;
   started.defer(() => stopListening(app.server, clock));
-  const url = listening;
+  const url = originOf(config.host, port);
   const warmUp = async (): Promise<void> => {
-    if ((await relays.current()).sendingCount > 0) await caller.warmUp(new URL(url));
+    if ((await relays.current()).sendingCount > 0)
+      await caller.warmUp(new URL(originOf(nearHost(config.host), port)));
     await ownMailer.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
@@ -292,7 +297,7 @@ async function startOnce(
   await runner.start();
   await scheduler.start();
   problems.look();
-  await holding.start(url);
+  await holding.start(originOf(farHost(config.host), port));
   if (config.backup !== null) {
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }
@@ -315,8 +320,10 @@ async function startOnce(
     relays,
     runner,
     refresh,
+    leave: ready.leave,
     useFolder: (folder) => Object.assign(http, { projectFolder: folder }),
-    makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
+    makeSigninLink: () =>
+      makeSigninLink({ store, holding }, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

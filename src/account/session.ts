@@ -197,13 +197,22 @@ const LINK_TOKEN_CHARS = 32;
 /** How long a new owner has to set their first password. */
 export const INVITE_LIFE_MS = DAY_MS;
 
-/** Makes a link's token; `lifeMs`: its kind's own unless given. Earlier set-up links, and earlier resets of the same owner, stop working. */
+/**
+ * Makes a link's token; `lifeMs`: its kind's own unless given. Earlier resets of the same owner stop working, and earlier set-up links, unless
+ * they are to stay beside it.
+ */
 export async function createSigninLink(
   tx: Writer,
-  input: { kind: SigninLinkKind; ownerId: string | null; nowMs: number; lifeMs?: number },
+  input: {
+    kind: SigninLinkKind;
+    ownerId: string | null;
+    nowMs: number;
+    lifeMs?: number;
+    beside?: boolean;
+  },
 ): Promise<{ token: string; expiresAt: number }> {
-  const { kind, ownerId, lifeMs = LIFE_MS[input.kind] } = input;
-  if (kind !== "local")
+  const { kind, ownerId, lifeMs = LIFE_MS[input.kind], beside = false } = input;
+  if (kind !== "local" && !beside)
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);
   const expiresAt = input.nowMs + lifeMs;

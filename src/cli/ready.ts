@@ -1,5 +1,6 @@
 /** `relay ready`: whether the server beside it is ready, by its exit code: what a container's health check and a script that waits ask. */
 import { isJsonObject, parseJson } from "../ground/json.ts";
+import { nearHost, originOf } from "../ground/listening.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { DEFAULT_PORT, HOST, PORT } from "./service-option.ts";
 
@@ -17,7 +18,7 @@ export const ready: Command = {
   examples: ["relay ready", "until relay ready --port 4747; do sleep 1; done"],
   async run(input, world) {
     const port = input.number("port", { from: 1, to: 65_535 }) ?? DEFAULT_PORT;
-    const url = `http://${reachable(input.text("host") ?? "127.0.0.1")}:${port}`;
+    const url = originOf(nearHost(input.text("host") ?? "127.0.0.1"), port);
     const answer = await ask(`${url}/readyz`);
     if (answer === null)
       throw new CommandFailure(
@@ -31,13 +32,6 @@ export const ready: Command = {
     throw new CommandFailure("service_not_running", `The server at ${url} is not ready. ${answer.problem}`);
   },
 };
-
-/** An address that stands for all of the machine's is asked at its loopback. */
-function reachable(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return host.includes(":") ? `[${host}]` : host;
-}
 
 async function ask(url: string): Promise<{ ok: boolean; problem: string } | null> {
   try {

@@ -27,7 +27,8 @@ export const serve: Command = {
     const config = readServiceConfig("server", input, world);
     await runService(config, input, world, async (service) => {
       world.say(`Listening  ${service.url}`);
-      if (service.baseUrl !== service.url) world.say(`Public     ${service.baseUrl}`);
+      if (config.baseUrl !== null && config.baseUrl !== service.url)
+        world.say(`Public     ${config.baseUrl}`);
       if (!servesCookies(config)) {
         world.say(
           `Dashboard  nobody can sign in: on ${config.host} without --base-url a session would go over plain http; give the https origin that browsers open`,
@@ -80,6 +81,7 @@ export async function runService(
     await stopped;
     if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
     else log.info("service stopping; what runs is finished first");
+    await service.leave();
   } finally {
     forget();
   }

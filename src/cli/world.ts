@@ -31,6 +31,8 @@ export interface RunningService extends AsyncDisposable {
   readonly sealer: Sealer;
   /** From now on what is saved over HTTP is written to the files of this folder. */
   useFolder(folder: ProjectFolder | null): void;
+  /** One of several nodes goes on for a moment, so that nobody is sent to it any more when it ends. */
+  leave(): Promise<void>;
   /** A one-time link into the dashboard (local) or to the first set-up (server); null once an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }

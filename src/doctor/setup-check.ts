@@ -135,8 +135,10 @@ export function checkBackups(
   return worry("backups", "The server has no backup in backups/.", todo);
 }
 
+/** A server has no environment before somebody makes the first app. */
 export async function isLocal(tx: Reader): Promise<boolean> {
-  return (await listEnvironments(tx, null)).every(({ name }) => name === "local");
+  const environments = await listEnvironments(tx, null);
+  return environments.length > 0 && environments.every(({ name }) => name === "local");
 }
 
 /** As the running server noticed it. */

@@ -239,9 +239,12 @@ async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
   );
 }
 
-/** null when there is nothing to open: a server that has an owner. */
+/**
+ * null when there is nothing to open: a server that has an owner. Of several nodes each prints a set-up link when it starts, and whichever of them
+ * somebody finds in a log works, until there is an owner.
+ */
 export async function makeSigninLink(
-  store: Store,
+  { store, holding }: Pick<OpenData, "store" | "holding">,
   config: ServiceConfig,
   baseUrl: string,
 ): Promise<string | null> {
@@ -257,7 +260,7 @@ export async function makeSigninLink(
   const made = await store.write("app", async (tx) =>
     (await listOwners(tx)).length > 0
       ? null
-      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
+      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs, beside: !holding.whole }),
   );
   return made === null ? null : signinLinkUrl(baseUrl, "setup", made.token);
 }

@@ -5,7 +5,7 @@
  */
 import { statfsSync } from "node:fs";
 import type { ServiceConfig } from "../config.ts";
-import { type Clock, waitAtMost } from "../ground/clock.ts";
+import { type Clock, sleep, systemClock, waitAtMost } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
 import type { Log } from "../ground/log.ts";
 import { answerJson } from "../http/answer.ts";
@@ -125,6 +125,9 @@ function answer(request: Request, problem: string): Response {
 }
 
 const READY_KEPT_MS = 1_000;
+/** For so long a node that ends goes on: balancers ask every few seconds. */
+const LEAVE_MS = 4_000;
+const LEAVING = "This node ends: the others take its calls.";
 const TAKEN_OVER =
   "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";
 
@@ -138,9 +141,16 @@ interface ReadyDeps {
 
 type Readiness = Awaited<ReturnType<HttpDeps["checkReady"]>>;
 
-/** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
-export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps): () => Promise<Readiness> {
+interface ReadyCheck {
+  /** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
+  ask(): Promise<Readiness>;
+  /** Where other nodes live: says from now on that this one is not ready, and resolves when a balancer has had the time to hear it. */
+  leave(): Promise<void>;
+}
+
+export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps): ReadyCheck {
   let last: { at: number; answer: Promise<Readiness> } | null = null;
+  let isLeaving = false;
   const look = async (): Promise<Readiness> => {
     if (holding.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
@@ -156,10 +166,19 @@ export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps
     }
     return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
   };
-  return () => {
-    const now = clock.monotonicMs();
-    if (last === null || now - last.at >= READY_KEPT_MS) last = { at: now, answer: look() };
-    return last.answer;
+  return {
+    async ask() {
+      if (isLeaving) return { ready: false, problem: LEAVING };
+      const now = clock.monotonicMs();
+      if (last === null || now - last.at >= READY_KEPT_MS) last = { at: now, answer: look() };
+      return await last.answer;
+    },
+    async leave() {
+      if (holding.whole || holding.nodes.live < 2) return;
+      isLeaving = true;
+      // Real time under any clock, which is what balancers live by.
+      await sleep(systemClock, LEAVE_MS);
+    },
   };
 }
 

@@ -128,7 +128,7 @@ describe("the histogram", () => {
       tx.run(`INSERT INTO event (seq, environment_id, name_key, relay_key, "trigger", state, attempts, runs, replays, payload, truncated, unsigned, created_at, mapped_again)
         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 40000)
         SELECT (SELECT max(seq) FROM event) + n, environment_id, name_key, relay_key, "trigger", CASE WHEN n % 4000 = 0 THEN 'dead' ELSE 'done' END, 1, 1, 0, '{}', 0, 0, ${one?.at ?? 0}, 0
-        FROM number, (SELECT * FROM event WHERE name_key = (SELECT key FROM relay_name WHERE name = 'orders') LIMIT 1)`),
+        FROM number, (SELECT * FROM event WHERE name_key = (SELECT key FROM relay_name WHERE name = 'orders') LIMIT 1) AS example`),
     );
     const { approximate, bars } = (await draw(query)).histogram;
     expect(approximate).toBe(true);
