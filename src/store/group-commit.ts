@@ -4,6 +4,8 @@
  * throws is undone alone. It never lets two transactions overlap. What begins and ends a transaction is its database's.
  */
 import { systemClock } from "../ground/clock.ts";
+import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-answer.ts";
+import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import {
   type Fence,
   type GatheredWork,
@@ -13,60 +15,11 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import {
-  Committed,
-  type GroupConnection,
-  GroupWriter,
-  lookingAhead,
-  type Shared,
-  type UndoableKeys,
-} from "./transaction.ts";
+import { Committed, GroupWriter, lookingAhead, type Shared } from "./transaction.ts";
 
-type Work = GatheredWork<unknown, unknown>;
-
-interface Waiting {
-  origin: Origin;
-  fence: Fence | null;
-  work: Work;
-  lookAhead: LookAhead<unknown> | undefined;
-  draft: unknown;
-  resolve: (value: unknown) => void;
-  reject: (error: unknown) => void;
+interface Ran extends Kept {
+  outcomes: readonly Outcome[];
 }
-
-/** What a group needs of its database. */
-export interface GroupDatabase {
-  readonly connection: GroupConnection;
-  readonly keys: UndoableKeys;
-  /** How long a group may take, in ms, and how many drafts one call of a gathered work is given: at first, and at most. */
-  readonly limit: { groupMs: number; firstDrafts: number; mostDrafts: number };
-  /**
-   * Begins the one transaction there is. Answers another number than before where another process has committed since. Throws StoreUnavailable.
-   */
-  begin(): Promise<number>;
-  /** Whether it takes `begin` while the commit before it is on its way. */
-  readonly beginsAhead: boolean;
-  /** Whether what is asked now is asked in the transaction that begins. */
-  readonly isBegun: boolean;
-  /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
-  capture(captured: boolean): void;
-  /** Resolves once what was written is durable; throws where nothing of it is kept, and then nothing is left to undo. */
-  commit(touched: Touched): Promise<void>;
-  rollBack(): void;
-  /** Whether a group that ended with this error, with nothing kept, is worth another run. */
-  mayRunAgain(error: unknown): boolean;
-  /** Looks, until it is stopped, that a work awaits nothing but its transaction. */
-  watch(): WorkWatch;
-}
-
-export interface WorkWatch {
-  /** The work, or that it awaits something else. */
-  over<Result>(working: Promise<Result>): Promise<Result>;
-  stop(): void;
-}
-
-/** How one work of a group ended, kept until the commit decides. */
-type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
@@ -88,6 +41,8 @@ export class GroupCommit {
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];
+  /** Groups that are committed and not durable yet. */
+  #settling = 0;
   /** The next group's transaction, where it was begun already. */
   #begun: Promise<number> | null = null;
 
@@ -118,8 +73,11 @@ export class GroupCommit {
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {
-      const gathered = { work: work as Work, lookAhead: lookAhead as LookAhead<unknown> | undefined };
-      this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject });
+      const gathered = {
+        work: work as Waiting["work"],
+        lookAhead: lookAhead as LookAhead<unknown> | undefined,
+      };
+      this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject, losses: 0 });
       this.#schedule();
     }) as Promise<Result>;
   }
@@ -127,7 +85,7 @@ export class GroupCommit {
   /** Refuses new writes and resolves when the begun ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#waiting.length === 0 && !this.#writer.running) return;
+    if (this.#isIdle) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
@@ -159,35 +117,61 @@ export class GroupCommit {
     const group = this.#waiting.splice(0, MAX_GROUP);
     const committed = new Committed();
     try {
-      const outcomes = await this.#runUntilKept(group, committed);
+      const { outcomes, durable } = await this.#runUntilKept(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
-      group.forEach((waiting, index) => {
-        const outcome = outcomes[index] as Outcome;
-        if (outcome.ok) waiting.resolve(outcome.value);
-        else waiting.reject(outcome.error);
-      });
+      const tell = (): void => {
+        answer(group, outcomes);
+        committed.tell(this.#onTouch);
+      };
+      if (durable === null) tell();
+      else void this.#settle(group, durable, tell);
     } catch (error) {
-      committed.clear();
-      const unavailable = asUnavailable(error);
-      for (const waiting of group) waiting.reject(unavailable);
+      refuse(group, error);
     } finally {
       this.#writer.running = false;
     }
     this.#onGroup(group.length);
-    committed.tell(this.#onTouch);
     if (this.#begun !== null) void this.#commitGroup();
-    else if (this.#waiting.length > 0) this.#schedule();
-    else for (const resolve of this.#idle.splice(0)) resolve();
+    else this.#goOn();
+  }
+
+  /** The next group runs meanwhile, as another process's would. */
+  async #settle(group: readonly Waiting[], durable: Promise<void>, tell: () => void): Promise<void> {
+    this.#settling += 1;
+    try {
+      await durable;
+      tell();
+    } catch (error) {
+      const again = this.#database.mayRunAgain(error)
+        ? group.filter(({ losses }) => losses + 1 < MAX_RUNS)
+        : [];
+      for (const waiting of again) waiting.losses += 1;
+      refuse(
+        group.filter((waiting) => !again.includes(waiting)),
+        error,
+      );
+      this.#waiting.unshift(...again);
+    }
+    this.#settling -= 1;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#waiting.length > 0) this.#schedule();
+    else if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiting.length === 0 && !this.#writer.running && this.#settling === 0;
   }
 
   /** Runs it again where its database lost it whole and would take it now. */
-  async #runUntilKept(group: readonly Waiting[], committed: Committed): Promise<Outcome[]> {
+  async #runUntilKept(group: readonly Waiting[], committed: Committed): Promise<Ran> {
     for (let run = 1; ; run++) {
       try {
         return (
           (await this.#runGroup(group, { careful: false }, committed)) ??
-          (await this.#runGroup(group, { careful: true }, committed)) ??
-          []
+          (await this.#runGroup(group, { careful: true }, committed)) ?? { outcomes: [], durable: null }
         );
       } catch (error) {
         if (run === MAX_RUNS || !this.#database.mayRunAgain(error)) throw error;
@@ -204,7 +188,7 @@ export class GroupCommit {
     group: readonly Waiting[],
     { careful }: { careful: boolean },
     committed: Committed,
-  ): Promise<Outcome[] | null> {
+  ): Promise<Ran | null> {
     const outcomes: Outcome[] = [];
     const passed = new Set<Fence>();
     committed.clear();
@@ -236,7 +220,7 @@ export class GroupCommit {
           database.rollBack();
           committed.clear();
           // A work that failed alone has its answer already.
-          return group.length === 1 && outcome !== null ? [outcome] : null;
+          return group.length === 1 && outcome !== null ? { outcomes: [outcome], durable: null } : null;
         }
         this.#weigh(drafts.length, systemClock.monotonicMs() - beganMs);
         if (!outcome.ok) outcomes.push(outcome);
@@ -252,14 +236,13 @@ export class GroupCommit {
     try {
       const kept = database.commit(committed.touched);
       if (outcomes.length === group.length) this.#beginAhead();
-      await kept;
+      return { outcomes, ...(await kept) };
     } catch (error) {
       // Something that a work had posted.
       if (careful || error instanceof StoreUnavailable) throw error;
       committed.clear();
       return null;
     }
-    return outcomes;
   }
 
   /** The next group's transaction begins behind the commit, without waiting for its answer. */
@@ -331,18 +314,4 @@ export class GroupCommit {
     this.#captured = captured;
     this.#database.capture(captured);
   }
-}
-
-/** The work that is next, with the drafts side by side that it may be given together. */
-function takeAlike(group: readonly Waiting[], from: number, most: number) {
-  const { origin, fence, work } = group[from] as Waiting;
-  let end = from + 1;
-  while (end < from + most && group[end]?.work === work) end += 1;
-  return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
-}
-
-function asUnavailable(error: unknown): StoreUnavailable {
-  return error instanceof StoreUnavailable
-    ? error
-    : new StoreUnavailable("The transaction could not be committed.", { cause: error });
 }

@@ -67,6 +67,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 37, name: "app-deleted", sql: appDeleted },
   { number: 38, name: "handshake-call", sql: handshakeCall },
   { number: 39, name: "sync-minute", sql: syncMinute },
+  { number: 40, name: "writer-commit", sql: writerCommit },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -201,3 +202,4 @@ import story from "../../migrations/0036-story.sql" with { type: "text" };
 import appDeleted from "../../migrations/0037-app-deleted.sql" with { type: "text" };
 import handshakeCall from "../../migrations/0038-handshake-call.sql" with { type: "text" };
 import syncMinute from "../../migrations/0039-sync-minute.sql" with { type: "text" };
+import writerCommit from "../../migrations/0040-writer-commit.sql" with { type: "text" };

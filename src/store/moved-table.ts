@@ -26,6 +26,7 @@ const OWN: ReadonlySet<string> = new Set([
   "key_run",
   "node",
   "node_lease",
+  "writer_commit",
   "writer_turn",
 ]);
 

@@ -9,7 +9,7 @@ import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "
 import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type TargetEnd } from "./moved-table.ts";
 import { StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
-import { WRITER_LOCK } from "./postgres-group.ts";
+import { WRITER_LOCK } from "./postgres-flush.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */

@@ -1,23 +1,20 @@
 /**
  * A group's transaction on PostgreSQL: one writer at a time, of all nodes together, by an advisory lock that ends with its transaction. It tells
- * the other nodes what was touched, and finds out whether a commit whose answer was lost is there.
+ * the other nodes what was touched.
  */
-import { sleep, systemClock } from "../ground/clock.ts";
+import { systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
+import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { StoreUnavailable, type Touched } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { ConnectionLost, TransactionUndone } from "./postgres-error.ts";
+import { LOCK, NUMBER, OutcomeUnknown, PostgresFlush, WRITER_LOCK } from "./postgres-flush.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
-/** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
-export const WRITER_LOCK = 0x72656c61;
 /** The channel on which nodes tell each other what they touched. */
 export const TOUCHED_CHANNEL = "relay_touched";
 /** A longer message is refused by the server. */
 const MAX_NOTICE_BYTES = 7_500;
-const ASK_OUTCOME_FOR_MS = 10_000;
-const ASK_OUTCOME_EVERY_MS = 200;
 
 interface GroupOptions {
   place: DatabaseUrl;
@@ -27,9 +24,8 @@ interface GroupOptions {
   onTrouble: (trouble: string | null) => void;
 }
 
-/** Statements with a value are planned once. */
-const LOCK = "SELECT pg_advisory_xact_lock(?1)";
-const BEGUN = "SELECT pg_current_xact_id()::text AS id, node FROM writer_turn LIMIT ?1";
+/** Statements with a value are planned once. Its commit is answered before it is on the disk. */
+const BEGUN = "SELECT node, set_config('synchronous_commit', 'off', true) AS sync FROM writer_turn LIMIT ?1";
 const TAKE_TURN = "UPDATE writer_turn SET node = ?1";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
 
@@ -39,17 +35,20 @@ export class PostgresGroup implements GroupDatabase {
   readonly beginsAhead = true;
   readonly keys: UndoableKeys;
   readonly #options: GroupOptions;
+  readonly #flush: PostgresFlush;
   #writer: PostgresConnection | null = null;
+  /** Names the writer, and counts its commits. */
+  #name = "";
+  #number = 0;
   /** Counts turns of other writers. */
   #version = 0;
   #isBegun = false;
   /** Whether another writer committed before the open transaction. */
   #takesTurn = false;
-  /** The open transaction's number. */
-  #transaction = "";
 
   constructor(options: GroupOptions) {
     this.#options = options;
+    this.#flush = new PostgresFlush(options.place);
     this.keys = new EventKeys(() => this.connection);
   }
 
@@ -67,11 +66,10 @@ export class PostgresGroup implements GroupDatabase {
       // The lock stands before any statement that reads: each of them sees every commit of those who had it before.
       writer.exec("BEGIN");
       writer.exec(LOCK, WRITER_LOCK);
-      const begun = writer.get<{ id: string; node: string }>(BEGUN, 1);
+      const begun = writer.get<{ node: string }>(BEGUN, 1);
       this.keys.undoTo(0);
       const began = await begun;
       if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
-      this.#transaction = began.id;
       this.#takesTurn = began.node !== node;
       if (this.#takesTurn) this.#version += 1;
       return this.#version;
@@ -92,15 +90,18 @@ export class PostgresGroup implements GroupDatabase {
     this.#writer?.exec(CAPTURE, captured ? "1" : "0");
   }
 
-  async commit(touched: Touched): Promise<void> {
+  async commit(touched: Touched): Promise<Kept> {
     const writer = this.#writer;
     if (writer === null) throw new StoreUnavailable("No transaction was begun.");
+    const name = this.#name;
+    this.#number += 1;
+    const number = this.#number;
+    void writer.post(NUMBER, name, number);
     if (this.#takesTurn) void writer.post(TAKE_TURN, this.#options.node);
     const notice = writeNotice(this.#options.node, touched);
     const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
     const committed = writer.script("COMMIT");
     this.#isBegun = false;
-    const transaction = this.#transaction;
     const part = writer.endPart();
     try {
       await told;
@@ -109,6 +110,7 @@ export class PostgresGroup implements GroupDatabase {
       // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
       if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
       this.#tell(null);
+      return { durable: this.#reach(name, number) };
     } catch (error) {
       await committed.catch(() => undefined);
       const first = part.failed ?? error;
@@ -116,9 +118,15 @@ export class PostgresGroup implements GroupDatabase {
         this.#tell(first);
         throw first;
       }
-      if (await this.#isCommitted(transaction)) return;
+      if (await this.#flush.settle(name, number)) return { durable: null };
       throw first;
     }
+  }
+
+  /** Throws where the server lost what it had answered for, as in a crash of its own. */
+  async #reach(name: string, number: number): Promise<void> {
+    if (await this.#flush.reach(name, number)) return;
+    throw new ConnectionLost("The database lost what was not on its disk yet.");
   }
 
   rollBack(): void {
@@ -142,11 +150,13 @@ export class PostgresGroup implements GroupDatabase {
 
   look(): void {
     this.#writer?.look();
+    this.#flush.look();
   }
 
   async close(): Promise<void> {
     await this.#writer?.idle();
     await this.#writer?.close();
+    await this.#flush.close();
   }
 
   get #live(): PostgresConnection | null {
@@ -158,6 +168,9 @@ export class PostgresGroup implements GroupDatabase {
     this.#writer = await PostgresConnection.open(this.#options.place, "relay writer");
     // Others may have written while there was none.
     this.#version += 1;
+    this.#name = crypto.randomUUID();
+    this.#number = 0;
+    void this.#flush.tidy().catch(() => undefined);
     return this.#writer;
   }
 
@@ -167,33 +180,7 @@ export class PostgresGroup implements GroupDatabase {
     else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
       this.#options.onTrouble(error.message);
   }
-
-  /** The commit was sent and its answer lost: the server remembers what came of each transaction, also over a crash of its own. */
-  async #isCommitted(transaction: string): Promise<boolean> {
-    const untilMs = systemClock.monotonicMs() + ASK_OUTCOME_FOR_MS;
-    for (;;) {
-      try {
-        const writer = await this.#open();
-        const row = await writer.get<{ status: string | null }>(
-          "SELECT pg_xact_status(?1::xid8) AS status",
-          transaction,
-        );
-        if (row?.status === "committed") return true;
-        if (row?.status === "aborted") return false;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-      }
-      if (systemClock.monotonicMs() >= untilMs)
-        throw new OutcomeUnknown(
-          "The connection broke during a commit, and the database cannot be asked what came of it.",
-        );
-      await sleep(systemClock, ASK_OUTCOME_EVERY_MS);
-    }
-  }
 }
-
-/** Nobody knows whether the group is there: it must not be run again. */
-class OutcomeUnknown extends ConnectionLost {}
 
 /** As many keys are asked for at once. */
 const KEYS_AT_ONCE = 32;

@@ -18,7 +18,10 @@ interface PostgresMigration {
   sql: string;
 }
 
-export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [{ number: 39, name: "whole", sql: whole }];
+export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
+  { number: 39, name: "whole", sql: whole },
+  { number: 40, name: "writer-commit", sql: writerCommit },
+];
 
 /** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
 export async function migratePostgres(
@@ -72,3 +75,4 @@ async function readSchema(connection: PostgresConnection): Promise<number> {
 }
 
 import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text" };
+import writerCommit from "../../migrations/postgres/0040-writer-commit.sql" with { type: "text" };

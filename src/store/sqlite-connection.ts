@@ -4,7 +4,7 @@
  */
 import { constants, Database, type Statement } from "bun:sqlite";
 import { sleep, systemClock } from "../ground/clock.ts";
-import type { GroupDatabase, WorkWatch } from "./group-commit.ts";
+import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
@@ -215,13 +215,14 @@ export class SqliteGroup implements GroupDatabase {
     );
   }
 
-  async commit(): Promise<void> {
+  async commit(): Promise<Kept> {
     try {
       if (this.keys.used) await this.keys.write();
       this.connection.exec("COMMIT");
       if (this.keys.used) this.keys.commit();
       // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
       this.#requirePlace();
+      return { durable: null };
     } catch (error) {
       this.rollBack();
       throw error;

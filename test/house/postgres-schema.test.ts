@@ -13,8 +13,8 @@ import { placeSchema } from "../kit/schema-copy.ts";
 
 /** Keys that are spent once, which PostgreSQL keeps as a unique index of events; the server's lease; capture's switch, a setting there. */
 const ONLY_SQLITE = ["capture_switch", "dedupe", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
-/** Which nodes there are, what each holds, and which wrote last. */
-const ONLY_POSTGRES = ["node", "node_lease", "writer_turn"];
+/** Which nodes there are, what each holds, the newest commit of each connection that writes, and which node wrote last. */
+const ONLY_POSTGRES = ["node", "node_lease", "writer_commit", "writer_turn"];
 /** The first stands for SQLite's log of keys; the second for a column that compares as NOCASE does. */
 const POSTGRES_INDEXES: Readonly<Record<string, string>> = {
   event: "event_dedupe: unique (dedupe_hash) where dedupe_hash is not null",

@@ -144,7 +144,7 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
 }
 
 /** The databases' and the nodes' own tables, and what is kept by SQL triggers whoever writes. */
-const OTHERS = /^(sqlite_|node|writer_turn|capture|record_|stored_)|change/;
+const OTHERS = /^(sqlite_|node|writer_|capture|record_|stored_)|change/;
 
 /** Table name to its rows, each as text. */
 type Snapshot = Map<string, string[]>;

@@ -138,7 +138,7 @@ function urlOf(server: string, database: string): string {
   return url.href;
 }
 
-function placeOf(url: string): DatabaseUrl {
+export function placeOf(url: string): DatabaseUrl {
   const place = readDatabaseUrl(url);
   if (typeof place === "string") throw new Error(place);
   return place;

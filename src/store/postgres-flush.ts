@@ -1,0 +1,122 @@
+/**
+ * Whether a commit is on the disk. A group's commit gives the writers' lock back before it is: the next writer goes on meanwhile, and one flush
+ * serves every commit before it. What it wrote is found by the number that the group left with it, which also says what came of a commit
+ * whose answer was lost: a transaction's own number may be another's after a crash.
+ */
+import { sleep, systemClock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+import { StoreUnavailable } from "./port.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { ConnectionLost } from "./postgres-error.ts";
+
+/** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
+export const WRITER_LOCK = 0x72656c61;
+export const LOCK = "SELECT pg_advisory_xact_lock(?1)";
+/** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
+export const NUMBER = `INSERT INTO writer_commit (connection, number, at) VALUES (?1, ?2, now_ms())
+  ON CONFLICT (connection) DO UPDATE SET number = excluded.number, at = excluded.at`;
+/** The log's end moves behind everything that this statement sees, and this transaction's own commit waits until it is on the disk. */
+const FLUSH =
+  "SELECT number, pg_logical_emit_message(true, 'relay', '') IS NOT NULL AS flushed FROM writer_commit WHERE connection = ?1";
+const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
+const KEPT_MS = 3_600_000;
+const ASK_FOR_MS = 10_000;
+const ASK_EVERY_MS = 200;
+
+/** Nobody knows whether the group is there: it must not be run again. */
+export class OutcomeUnknown extends ConnectionLost {}
+
+export class PostgresFlush {
+  readonly #place: DatabaseUrl;
+  #own: PostgresConnection | null = null;
+  #opening: Promise<PostgresConnection> | null = null;
+  /** The flush that was sent, and the one behind it that whoever comes meanwhile shares. */
+  #sent: Promise<unknown> = Promise.resolve();
+  #next: { connection: string; number: Promise<number> } | null = null;
+
+  constructor(place: DatabaseUrl) {
+    this.#place = place;
+  }
+
+  /** Resolves once the commit is on the disk, with false where nothing of it is there. Throws StoreUnavailable where nobody can tell. */
+  async reach(connection: string, number: number): Promise<boolean> {
+    try {
+      if ((await this.#share(connection)) >= number) return true;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+    }
+    return await this.settle(connection, number);
+  }
+
+  /** The same for a commit whose answer was lost, and that may be under way. */
+  async settle(connection: string, number: number): Promise<boolean> {
+    const untilMs = systemClock.monotonicMs() + ASK_FOR_MS;
+    for (;;) {
+      try {
+        return (await this.#ask(connection, { alone: true })) >= number;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+      }
+      if (systemClock.monotonicMs() >= untilMs)
+        throw new OutcomeUnknown(
+          "The connection broke during a commit, and the database cannot be asked what came of it.",
+        );
+      await sleep(systemClock, ASK_EVERY_MS);
+    }
+  }
+
+  /** Rows of writers that are long gone. */
+  async tidy(): Promise<void> {
+    await (await this.#open()).run(FORGET, KEPT_MS);
+  }
+
+  look(): void {
+    this.#own?.look();
+  }
+
+  async close(): Promise<void> {
+    await this.#own?.idle();
+    await this.#own?.close();
+  }
+
+  /** One at a time: what comes while it is under way is not surely among what it sees. */
+  #share(connection: string): Promise<number> {
+    if (this.#next?.connection === connection) return this.#next.number;
+    const number = this.#sent.then(() => {
+      if (this.#next === next) this.#next = null;
+      return this.#ask(connection, { alone: false });
+    });
+    const next = { connection, number };
+    this.#next = next;
+    this.#sent = number.catch(() => undefined);
+    return number;
+  }
+
+  /** The number of the newest commit that is there, on the disk; 0: none. `alone`: while nobody writes. */
+  async #ask(connection: string, { alone }: { alone: boolean }): Promise<number> {
+    const own = await this.#open();
+    if (alone) {
+      own.exec("BEGIN");
+      own.exec(LOCK, WRITER_LOCK);
+    }
+    const found = own.get<{ number: number }>(FLUSH, connection);
+    const ended = alone ? own.script("COMMIT") : found;
+    try {
+      const row = await found;
+      await ended;
+      return row?.number ?? 0;
+    } catch (error) {
+      await ended.catch(() => undefined);
+      throw own.firstOf(error);
+    }
+  }
+
+  async #open(): Promise<PostgresConnection> {
+    if (this.#own !== null && !this.#own.lost) return this.#own;
+    this.#opening ??= PostgresConnection.open(this.#place, "relay flusher").finally(() => {
+      this.#opening = null;
+    });
+    this.#own = await this.#opening;
+    return this.#own;
+  }
+}
