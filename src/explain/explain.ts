@@ -11,7 +11,8 @@ import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { Writer } from "../store/port.ts";
+import { undone } from "../store/undone.ts";
 import { receiveGiven, takeEvent } from "./given-call.ts";
 import { writeChange } from "./given-record.ts";
 import {
@@ -39,7 +40,7 @@ export async function explainRelay(
   const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];
   const from = asked.event !== undefined ? "event" : given === undefined ? "sample" : "body";
   const occurrence = await makeOccurrence(deps, relay, asked, steps);
-  const { all, warnings } = await undone(deps.store, async (tx) => {
+  const { all, warnings } = await undone(deps.store, "relay", async (tx) => {
     const later = steps.fork();
     return { all: later, warnings: await rehearseOccurrence(tx, deps, relay, occurrence, later) };
   });
@@ -130,23 +131,3 @@ const WAITS = {
   held: "Its environment is on hold: the event waits and runs when the hold is released.",
   both: "Its environment is on hold and its relay is paused: the event waits and runs when both are over.",
 } as const;
-
-class Undone extends Error {
-  readonly result: unknown;
-  constructor(result: unknown) {
-    super("undone");
-    this.result = result;
-  }
-}
-
-/** Runs `work` in a transaction of which nothing stays. */
-async function undone<Result>(store: Store, work: (tx: Writer) => Promise<Result>): Promise<Result> {
-  try {
-    return await store.write<never>("relay", async (tx) => {
-      throw new Undone(await work(tx));
-    });
-  } catch (error) {
-    if (error instanceof Undone) return error.result as Result;
-    throw error;
-  }
-}

@@ -11,6 +11,7 @@ import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
 import type { Store, Writer } from "../store/port.ts";
+import { undone } from "../store/undone.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { Change } from "../watch/audit.ts";
 import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
@@ -44,8 +45,7 @@ interface Wish {
 
 /**
  * Reads the plan, with what each of its saves would refuse and warn of; none of it stays. A plan of more changes than `most` is read without.
- * What moves between the reading and the trying is told as the conflict that it is. The transaction is undone by throwing out of it, which
- * runs it once; an attempt inside it would run it twice.
+ * What moves between the reading and the trying is told as the conflict that it is.
  */
 export async function tellPlan(
   store: Store,
@@ -55,22 +55,14 @@ export async function tellPlan(
 ): Promise<Carried & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
   await turnLoop();
-  let carrier: Carrier | undefined;
-  try {
-    await store.write("dashboard", async (tx) => {
-      carrier = new Carrier(tx, context, files, plan, replacesEdited, true);
-      if (carrier.changes > 0 && carrier.changes <= most) await carrier.carry();
-      throw new Undone("The plan was read, and what was tried for it is undone.");
-    });
-  } catch (error) {
-    if (!(error instanceof Undone)) throw error;
-  }
+  const carrier = await undone(store, "dashboard", async (tx) => {
+    const tried = new Carrier(tx, context, files, plan, replacesEdited, true);
+    if (tried.changes > 0 && tried.changes <= most) await tried.carry();
+    return tried;
+  });
   await turnLoop();
-  if (carrier === undefined) throw new Error("A plan was undone before it was tried.");
   return { ...carrier.tell(), read: plan };
 }
-
-class Undone extends Error {}
 
 /**
  * Carries out the plan that was read under this name. Refuses with `version_conflict` where either side moved since, with `sync_capped`, and as
