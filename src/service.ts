@@ -34,6 +34,7 @@ import { createCaller, type OutboundCaller } from "./outbound/caller.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
+import { warmUpSending } from "./runner/sending.ts";
 import { Scheduler } from "./schedule/schedule.ts";
 import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
@@ -166,7 +167,7 @@ async function startOnce(
   const health = holding.whole ? new Health(healthDeps) : new SharedHealth(healthDeps);
   const looks = (): boolean => holding.holds(HOUSE);
   const healthWatch = new HealthWatch({ store, clock, relays, log, health, looks });
-  const runner: Runner = new Runner({
+  const runnerDeps = {
     holding,
     clock,
     relays,
@@ -177,7 +178,8 @@ async function startOnce(
     watchers: [metrics, health],
     printRun: print,
     teller,
-  });
+  };
+  const runner: Runner = new Runner(runnerDeps);
   started.defer(() => runner.stop());
   const liveChanges = new LiveChanges({ store, clock });
   const scheduler: Scheduler = started.adopt(new Scheduler({ holding, clock, relays, log }), ending);
@@ -287,8 +289,14 @@ async function startOnce(
   started.defer(() => stopListening(app.server, clock));
   const url = originOf(config.host, port);
   const warmUp = async (): Promise<void> => {
-    if ((await relays.current()).sendingCount > 0)
+    const sender = (await relays.current()).relays.find(({ sends, waiting }) => sends && !waiting);
+    if (sender !== undefined) {
       await caller.warmUp(new URL(originOf(nearHost(config.host), port)));
+      const { environmentId } = sender;
+      if (holding.holds(environmentId))
+        await warmUpSending(sender, { ...runnerDeps, store: holding.storeOf(environmentId) });
+      runner.wake(sender.id);
+    }
     await ownMailer.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));

@@ -188,11 +188,15 @@ export function createCaller(options: CallerOptions): KeepingCaller {
       await trust();
       const host = EVERY_ADDRESS.get(own.hostname) ?? own.hostname.replace(/^\[|\]$/g, "");
       const target = { url: own, host, port: Number(own.port), loopback: false };
-      const { signal } = new AbortController();
+      // Judged as every address is, whatever comes of it.
+      readCallTarget(own.href, { local: true, ownHosts: ownHosts() });
+      await resolveTarget(target, { lookup, allow, ownHosts: [] });
+      const deadline = new AbortController();
+      const { signal } = deadline;
       const connection = await open({ target, signal }, await lookup(host));
-      const cancel = clock.after(CALL_TIMEOUT_MS, () => connection.close());
-      const notice = { path: "/", body: "{}", signature: "" };
-      await connection.post(notice, { onSent: () => undefined, onAnswer: () => undefined });
+      const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
+      const request = { url: own.href, body: "{}", signingSecret: "", local: true };
+      await post({ request, target, signal, answer: null, sent: null }, connection);
       cancel();
       connection.close();
     },

@@ -5,10 +5,12 @@
 import type { ActionOutcome, ActionPorts, ActionTime } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
+import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
 import { keepRunProgress } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";
+import { undone } from "../store/undone.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
 import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
@@ -51,18 +53,50 @@ export function claimSending(
   { alone }: { alone: boolean },
   deps: SendingDeps,
 ): Promise<Claim> {
-  const { store, clock } = deps;
-  return store.write("relay", async (tx) => {
-    const due = await listDueEvents(tx, relay.id, limit);
-    const claimed: Claimed[] = [];
-    const nowMs = clock.now();
-    const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
-    for (const one of due) {
-      const event = await claimEvent(tx, one, nowMs);
-      claimed.push({ event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) });
-      if (clock.monotonicMs() >= endMs) break;
-    }
-    return { claimed, more: due.length === limit || claimed.length < due.length };
+  return deps.store.write("relay", (tx) => claimDue(tx, relay, limit, { alone }, deps));
+}
+
+async function claimDue(
+  tx: Writer,
+  relay: LiveRelay,
+  limit: number,
+  { alone }: { alone: boolean },
+  deps: SendingDeps,
+): Promise<Claim> {
+  const { clock } = deps;
+  const due = await listDueEvents(tx, relay.id, limit);
+  const claimed: Claimed[] = [];
+  const nowMs = clock.now();
+  const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
+  for (const one of due) {
+    const event = await claimEvent(tx, one, nowMs);
+    claimed.push({ event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) });
+    if (clock.monotonicMs() >= endMs) break;
+  }
+  return { claimed, more: due.length === limit || claimed.length < due.length };
+}
+
+/**
+ * Compiles and prepares what the first event that sends would wait for: one that is made up is stored, taken and begun as every other, and
+ * undone. It sends nothing, and does nothing where an event of the relay is due, which does as much.
+ */
+export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promise<void> {
+  const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion } = relay;
+  const { kind: trigger } = relay.definition.trigger;
+  const of = {
+    environmentId,
+    relayId,
+    relayKey,
+    nameKey,
+    trigger,
+    mapVersion,
+    unsigned: false,
+    dedupe: null,
+  };
+  await undone(deps.store, "relay", async (tx) => {
+    if ((await listDueEvents(tx, relayId, 1)).length > 0) return;
+    await insertEvent(tx, { ...of, payload: makeReceiverPayload("{}", {}), nowMs: deps.clock.now() });
+    await claimDue(tx, relay, 1, { alone: false }, deps);
   });
 }
 
