@@ -67,7 +67,7 @@ export interface OutboundCaller {
 }
 
 interface KeepingCaller extends OutboundCaller {
-  /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it listens), whatever that answers. */
+  /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it is reached from here), whatever that answers. */
   warmUp(own: URL): Promise<void>;
   /** Closes the connections that wait; from now on none is kept. */
   close(): void;
@@ -186,7 +186,7 @@ export function createCaller(options: CallerOptions): KeepingCaller {
     },
     async warmUp(own) {
       await trust();
-      const host = EVERY_ADDRESS.get(own.hostname) ?? own.hostname.replace(/^\[|\]$/g, "");
+      const host = own.hostname.replace(/^\[|\]$/g, "");
       const target = { url: own, host, port: Number(own.port), loopback: false };
       // Judged as every address is, whatever comes of it.
       readCallTarget(own.href, { local: true, ownHosts: ownHosts() });
@@ -203,12 +203,6 @@ export function createCaller(options: CallerOptions): KeepingCaller {
     close: () => kept.close(),
   };
 }
-
-/** Where a server that listens on every address is reached. */
-const EVERY_ADDRESS: ReadonlyMap<string, string> = new Map([
-  ["0.0.0.0", "127.0.0.1"],
-  ["[::]", "::1"],
-]);
 
 /** The word of a server that closed an idle connection comes within a round trip; one that took longer may have worked on the notice. */
 const CLOSED_IDLE_WITHIN_MS = 1_000;
