@@ -149,10 +149,16 @@ const MAX_FORWARDED_CHARS = 200;
 /** Of calls that ask for no address the first so many are looked at for a proxy, then one in so many. */
 const LOOK_AT_ONE_IN = 64;
 
+interface Listening {
+  /** null: it does not listen yet. */
+  readonly server: { requestIP(request: Request): { address: string } | null } | null;
+}
+
 /** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
 export class SourceReader {
   readonly #proxies: IpRange[];
   #tellUnnamed: ((proxy: string) => void) | null;
+  #app: Listening = { server: null };
   /** What the last near peer said it passes on, cut short. */
   #forwarded = new Set<string>();
   #forwardedBy = "";
@@ -166,6 +172,17 @@ export class SourceReader {
       if (typeof range === "string") throw new Error(`The trusted proxy ${range}`);
       return range;
     });
+  }
+
+  /** From now on calls come over the server of this app. */
+  listen(app: Listening): void {
+    this.#app = app;
+  }
+
+  /** The address that this call came from. The server that listens is asked itself: the framework would define a property of each call's context for it. */
+  of(request: Request): string {
+    const peer = this.#app.server?.requestIP(request)?.address ?? null;
+    return this.sourceOf(peer, request.headers.get("x-forwarded-for"));
   }
 
   /** The caller's address: the connection's own, or through trusted proxies the nearest one they did not vouch for. */

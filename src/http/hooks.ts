@@ -15,8 +15,7 @@ import type { HttpDeps } from "./deps.ts";
 export const HOOKS = "/hooks/:appId/:name";
 
 type HookDeps = HttpDeps & {
-  sources: Pick<SourceReader, "looksAtUnasked">;
-  sourceOf: (request: Request) => string;
+  sources: Pick<SourceReader, "looksAtUnasked" | "of">;
   refused: RefusedCalls;
 };
 
@@ -43,7 +42,7 @@ export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Resp
 }
 
 async function answerQuestion(
-  { receiver, sourceOf, refused }: HookDeps,
+  { receiver, sources, refused }: HookDeps,
   request: Request,
   { appId, name }: { appId: string; name: string },
 ): Promise<Response | null> {
@@ -52,7 +51,7 @@ async function answerQuestion(
     name,
     method: request.method === "HEAD" ? "HEAD" : "GET",
     search: appendedTo(`/hooks/${appId}/${name}`, request.url),
-    source: () => sourceOf(request),
+    source: () => sources.of(request),
   });
   if (answer === null) return null;
   return answer instanceof Refusal ? refused.answer(request, answer) : writeHandshake(answer);
@@ -78,7 +77,7 @@ async function answerCall(
   const { receiver, bodies, sources, refused } = deps;
   let known: string | null = null;
   const from = (): string => {
-    known ??= deps.sourceOf(request);
+    known ??= sources.of(request);
     return known;
   };
   try {

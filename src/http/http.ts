@@ -59,11 +59,6 @@ export function createHttp(deps: HttpDeps) {
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const refused = new RefusedCalls(deps);
-  /** The server that listens is asked itself: the framework would define a property of each call's context for it. */
-  const sourceOf = (request: Request): string => {
-    const peer = app.server?.requestIP(request)?.address ?? null;
-    return sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
-  };
   const requireHost = (request: Request): void => {
     if (!isLocal) return;
     try {
@@ -71,7 +66,7 @@ export function createHttp(deps: HttpDeps) {
     } catch (error) {
       const [, appId = "", name = ""] = HOOK_PATH.exec(addressOf(request).pathname) ?? [];
       if (request.method === "POST" && error instanceof Refusal && name !== "")
-        void deps.receiver.noteOtherHost(appId, name, sourceOf(request), error).catch(() => undefined);
+        void deps.receiver.noteOtherHost(appId, name, sources.of(request), error).catch(() => undefined);
       throw error;
     }
   };
@@ -97,7 +92,7 @@ export function createHttp(deps: HttpDeps) {
     requireOdd(request);
     return await answerWithoutRoute(deps, request, pages);
   });
-  const hooks = { ...deps, sources, sourceOf, refused };
+  const hooks = { ...deps, sources, refused };
   const takeCall = takeCalls(hooks);
   const takeSlashed = beside(takeCall);
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
@@ -123,6 +118,7 @@ export function createHttp(deps: HttpDeps) {
       },
     },
   });
+  sources.listen(app);
   if (isLocal) {
     app.onRequest(({ request }) => requireHost(request));
   }
@@ -134,7 +130,7 @@ export function createHttp(deps: HttpDeps) {
       route.path,
       ({ request, params }) => {
         requireOneReading(request, params);
-        return route.serve(deps, { request, params, source: sourceOf(request) });
+        return route.serve(deps, { request, params, source: sources.of(request) });
       },
       { parse: "none" },
     );
