@@ -176,7 +176,9 @@ function tellRun(
   if (code === "relay_refusing") {
     const because =
       found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
-    return `${name} has refused every call ${from}, ${because}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
+    // A cause may end as a question.
+    const then = because.endsWith("?") ? " Compare" : ": compare";
+    return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
   }
   const last = why === null ? "." : `, the last one because: ${why}`;
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;

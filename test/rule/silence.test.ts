@@ -307,6 +307,17 @@ describe("a relay refuses every call", () => {
     expect(await problems()).toEqual([]);
   });
 
+  test("where calls verified before, with the question whether the sender rotated its secret, as a sentence of its own", async () => {
+    await makeRelay();
+    await send();
+    await fresh.clock.advance(HOUR_MS);
+    await refuse(5, 4 * MINUTE_MS);
+    await fresh.clock.advance(1_000);
+    expect(await message("relay_refusing")).toMatch(
+      /, one of them because .+; until .+ calls verified: was the secret rotated at the sender\? Compare the relay's secret and recipe .+\.$/,
+    );
+  });
+
   const NOT_YET: [string, () => Promise<void>][] = [
     ["four calls are too few", () => refuse(4, HOUR_MS)],
     ["fifteen minutes must have passed between the first and the last", () => refuse(50, 15_000)],
