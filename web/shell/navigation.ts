@@ -12,7 +12,7 @@ export function Navigation({ place, room }: { place: Place; room: Room | undefin
       <${Icon} name=${icon} /><span>${title}</span>
       ${path === "attention" && attention > 0 && html`<span class="count" aria-label="${attention} standing">${attention}</span>`}
     </a></li>`;
-  return html`<nav aria-label="Rooms">
+  return html`<nav class="rooms" aria-label="Rooms">
     <ul>${ROOMS.filter(({ group }) => group === null).map(link)}</ul>
     ${Object.entries(GROUPS).map(
       ([key, words]) => html`<div key=${key} class="nav-group"><h2 id="rooms-${key}">${words}</h2>
