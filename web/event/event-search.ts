@@ -39,7 +39,7 @@ export function EventSearch({ query }: { query: URLSearchParams }): View {
     setTyped(read.q);
     tell(read);
   };
-  return html`<label class="search event-search"><${Icon} name="search" size=${14} />
+  return html`<label class="search"><${Icon} name="search" size=${14} />
     <input type="search" data-search aria-label=${LABEL} placeholder="person:… mapped.order:… or text" aria-describedby=${ID} value=${typed} autocomplete="off" spellcheck=${false}
       onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} onKeyDown=${take} />
     <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, mapped.name:beginning of its value.</span></label>`;
