@@ -84,7 +84,7 @@ test("the connector's writing tools are switched off and on in the settings", as
   await page.reload();
   expect(await page.getByRole("checkbox", { name: "Tools that change something" }).isChecked()).toBe(false);
   await box.click();
-  await page.getByText("The connector's tools may change things now.").waitFor();
+  await page.getByText("The connector’s tools may change things now.").waitFor();
 });
 
 test("a test event is sent with a button, and is marked", async () => {

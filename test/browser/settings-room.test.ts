@@ -49,7 +49,7 @@ test("g and the comma lead there; the app is renamed, everything is held and let
 });
 
 test("the processor's secret is refused with its reason, set, and never shown again", async () => {
-  const own = card("The processor's secret");
+  const own = card("The processor’s secret");
   await own.getByLabel("Signing secret").fill("short");
   await own.getByRole("button", { name: "Set secret" }).click();
   await own.getByRole("alert").waitFor();

@@ -210,7 +210,7 @@ function MadeSecrets({ approval }: { approval: ApprovalView }): View {
   const names = shown?.secretsOf ?? [];
   if (names.length === 0) return null;
   const place = { app, environment: "production" } as const;
-  return html`<${Notice} kind="warn">New secrets of production were made and ${isMine ? "shown here once, when it was carried out" : "told once to the command that asked, which writes them to .secrets.json beside its files"}. Where one did not arrive, rotate it on its relay's page: ${names.map(
+  return html`<${Notice} kind="warn">New secrets of production were made and ${isMine ? "shown here once, when it was carried out" : "told once to the command that asked, which writes them to .secrets.json beside its files"}. Where one did not arrive, rotate it on its relay’s page: ${names.map(
     (name, at) => html`${at > 0 && ", "}<a key=${name} href=${pagePath(place, "relays", name)}>${name}</a>`,
   )}.<//>`;
 }

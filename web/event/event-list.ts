@@ -49,6 +49,7 @@ export function EventListPage({ place, query }: PageProps): View {
   const [chosenFilter, setChosenFilter] = useState<BulkFilter | null>(null);
   const [replayed, setReplayed] = useState<readonly string[]>([]);
   const items = list.items ?? NO_ITEMS;
+  const hasNone = list.items?.length === 0 && list.next === null && !hasFilter(query);
   const ids = items.map(({ id }) => id).join();
   const selection = useSelection(useMemo(() => items, [ids]));
   const hasRoom = useWide(PANEL_PX);
@@ -79,7 +80,7 @@ export function EventListPage({ place, query }: PageProps): View {
     <${BulkReplayLine} place=${place} />
     <${StateTabs} place=${place} filter=${filter} />
     <${EventFilter} place=${place} query=${query} />
-    <${EventHistogram} place=${place} filter=${filter} />
+    ${!hasNone && html`<${EventHistogram} place=${place} filter=${filter} />`}
     ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
     <div class=${isOpen ? "events-beside" : "events-alone"}><div>
     ${

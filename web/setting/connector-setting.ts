@@ -10,7 +10,7 @@ export function ConnectorSetting({ place }: { place: Place }): View {
   const set = (writes: boolean) =>
     change(
       { connector: { writes } },
-      writes ? "The connector's tools may change things now." : "The connector only reads now.",
+      writes ? "The connector’s tools may change things now." : "The connector only reads now.",
     );
   return html`<${SettingCard} title="The connector (MCP)" error=${error}>
     <${SettingSwitch} label="Tools that change something" isOn=${settings.connector.writes} onSet=${set} />

@@ -40,7 +40,7 @@ function AppName({ place }: { place: Place }): View {
     <form class="setting-line" key=${app.name} onSubmit=${rename}>
       <label class="field"><span>Name</span><input name="name" required maxlength="100" autocomplete="off" defaultValue=${app.name} /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
-    <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app's id" words=${null} /> stands in every receiver URL and never changes.
+    <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app’s id" words=${null} /> stands in every receiver URL and never changes.
       ${mode === "server" && html` <a href="/new-app">Make another app</a>`}</p>
   <//>`;
 }

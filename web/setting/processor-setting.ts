@@ -16,13 +16,13 @@ export function ProcessorSetting({ place }: { place: Place }): View {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
     const processorSecret = String(new FormData(form).get("secret") ?? "");
-    if (await change({ processorSecret }, "The processor's secret is set; relays verify with it now."))
+    if (await change({ processorSecret }, "The processor’s secret is set; relays verify with it now."))
       form.reset();
   };
   const remove = async (): Promise<void> => {
-    if (await change({ processorSecret: null }, "The processor's secret is removed.")) setRemoving(false);
+    if (await change({ processorSecret: null }, "The processor’s secret is removed.")) setRemoving(false);
   };
-  return html`<${SettingCard} title="The processor's secret" error=${isRemoving ? null : error}>
+  return html`<${SettingCard} title="The processor’s secret" error=${isRemoving ? null : error}>
     <p>${
       kept === null
         ? html`<b>None is set.</b> Relays whose scheme is <code>processor</code> refuse every call until there is one.`
@@ -37,7 +37,7 @@ export function ProcessorSetting({ place }: { place: Place }): View {
     <p class="quiet">Your payment processor shows it where its webhook endpoint is set up, often beginning with <code>whsec_</code>. Each environment needs an endpoint, and so a secret, of its own. Replaced, the one before stops verifying at once.</p>
     ${
       isRemoving &&
-      html`<${Dialog} title="Remove the processor's secret?" onClose=${() => setRemoving(false)}>
+      html`<${Dialog} title="Remove the processor’s secret?" onClose=${() => setRemoving(false)}>
         <p>Every relay whose scheme is <code>processor</code> refuses its calls from then on, and the processor sends them again later.</p>
         ${error !== null && html`<p role="alert">${error}</p>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setRemoving(false)}>Cancel</button>

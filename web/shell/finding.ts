@@ -210,7 +210,7 @@ function listActs(session: Session, place: Place): Finding[] {
     ...(isAwayFromUtc()
       ? [
           timeZone.get() === "utc"
-            ? act("Say times in this machine's zone", "clock", () => chooseZone("local"))
+            ? act("Say times in this machine’s zone", "clock", () => chooseZone("local"))
             : act("Say times in UTC", "clock", () => chooseZone("utc")),
         ]
       : []),

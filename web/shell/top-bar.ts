@@ -18,7 +18,7 @@ export function TopBar(): View {
 function ZoneSwitch(): View {
   const zone = useCell(timeZone);
   if (!isAwayFromUtc())
-    return html`<span class="zone" title="Times are in UTC, as this machine's are.">UTC</span>`;
+    return html`<span class="zone" title="Times are in UTC, as this machine’s are.">UTC</span>`;
   const other = zone === "utc" ? "local" : "utc";
   return html`<button type="button" class="zone" aria-label="${zoneName()}: say times in ${zoneName(other)}" title="Times are in ${zoneName()}. Click for ${zoneName(other)}." onClick=${() => chooseZone(other)}>
     ${zoneName()}</button>`;
