@@ -10,7 +10,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { time } from "../ground/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { firstSeqAbout } from "../store/time-order.ts";
+import { firstSeqAbout, listFirstSeqs } from "../store/time-order.ts";
 import { readPage, turnLoop } from "../store/walk.ts";
 import type { EventState } from "./event.ts";
 import { type Asked, type Counts, countSpan, outcomeOf } from "./histogram-count.ts";
@@ -138,23 +138,11 @@ async function chooseRange(
 }
 
 async function makeBars(store: Store, sinceMs: number, untilMs: number, everyMs: number): Promise<Bar[]> {
-  const bars: Bar[] = [];
-  for (let atMs = sinceMs; atMs < untilMs; atMs += everyMs)
-    bars.push({ atMs, from: 0, to: 0, done: 0, waiting: 0, failed: 0, dead: 0 });
-  for (let at = 0; at < bars.length; at += AT_ONCE * 2) {
-    // Side by side, so that a database in another process is asked for all of them at once.
-    await store.read((tx) =>
-      Promise.all(
-        bars.slice(at, at + AT_ONCE * 2).map(async (bar) => {
-          bar.from = await firstSeqAbout(tx, "event", bar.atMs);
-        }),
-      ),
-    );
-    await turnLoop();
-  }
-  const end = await store.read((tx) => firstSeqAbout(tx, "event", untilMs));
-  for (const [at, bar] of bars.entries()) bar.to = bars[at + 1]?.from ?? end;
-  return bars;
+  const moments: number[] = [];
+  for (let atMs = sinceMs; atMs < untilMs; atMs += everyMs) moments.push(atMs);
+  const seqs = await listFirstSeqs(store, "event", [...moments, untilMs]);
+  const none = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  return moments.map((atMs, at) => ({ atMs, from: seqs[at] ?? 0, to: seqs[at + 1] ?? 0, ...none }));
 }
 
 async function addAll(store: Store, asked: Asked, bars: readonly Bar[]): Promise<boolean> {

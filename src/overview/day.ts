@@ -7,12 +7,10 @@ import { toIso } from "../ground/clock.ts";
 import { HOUR_MS } from "../ground/limit.ts";
 import { time } from "../ground/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { firstSeqAbout } from "../store/time-order.ts";
+import { listFirstSeqs } from "../store/time-order.ts";
 import { turnLoop } from "../store/walk.ts";
 
 const HOURS = 24;
-/** Hours whose first number is looked for in one step. */
-const HOURS_AT_ONCE = 4;
 /** Events counted in a step, and altogether one by one: what is older is counted in slices of each hour. */
 const STEP = 10_000;
 const MAX_COUNTED = 120_000;
@@ -141,14 +139,8 @@ function addTimes(counts: OutcomeCounts, more: OutcomeCounts, times: number): vo
 
 /** The first number of each hour, and one after the last. */
 async function findStarts(store: Store, firstMs: number): Promise<number[]> {
-  const starts: number[] = [];
-  for (let at = 0; at < HOURS; at += HOURS_AT_ONCE) {
-    await store.read(async (tx) => {
-      const hours = Array.from({ length: HOURS_AT_ONCE }, (_, index) => firstMs + (at + index) * HOUR_MS);
-      starts.push(...(await Promise.all(hours.map((ms) => firstSeqAbout(tx, "event", ms)))));
-    });
-    await turnLoop();
-  }
+  const hours = Array.from({ length: HOURS }, (_, at) => firstMs + at * HOUR_MS);
+  const starts = await listFirstSeqs(store, "event", hours);
   const newest = await store.read((tx) =>
     tx.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM event"),
   );

@@ -3,12 +3,15 @@
  * `created_at`, which rises with it but for small steps of the clock; where the clock was set back by more, whoever stores the row that follows notes it, and
  * the times rise again between two such rows. So no index on time is needed.
  */
-import type { Reader, Writer } from "./port.ts";
+import type { Reader, Store, Writer } from "./port.ts";
+import { turnLoop } from "./walk.ts";
 
 /** A smaller step back of the clock is none. */
 export const CLOCK_STEP_MS = 2_000;
 /** With more pieces than this nothing is said about a moment: every row may lie since or until it. */
 const MAX_PIECES = 64;
+/** Moments that are looked for side by side, so that a database in another process is asked for all of them at once. */
+const MOMENTS_AT_ONCE = 4;
 
 /** Tables whose rows are found by their time; `<name>_clock_back` holds the rows that a clock set back came before. */
 type Timed = "event";
@@ -35,6 +38,21 @@ export async function firstSeqAbout(tx: Reader, table: Timed, ms: number): Promi
     if (seq < to) return seq;
   }
   return Number.MAX_SAFE_INTEGER;
+}
+
+/** The same of each of these moments, with the loop turned in between. */
+export async function listFirstSeqs(
+  store: Pick<Store, "read">,
+  table: Timed,
+  moments: readonly number[],
+): Promise<number[]> {
+  const seqs: number[] = [];
+  for (let at = 0; at < moments.length; at += MOMENTS_AT_ONCE) {
+    const some = moments.slice(at, at + MOMENTS_AT_ONCE);
+    seqs.push(...(await store.read((tx) => Promise.all(some.map((ms) => firstSeqAbout(tx, table, ms))))));
+    await turnLoop();
+  }
+  return seqs;
 }
 
 /** Every row before `untilMs` has a lower seq. */
