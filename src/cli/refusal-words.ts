@@ -15,6 +15,8 @@ import { MigrationRefused } from "../store/migrate.ts";
 import { MovedAway } from "../store/moved-mark.ts";
 import { MoveRefused } from "../store/moved-table.ts";
 import { StoreUnavailable } from "../store/port.ts";
+import { adviseOn } from "../store/postgres-advice.ts";
+import { UnfitServer } from "../store/postgres-look.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
@@ -63,9 +65,6 @@ function readOption(line: readonly string[], name: string): string | undefined {
   return word?.includes("=") ? word.slice(name.length + 3) : line[at + 1 || line.length];
 }
 
-/** As the store says it of a PostgreSQL. */
-const UNREACHED = "The database cannot be reached";
-
 /** The registered code, and the sentence for a person. */
 export function describeError(error: unknown): { code: RefusalCode; message: string } {
   if (error instanceof UsageError) return { code: "usage", message: error.message };
@@ -74,16 +73,13 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
   if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
   if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
   if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
-  if (error instanceof MovedAway || error instanceof MoveRefused)
+  if (error instanceof MovedAway || error instanceof MoveRefused || error instanceof UnfitServer)
     return { code: "database_refused", message: error.message };
   if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
   if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
-    return {
-      code: "store_unavailable",
-      message: error.message.startsWith(UNREACHED)
-        ? `${error.message.replace(/\.?$/, ".")} Check that PostgreSQL runs there, and takes connections of this user.`
-        : `The database cannot be used now: ${error.message.replace(/\.?$/, ".")} Check the disk and the data directory's rights.`,
-    };
+    const said = error.message.replace(/\.?$/, ".");
+    const whole = /^The database /.test(said) ? said : `The database cannot be used now: ${said}`;
+    return { code: "store_unavailable", message: `${whole} ${adviseOnStore(error)}` };
   }
   if (isFileTrouble(error)) {
     return {
@@ -96,6 +92,18 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
     code: "internal",
     message: `Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`,
   };
+}
+
+function adviseOnStore(error: Error): string {
+  const advice = isPostgresTrouble(error)
+    ? adviseOn(error)
+    : "check the disk and the data directory's rights";
+  return `To do: ${advice}.`;
+}
+
+/** Said by a PostgreSQL, or of one that does not answer. */
+function isPostgresTrouble(error: unknown): boolean {
+  return error instanceof Error && (error.name === "PostgresError" || isPostgresTrouble(error.cause));
 }
 
 /** The database's own error, from before there is a store to tell of it. */

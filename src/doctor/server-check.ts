@@ -5,10 +5,17 @@ import { MINUTE_MS } from "../ground/limit.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import { readMark } from "../store/moved-mark.ts";
 import type { Reader } from "../store/port.ts";
-import { hearsNotices, lookInto, type OpenReader, readSchemaThere } from "../store/postgres-look.ts";
+import { adviseOn } from "../store/postgres-advice.ts";
+import {
+  findUnfit,
+  hearsNotices,
+  lookInto,
+  type OpenReader,
+  readOwnSettings,
+  readSchemaThere,
+} from "../store/postgres-look.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 
-const LEAST_VERSION = 150_000;
 /** A node's writer, readers, listener, and one that migrates. */
 const CONNECTIONS_A_NODE = 8;
 const CLOCK_SLACK_MS = MINUTE_MS;
@@ -24,15 +31,17 @@ export async function lookAtServer(
   try {
     reader = await lookInto(database);
   } catch (error) {
-    return { findings: [refuseConnection(database, (error as Error).message)], reader: null };
+    return { findings: [refuseConnection(database, error as Error)], reader: null };
   }
   const findings = [fine("connection", `${database} answers.`)];
   try {
-    const pooler = await checkPooler(database);
-    findings.push(pooler);
-    // Behind it a statement may meet another's: nothing more that is read there says anything.
-    if (pooler.state === "ok") {
-      for (const check of SERVER_CHECKS) findings.push(await check(reader, clock));
+    const unfit = await findUnfit(reader);
+    if (unfit !== null) findings.push(failure(unfit.check, unfit.why, unfit.todo));
+    // Behind a pooler a statement may meet another's, and a standby hears nobody: nothing more that is read there says anything.
+    if (unfit?.check !== "standby") findings.push(await checkPooler(database));
+    if (findings.every(({ state }) => state === "ok")) {
+      const server = { settings: await readOwnSettings(database), clock };
+      for (const check of SERVER_CHECKS) findings.push(await check(reader, server));
       const schema = await readSchemaThere(reader);
       findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
       if (schema === SCHEMA_VERSION) {
@@ -41,7 +50,7 @@ export async function lookAtServer(
       }
     }
   } catch (error) {
-    findings.push(failure("database", `It cannot be read: ${(error as Error).message}`, ASK));
+    findings.push(failure("database", `It cannot be read: ${sentence(error as Error)}`, ASK));
   }
   await reader[Symbol.asyncDispose]();
   return { findings, reader: null };
@@ -49,15 +58,12 @@ export async function lookAtServer(
 
 const ASK = "ask whoever runs the database, or look at its log";
 
-function refuseConnection(database: DatabaseUrl, message: string): Finding {
-  const isPooler = /startup parameter/i.test(message);
-  return failure(
-    "connection",
-    `${database} cannot be used. ${message.replace(/\.?$/, ".")}`,
-    isPooler
-      ? "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters"
-      : "look that PostgreSQL runs there, takes connections from this machine, and knows this user, password and database",
-  );
+function sentence({ message }: Error): string {
+  return message.replace(/\.?$/, ".");
+}
+
+function refuseConnection(database: DatabaseUrl, error: Error): Finding {
+  return failure("connection", `${database} cannot be used. ${sentence(error)}`, adviseOn(error));
 }
 
 /** A pooler that gives each transaction another connection loses what belongs to one: LISTEN, and locks of a session. */
@@ -74,41 +80,23 @@ async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   );
 }
 
-type ServerCheck = (tx: Reader, clock: Clock) => Promise<Finding>;
+/** As a connection has it that asks for nothing. */
+interface Server {
+  settings: Record<string, string>;
+  clock: Clock;
+}
+
+type ServerCheck = (tx: Reader, server: Server) => Promise<Finding>;
 
 const SERVER_CHECKS: readonly ServerCheck[] = [
-  checkVersion,
-  checkEncoding,
+  async (_, { settings }) => fine("version", `PostgreSQL ${settings.server_version}.`),
+  async (_, { settings }) => fine("encoding", `${settings.server_encoding}: it holds every text that comes.`),
   checkRightsThere,
   checkDurability,
   checkOffset,
   checkTimeZone,
   checkConnections,
 ];
-
-async function readSettings(tx: Reader): Promise<Record<string, string>> {
-  const rows = await tx.all<{ name: string; value: string }>(
-    // What a new connection has, and not what this one was given.
-    "SELECT name, coalesce(reset_val, setting) AS value FROM pg_settings",
-  );
-  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
-}
-
-async function checkVersion(tx: Reader): Promise<Finding> {
-  const { server_version: version = "", server_version_num: number = "0" } = await readSettings(tx);
-  if (Number(number) >= LEAST_VERSION) return fine("version", `PostgreSQL ${version}.`);
-  return failure("version", `PostgreSQL ${version} is older than 15.`, "use PostgreSQL 15 or newer");
-}
-
-async function checkEncoding(tx: Reader): Promise<Finding> {
-  const { server_encoding: encoding = "" } = await readSettings(tx);
-  if (encoding === "UTF8") return fine("encoding", "UTF8: it holds every text that comes.");
-  return failure(
-    "encoding",
-    `${encoding}: it cannot hold every text that comes.`,
-    "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
-  );
-}
 
 /** It makes its tables itself, and changes them with a newer version. */
 async function checkRightsThere(tx: Reader): Promise<Finding> {
@@ -133,8 +121,7 @@ async function checkRightsThere(tx: Reader): Promise<Finding> {
   return fine("privileges", `${who} may make and change its tables.`);
 }
 
-async function checkDurability(tx: Reader): Promise<Finding> {
-  const settings = await readSettings(tx);
+async function checkDurability(_: Reader, { settings }: Server): Promise<Finding> {
   const off = ["fsync", "full_page_writes"].filter((name) => settings[name] === "off");
   if (off.length > 0)
     return failure(
@@ -149,7 +136,7 @@ async function checkDurability(tx: Reader): Promise<Finding> {
 }
 
 /** Leases run by the server's time, signatures and retries by each machine's. */
-async function checkOffset(tx: Reader, clock: Clock): Promise<Finding> {
+async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   const beforeMs = clock.now();
   const row = await tx.get<{ ms: number }>(
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms",
@@ -165,8 +152,8 @@ async function checkOffset(tx: Reader, clock: Clock): Promise<Finding> {
   );
 }
 
-async function checkTimeZone(tx: Reader): Promise<Finding> {
-  const { TimeZone: zone = "" } = await readSettings(tx);
+async function checkTimeZone(_: Reader, { settings }: Server): Promise<Finding> {
+  const { TimeZone: zone = "" } = settings;
   return fine("time zone", `${zone}; times are kept as numbers, which no time zone changes.`);
 }
 

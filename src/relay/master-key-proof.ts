@@ -94,7 +94,7 @@ export async function requireMasterKey(
       "invalid_input",
       found === null
         ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
-        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it; and where this is another installation, give it a database of its own.`,
     );
   }
   return found;

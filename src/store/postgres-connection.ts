@@ -6,6 +6,7 @@ import { SQL } from "bun";
 import { systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
+import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
 import { ConnectionLost, tellApart } from "./postgres-error.ts";
@@ -97,7 +98,7 @@ export class PostgresConnection implements GroupConnection {
       return new PostgresConnection(pool, await pool.reserve());
     } catch (error) {
       void pool.close({ timeout: 0 }).catch(() => undefined);
-      const { message } = tellApart(error) as Error;
+      const message = await sayWhere(place, tellApart(error) as Error);
       throw new StoreUnavailable(`The database cannot be reached: ${message}`, { cause: error });
     }
   }

@@ -10,6 +10,7 @@ import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type Target
 import { StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { WRITER_LOCK } from "./postgres-flush.ts";
+import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */
@@ -30,6 +31,7 @@ export class PostgresEnd implements TargetEnd {
   static async open(url: DatabaseUrl, clock: Clock): Promise<PostgresEnd> {
     const connection = await PostgresConnection.open(url, "relay move");
     try {
+      await refuseUnfit(connection);
       await migratePostgres(connection, clock);
       await connection.script(
         "SET lock_timeout = '15s'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",

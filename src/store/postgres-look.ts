@@ -8,10 +8,9 @@ import { connectionOptions, PostgresConnection } from "./postgres-connection.ts"
 
 export interface OpenReader extends Reader, AsyncDisposable {}
 
-/** Throws StoreUnavailable. */
+/** Throws StoreUnavailable. What is set on this connection would stay with a pooler's for whoever gets that next, so nothing is. */
 export async function lookInto(url: DatabaseUrl): Promise<OpenReader> {
   const connection = await PostgresConnection.open(url, "relay doctor");
-  await connection.script("SET default_transaction_read_only = on");
   return {
     get: (sql, ...values) => connection.get(sql, ...values),
     all: (sql, ...values) => connection.all(sql, ...values),
@@ -28,6 +27,59 @@ export async function readSchemaThere(tx: Reader): Promise<number | null> {
   return row?.number ?? null;
 }
 
+/** What the server gives a connection that asks for nothing, by name. */
+export async function readOwnSettings(url: DatabaseUrl): Promise<Record<string, string>> {
+  const plain = new SQL({ ...connectionOptions(url), max: 1 });
+  try {
+    const rows: { name: string; setting: string }[] = await plain.unsafe(
+      "SELECT name, setting FROM pg_settings",
+    );
+    return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+  } finally {
+    void plain.close({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+/** Why no service can keep its rows there, whoever it connects as, and what to do; null: nothing stands against it. */
+export async function findUnfit(tx: Reader): Promise<{ check: string; why: string; todo: string } | null> {
+  const row = await tx.get<{ version: string; number: number; encoding: string; standby: boolean }>(
+    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::bigint AS number,
+       current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
+  );
+  if (row === null) return null;
+  const { version, number, encoding, standby } = row;
+  if (number < LEAST_VERSION)
+    return {
+      check: "version",
+      why: `PostgreSQL ${version} is older than 15.`,
+      todo: "use PostgreSQL 15 or newer",
+    };
+  if (standby)
+    return {
+      check: "standby",
+      why: "This server is a standby, which takes no writes.",
+      todo: "name the primary, and behind a switch the address that always leads to it",
+    };
+  if (encoding !== "UTF8")
+    return {
+      check: "encoding",
+      why: `${encoding}: it cannot hold every text that comes.`,
+      todo: "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+    };
+  return null;
+}
+
+/** A server on which no service starts. */
+export class UnfitServer extends Error {}
+
+/** Throws UnfitServer before anything is made there. */
+export async function refuseUnfit(tx: Reader): Promise<void> {
+  const unfit = await findUnfit(tx);
+  if (unfit !== null)
+    throw new UnfitServer(`The database cannot be taken. ${unfit.why} To do: ${unfit.todo}.`);
+}
+
+const LEAST_VERSION = 150_000;
 const HEARD_WITHIN_MS = 3_000;
 
 /** False where something between here and the server keeps no connection for itself. */

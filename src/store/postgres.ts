@@ -23,6 +23,7 @@ import {
 import { connectionOptions, PostgresConnection } from "./postgres-connection.ts";
 import { ConnectionLost } from "./postgres-error.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
+import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 import { CommitListeners } from "./transaction.ts";
 
@@ -53,10 +54,11 @@ interface PostgresStore extends Store {
   readonly node: string;
 }
 
-/** Connects, makes or migrates the schema. Throws StoreUnavailable or a MigrationRefused. */
+/** Connects, makes or migrates the schema. Throws StoreUnavailable, UnfitServer or a MigrationRefused. */
 export async function openPostgres(place: DatabaseUrl, options: PostgresOptions): Promise<PostgresStore> {
   const connection = await PostgresConnection.open(place, "relay migration");
   try {
+    await refuseUnfit(connection);
     await migratePostgres(connection, options.clock, options.onMigrate);
   } finally {
     await connection.close();

@@ -1,0 +1,44 @@
+/** What to do where a PostgreSQL refuses or does not answer, by what it said: one clause for the command line and for `relay doctor`. */
+import { lookup } from "node:dns/promises";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+
+/** By SQLSTATE. */
+const BY_STATE: Readonly<Record<string, string>> = {
+  "08P01":
+    "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters",
+  "25006":
+    "name the primary: a standby takes no writes, and neither does a database that is set to read only",
+  "28000": "let the server take this user from this machine, in its pg_hba.conf or with sslmode=require",
+  "28P01":
+    "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",
+  "3D000": "make the database with createdb, or mend its name in the URL",
+  "42501":
+    "let this user own the database and what is in it: as an administrator, ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
+  "53100": "make room on the database's disk",
+  "53300": "raise max_connections or the limit of this user or database, or end what holds the connections",
+  "57P03": "wait until it has started",
+};
+const NOBODY_ANSWERS = "look that PostgreSQL runs there and takes connections from this machine";
+const OTHERWISE = "look that PostgreSQL runs there, and takes connections of this user";
+
+/** What begins with a small letter and ends without a full stop. */
+export function adviseOn(error: unknown): string {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { errno, code } = one as { errno?: unknown; code?: unknown };
+    const known = typeof errno === "string" ? BY_STATE[errno] : undefined;
+    if (known !== undefined) return known;
+    if (code === "ERR_POSTGRES_CONNECTION_REFUSED" || code === "ERR_POSTGRES_CONNECTION_TIMEOUT")
+      return NOBODY_ANSWERS;
+  }
+  return OTHERWISE;
+}
+
+/** "Failed to connect" tells nobody where: whether it is the name, or who stands behind it. */
+export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promise<string> {
+  if (!error.message.includes("ERR_POSTGRES_CONNECTION_REFUSED")) return error.message;
+  const isKnown = await lookup(host).then(
+    () => true,
+    () => false,
+  );
+  return isKnown ? `nobody takes connections at ${host}:${port}.` : `this machine knows no host ${host}.`;
+}

@@ -1,0 +1,146 @@
+/** What a start and `relay doctor` say of a PostgreSQL that cannot be used, or is set up otherwise than usual: each says what to do. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { SQL } from "bun";
+import { describeError } from "../../src/cli/refusal-words.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeFolder } from "../kit/data-directory.ts";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+
+const folder = makeFolder();
+/** Unusual in a name, and in a URL; as SQL writes it. */
+const PASSWORD = "p:w/?#%@ ü\"''\\$&";
+const stranger = `relay_stranger_${process.pid}`;
+let database: FreshDatabase;
+let latin: string;
+
+beforeAll(async () => {
+  database = await freshDatabase({ empty: true });
+  latin = `${new URL(database.url).pathname.slice(1)}_latin`;
+  await run(`CREATE ROLE ${stranger} LOGIN PASSWORD '${PASSWORD}'`, `CREATE DATABASE ${latin} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
+});
+afterAll(async () => {
+  await run(`DROP DATABASE ${latin}`, `DROP ROLE ${stranger}`);
+  await database[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function run(...statements: string[]): Promise<void> {
+  await using sql = new SQL({ url: database.url, max: 1 });
+  for (const statement of statements) await sql.unsafe(statement);
+}
+
+function urlWith(change: (url: URL) => void): string {
+  const url = new URL(database.url);
+  change(url);
+  return url.href;
+}
+
+async function start(text: string): Promise<string> {
+  const place = readDatabaseUrl(text);
+  if (typeof place === "string") throw new Error(place);
+  try {
+    await openPostgres(place, { clock: systemClock });
+    return "started";
+  } catch (error) {
+    const { code, message } = describeError(error);
+    return `${code}: ${message}`;
+  }
+}
+
+interface Found {
+  check: string;
+  state: string;
+  message: string;
+  todo: string | null;
+}
+
+async function look(url: string): Promise<Found[]> {
+  const { said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: url }, clock: systemClock });
+  return (JSON.parse(said) as { items: Found[] }).items;
+}
+
+const STRANGER = (url: URL): void => {
+  url.username = stranger;
+  url.password = encodeURIComponent(PASSWORD.replace("''", "'"));
+};
+
+const CASES: [what: string, change: (url: URL) => void, check: string, why: string, todo: string][] = [
+  [
+    "a password that is wrong",
+    (url) => {
+      url.password = "none";
+    },
+    "connection",
+    "password authentication failed",
+    "look at the user and the password in the URL",
+  ],
+  [
+    "a database that is not there",
+    (url) => {
+      url.pathname = "/nothing_there";
+    },
+    "connection",
+    'database "nothing_there" does not exist',
+    "make the database with createdb",
+  ],
+  [
+    "a port that nobody listens on",
+    (url) => {
+      url.port = "1";
+    },
+    "connection",
+    "nobody takes connections at 127.0.0.1:1",
+    "look that PostgreSQL runs there",
+  ],
+  [
+    "a host that is not known",
+    (url) => {
+      url.hostname = "nobody.invalid";
+    },
+    "connection",
+    "this machine knows no host nobody.invalid",
+    "look that PostgreSQL runs there",
+  ],
+  [
+    "a database of another encoding",
+    (url) => {
+      url.pathname = `/${latin}`;
+    },
+    "encoding",
+    "LATIN1: it cannot hold every text that comes",
+    "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+  ],
+];
+
+test.each(CASES)("%s is told, with what to do", async (_what, change, check, why, todo) => {
+  const url = urlWith(change);
+  const refused = await start(url);
+  expect(refused).toStartWith(check === "connection" ? "store_unavailable: " : "database_refused: ");
+  expect(refused).toContain(why);
+  expect(refused).toContain(`To do: ${todo}`);
+  const found = (await look(url)).find((one) => one.state === "fail");
+  expect(found?.check).toBe(check);
+  expect(found?.message).toContain(why);
+  expect(found?.todo).toContain(todo);
+});
+
+test("a user who may make no tables is told what an administrator does; every character stands in a password", async () => {
+  const url = urlWith(STRANGER);
+  const refused = await start(url);
+  expect(refused).toStartWith("store_unavailable: The database cannot be used now: permission denied for schema public (42501).");
+  expect(refused).toContain("ALTER DATABASE … OWNER TO");
+  expect((await look(url)).find(({ state }) => state === "fail")?.check).toBe("privileges");
+});
+
+test("a server's own time zone and way to commit are shown, and change nothing", async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await run(`ALTER DATABASE ${name} SET timezone = 'Pacific/Auckland'`, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);
+  const found = Object.fromEntries((await look(database.url)).map((one) => [one.check, one]));
+  expect(found["time zone"]).toMatchObject({ state: "ok", message: expect.stringContaining("Pacific/Auckland") });
+  // The tests' own server keeps nothing over a power cut, which is said first.
+  if (found.durability?.state === "ok") expect(found.durability.message).toContain("synchronous_commit is off");
+});
