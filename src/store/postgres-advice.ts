@@ -2,10 +2,14 @@
 import { lookup } from "node:dns/promises";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 
+const NO_POOLER =
+  "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters";
 /** By SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
-  "08P01":
-    "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters",
+  "08P01": NO_POOLER,
+  // A statement was prepared on a connection that a pooler in transaction mode gave to another one since.
+  "26000": NO_POOLER,
+  "42P05": NO_POOLER,
   "25006":
     "name the primary: a standby takes no writes, and neither does a database that is set to read only",
   "28000": "let the server take this user from this machine, in its pg_hba.conf or with sslmode=require",

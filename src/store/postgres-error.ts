@@ -9,9 +9,9 @@ export class TransactionUndone extends StoreUnavailable {}
 
 /**
  * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that say the database itself cannot be used now: connection,
- * authorization, no such database, no right, not enough of something, read only, object in use, intervention, system error, internal error.
+ * authorization, no such database, no right, statements that a pooler mixed up, not enough of something, read only, object in use, intervention, system error, internal error.
  */
-const UNAVAILABLE = /^(?:08|28|3D|42501|53|25006|55|57|58|XX)/;
+const UNAVAILABLE = /^(?:08|26000|28|3D|42501|42P05|53|25006|55|57|58|XX)/;
 const LOST = /^(?:08|57P0)/;
 const UNDONE = /^(?:40001|40P01|55P03)$/;
 /** A statement was prepared before a newer version changed its table. */
