@@ -4,7 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { runStep } from "./step.ts";
 
 /** The maps are packed into the executable; what the bundler leaves beside it is not needed. */
@@ -54,8 +54,15 @@ async function findBun({ target }: Build, folder: string): Promise<string | null
   if (target === undefined) return process.execPath;
   const outfile = join(folder, "first");
   const code = await runStep(
-    [process.execPath, "build", "scripts/step.ts", "--compile", `--target=${target}`, `--outfile=${outfile}`],
-    { env: { BUN_INSTALL_CACHE_DIR: folder } },
+    [
+      process.execPath,
+      "build",
+      resolve("scripts/step.ts"),
+      "--compile",
+      `--target=${target}`,
+      `--outfile=${outfile}`,
+    ],
+    { cwd: folder, env: { BUN_INSTALL_CACHE_DIR: folder } },
   );
   const fetched = readdirSync(folder).find((name) => name.startsWith("bun-"));
   return code !== 0 || fetched === undefined ? null : join(folder, fetched);
@@ -71,12 +78,25 @@ async function compile(build: Build): Promise<number> {
   }
 }
 
+/** What Bun writes meanwhile stands where it works, and stays there when it is killed: beside what it makes, where nothing is kept. */
+const WORKS_IN = "compile-";
+const GIVEN_UP_AFTER_MS = 3_600_000;
+
+function removeGivenUp(): void {
+  for (const name of readdirSync("dist").filter((one) => one.startsWith(WORKS_IN))) {
+    const folder = join("dist", name);
+    if (Date.now() - statSync(folder).mtimeMs > GIVEN_UP_AFTER_MS) rmSync(folder, { recursive: true });
+  }
+}
+
 async function compileOn(base: string, build: Build): Promise<number> {
   const outfile = `dist/${build.file}`;
-  const code = await runStep([
+  const folder = mkdtempSync(join("dist", WORKS_IN));
+  const command = [
     process.execPath,
     "build",
-    "src/main.ts",
+    // Lines are named from here, so that they say nothing of this machine.
+    relative(folder, "src/main.ts"),
     "--compile",
     "--minify",
     "--format=esm",
@@ -88,8 +108,10 @@ async function compileOn(base: string, build: Build): Promise<number> {
     "--no-compile-autoload-bunfig",
     `--compile-executable-path=${base}`,
     ...(build.target === undefined ? [] : [`--target=${build.target}`]),
-    `--outfile=${outfile}`,
-  ]);
+    `--outfile=${relative(folder, outfile)}`,
+  ];
+  const code = await runStep(command, { cwd: folder });
+  rmSync(folder, { recursive: true });
   if (code === 0) console.log(`${outfile}  ${Math.round(statSync(outfile).size / 2 ** 20)} MiB`);
   return code;
 }
@@ -100,6 +122,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 mkdirSync("dist", { recursive: true });
+removeGivenUp();
 const here: Build = { file: process.platform === "win32" ? "relay.exe" : "relay" };
 let failed = 0;
 for (const build of process.argv.includes("--all") ? [...RELEASED] : [here]) {

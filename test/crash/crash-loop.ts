@@ -6,7 +6,7 @@
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { MailServer } from "../kit/mail-server.ts";
 import { compareStore } from "./crash-model.ts";
 import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.ts";
@@ -57,7 +57,7 @@ const running = new Set<Bun.Subprocess>();
 async function compileService(executable: string): Promise<void> {
   const script = join(import.meta.dir, "service-process.ts");
   const command = [process.execPath, "build", "--compile", "--minify", script, "--outfile", executable];
-  const build = Bun.spawn(command, { stdout: "ignore", stderr: "pipe" });
+  const build = Bun.spawn(command, { cwd: dirname(executable), stdout: "ignore", stderr: "pipe" });
   if ((await build.exited) !== 0) throw new Error(`The service did not compile: ${await new Response(build.stderr).text()}`);
 }
 

@@ -11,7 +11,7 @@ test("scripts/pin-check.ts, compiled, prints that each of its claims holds", asy
   try {
     const executable = join(folder, "pin-check");
     const script = resolve(import.meta.dir, "../../scripts/pin-check.ts");
-    const build = Bun.spawnSync([process.execPath, "build", "--compile", script, "--outfile", executable]);
+    const build = Bun.spawnSync([process.execPath, "build", "--compile", script, "--outfile", executable], { cwd: folder });
     expect({ code: build.exitCode, told: build.exitCode === 0 ? "" : build.stderr.toString() }).toEqual({
       code: 0,
       told: "",

@@ -3,7 +3,7 @@
  * the suite compiles once however many files and workers ask; and the same program with a clock that a test moves. It never runs what it built.
  */
 import { Database } from "bun:sqlite";
-import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const PROJECT = resolve(import.meta.dir, "../..");
@@ -13,7 +13,7 @@ const MADE_OF = ["src", "web", "client", "migrations", "scripts/build.ts", "pack
 /** `relay`: as it is released. `staged`: the same with staged-main.ts's clock. `stepped`: the same, to be killed at a step (stepped-main.ts). */
 export type Program = keyof typeof PROGRAMS;
 const PROGRAMS = {
-  relay: { command: ["scripts/build.ts"], madeOf: MADE_OF },
+  relay: { command: [join(PROJECT, "scripts/build.ts")], madeOf: MADE_OF },
   staged: {
     command: compile("test/kit/staged-main.ts", "staged"),
     madeOf: [...MADE_OF, "test/kit/staged-main.ts", "test/kit/virtual-clock.ts"],
@@ -26,7 +26,8 @@ const PROGRAMS = {
 const BUILD_WAIT_MS = 100_000;
 
 function compile(script: string, name: string): string[] {
-  return ["build", script, "--compile", "--minify", "--format=esm", "--splitting", "--bytecode", `--outfile=dist/${name}${SUFFIX}`];
+  const outfile = join(DIST, `${name}${SUFFIX}`);
+  return ["build", join(PROJECT, script), "--compile", "--minify", "--format=esm", "--splitting", "--bytecode", `--outfile=${outfile}`];
 }
 
 const placed = new Map<Program, string>();
@@ -59,12 +60,15 @@ function makeExecutable(program: Program): string {
   return built;
 }
 
+/** What a compile that is killed leaves behind stands where it worked. */
 function build(program: Program): void {
+  const folder = mkdtempSync(join(DIST, "compile-"));
   const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...PROGRAMS[program].command], {
-    cwd: PROJECT,
+    cwd: program === "relay" ? PROJECT : folder,
     stdout: "pipe",
     stderr: "pipe",
   });
+  rmSync(folder, { recursive: true });
   if (exitCode !== 0) throw new Error(`The executable did not compile: ${stdout}${stderr}`);
 }
 
