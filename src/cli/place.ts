@@ -41,6 +41,13 @@ export const ANYWHERE: readonly Option[] = [
   DATABASE,
 ];
 
+/** Which server, of a command that carries something to one. */
+export const TARGET: readonly Option[] = [
+  { ...PROFILE, otherwise: "the default one" },
+  { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
+  { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
+];
+
 type Place =
   | { kind: "folder" }
   | { kind: "server"; url: string; by: "--url" | "RELAY_URL" }

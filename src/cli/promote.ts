@@ -3,8 +3,7 @@ import { DRY_RUN, decidePlan, REPLACE } from "./carried.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
-import { findTarget, SERVER_URL } from "./place.ts";
-import { PROFILE } from "./profile.ts";
+import { findTarget, TARGET } from "./place.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 
 export const promote: Command = {
@@ -16,9 +15,7 @@ export const promote: Command = {
     REPLACE,
     OPEN,
     JSON_OUTPUT,
-    { ...PROFILE, otherwise: "the default one" },
-    { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
-    { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
+    ...TARGET,
     SERVICE_DIR,
   ],
   examples: ["relay promote --dry-run", "relay promote --profile shop --open", "relay promote --yes --json"],

@@ -9,9 +9,8 @@ import { type Pulled, type Standing, THING_KINDS, targetOf } from "../sync/stand
 import { placeOf } from "./carried.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findTarget, SERVER_URL } from "./place.ts";
+import { findTarget, TARGET } from "./place.ts";
 import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
-import { PROFILE } from "./profile.ts";
 import { listRemote, postRemote, type Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import type { World } from "./world.ts";
@@ -45,9 +44,7 @@ export const pull: Command = {
       help: "delete the files, and items of the catalog, of what is gone on the server and was not changed here",
     },
     JSON_OUTPUT,
-    { ...PROFILE, otherwise: "the default one" },
-    { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
-    { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
+    ...TARGET,
     SERVICE_DIR,
   ],
   examples: [

@@ -9,9 +9,9 @@ import { type Standing, targetOf } from "../sync/standing.ts";
 import { placeOf } from "./carried.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findTarget, remoteOf, SERVER_URL } from "./place.ts";
+import { findTarget, remoteOf, TARGET } from "./place.ts";
 import { count } from "./plan-lines.ts";
-import { PROFILE, readProfiles, requireProfile } from "./profile.ts";
+import { readProfiles, requireProfile } from "./profile.ts";
 import { readStanding } from "./pull.ts";
 import type { Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
@@ -28,9 +28,7 @@ export const status: Command = {
     "One line a thing that differs, with the fields, who changed it last and when; one line in all where nothing does. It works with what it reaches: the files of the service directory, the environment that --profile, --url or the default profile names, and the other environment of the same app where a profile is signed in to it (or --and names one). What a file leaves out is no difference. Exit codes: 0 all the same; 1 refused or failed; 2 wrongly written; 3 something differs.",
   options: [
     JSON_OUTPUT,
-    { ...PROFILE, otherwise: "the default one" },
-    { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
-    { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
+    ...TARGET,
     {
       name: "and",
       value: "<profile>",

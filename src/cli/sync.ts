@@ -15,9 +15,8 @@ import { DRY_RUN, decidePlan, keepSecrets, placeOf, REPLACE } from "./carried.ts
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
-import { findTarget, SERVER_URL } from "./place.ts";
+import { findTarget, TARGET } from "./place.ts";
 import { count } from "./plan-lines.ts";
-import { PROFILE } from "./profile.ts";
 import { postRemote, type Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import type { World } from "./world.ts";
@@ -36,9 +35,7 @@ export const sync: Command = {
     },
     { ...OPEN, help: "with --live: open the approval's page in the browser" },
     JSON_OUTPUT,
-    { ...PROFILE, otherwise: "the default one" },
-    { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
-    { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
+    ...TARGET,
     SERVICE_DIR,
   ],
   examples: [
