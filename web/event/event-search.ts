@@ -2,10 +2,10 @@
  * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule` and `mapped.order:cs_live` become part of the
  * filter with Enter; what is left is text that is found in an id or a payload, once the typing rests.
  */
-import { useEffect, useRef, useState } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 import { setQuery } from "../ground/route.ts";
 import { Icon } from "../part/icon.ts";
+import { useTyped } from "../part/use-typed.ts";
 
 const REST_MS = 250;
 const LABEL = "Find text or an event id";
@@ -16,32 +16,18 @@ const ID = "event-search-words";
 
 export function EventSearch({ query }: { query: URLSearchParams }): View {
   const value = query.get("q") ?? "";
-  const [typed, setTyped] = useState(value);
-  const told = useRef(value);
-  const tell = (changes: Record<string, string>): void => {
-    told.current = changes.q ?? "";
-    setQuery(changes);
-  };
-  useEffect(() => {
-    if (value === told.current) return;
-    told.current = value;
-    setTyped(value);
-  }, [value]);
-  useEffect(() => {
-    if (typed === told.current || MAY_BE_TOKEN.test(typed)) return;
-    const timer = setTimeout(() => tell({ q: typed }), REST_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
+  const tell = (q: string): void => setQuery({ q });
+  const { typed, onType, replace } = useTyped(value, tell, { restMs: REST_MS, waits: MAY_BE_TOKEN });
   const take = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     const read = readSearch(typed);
-    setTyped(read.q);
-    tell(read);
+    replace(read.q);
+    setQuery(read);
   };
   return html`<label class="search"><${Icon} name="search" size=${14} />
     <input type="search" data-search aria-label=${LABEL} placeholder="person:… mapped.order:… or text" aria-describedby=${ID} value=${typed} autocomplete="off" spellcheck=${false}
-      onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} onKeyDown=${take} />
+      onInput=${onType} onKeyDown=${take} />
     <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, mapped.name:beginning of its value.</span></label>`;
 }
 

@@ -50,7 +50,7 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
       ({ title, done, how }, at) =>
         html`<li key=${title} class=${done ? "first-step done" : at === next ? "first-step next" : "first-step"}>
         <span class="first-mark" aria-hidden="true">${done ? html`<${Icon} name="check" size=${14} />` : at + 1}</span>
-        <div><h3>${title}${done && html`<span class="ears"> (done)</span>`}</h3>${!done && how}</div></li>`,
+        <div><h3>${title}${done && html`<span class="off-screen"> (done)</span>`}</h3>${!done && how}</div></li>`,
     )}</ol></section>`;
 }
 
