@@ -3,8 +3,8 @@
  * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
  * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests
  * share one PostgreSQL, which starts when the first of them asks for it; the suites of test/kit/postgres-suite.ts run a second time with their
- * stores on it, unless TEST_STORE says where all of them stand. What the tests write stands in memory where the system has a place for that,
- * so that no test's commit waits for what another one copies; all of it is gone afterwards.
+ * stores on it, beside all others and told behind them, unless TEST_STORE says where all of them stand. What the tests write stands in memory where
+ * the system has a place for that, so that no test's commit waits for what another one copies; all of it is gone afterwards.
  */
 import {
   chmodSync,
@@ -23,31 +23,51 @@ import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
 
 const BROWSER_TESTS = "test/browser";
-/** Many tests wait, for a process, a clock or a browser: three files at once keep two cores busy. */
+/** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL, keep two cores busy. */
 const FILES_AT_ONCE = 3;
+const FILES_ON_POSTGRES = 1;
 /** Files that begin before all others, in about as many seconds as they take: one of them at the very end would run alone. */
 const LONG_FILES = {
   "test/flow/newcomer": 60,
   "test/browser/sweep": 60,
+  "test/flow/move": 46,
   "test/crash/crash": 35,
   "test/crash/apply-crash": 30,
   "test/crash/mail-crash": 30,
   "test/crash/login-crash": 28,
   "test/flow/soak": 25,
+  "test/attack/migrating-start": 23,
+  "test/crash/cluster": 23,
+  "test/flow/import-missed-command": 22,
   "test/crash/bulk-replay-crash": 22,
   "test/flow/local-truth": 22,
-  "test/flow/import-missed-command": 22,
-  "test/crash/backup-crash": 20,
   "test/browser/whole-job": 20,
+  "test/crash/backup-crash": 20,
+  "test/flow/fix-and-replay": 19,
+  "test/flow/silent-failure-scale": 18,
   "test/crash/alert-crash": 18,
-  "test/browser/login": 18,
   "test/browser/laptop-story": 18,
+  "test/browser/login": 18,
+  "test/browser/five-nights": 17,
+  "test/rule/runner-effect": 16,
   "test/browser/approval": 16,
-  "test/flow/silent-failure-scale": 15,
+  "test/attack/outbound-kept": 15,
+  "test/browser/hostile-payload": 15,
   "test/flow/sale-order": 15,
-  "test/browser/five-nights": 15,
+  "test/attack/full-disk": 14,
+  "test/flow/silent-failure": 14,
+  "test/rule/runner-order": 14,
   "test/flow/promote-story": 14,
   "test/flow/login": 14,
+  "test/browser/relay-story": 13,
+  "test/flow/docs-example": 13,
+  "test/flow/import-missed": 13,
+  "test/attack/loop-lag": 12,
+  "test/attack/planted-secret": 12,
+  "test/attack/signin-lockout": 12,
+  "test/flow/approval": 12,
+  "test/flow/executable-care": 12,
+  "test/rule/backup": 12,
 };
 /** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
 const IN_MEMORY = "/dev/shm";
@@ -64,19 +84,45 @@ const words = process.argv.slice(2);
 const browserFiles = listBrowserFiles(words);
 const found = browserFiles.length === 0 ? null : await findBrowser();
 const leftOut = found?.ok === false ? browserFiles : [];
-const outcome = await runTests(words, {
+const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-tests-"));
+// As /tmp is: a test that is somebody else for a moment finds the way to its own.
+chmodSync(folder, 0o711);
+const timings = join(folder, "timings.json");
+writeFileSync(timings, JSON.stringify({ version: 1, files: listTimings() }));
+const socket = join(folder, "postgres.ask");
+// What the kit starts for the tests' processes stands where they write.
+process.env.TMPDIR = folder;
+const postgres = answerForServer(socket);
+const first = runTests(words, {
+  report: join(folder, "report.xml"),
+  filesAtOnce: FILES_AT_ONCE,
   leaveOut: leftOut.length > 0,
   env: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
+  tell: (chunk) => process.stderr.write(chunk),
 });
 const again = listAgain(words);
-if (again.length > 0) {
-  console.log(`\n${again.length} suites again, on PostgreSQL:`);
-  const flags = words.filter((word) => !isFile(word));
-  const second = await runTests([...again, ...flags], { leaveOut: false, env: { TEST_STORE: "postgres" } });
-  outcome.passed += second.passed;
-  outcome.skipped += second.skipped;
-  outcome.failures.push(...second.failures.map((failure) => `${failure} (on PostgreSQL)`));
+const told: Uint8Array[] = [];
+const second =
+  again.length === 0
+    ? null
+    : runTests([...again, ...words.filter((word) => !isFile(word))], {
+        report: join(folder, "report-again.xml"),
+        filesAtOnce: FILES_ON_POSTGRES,
+        leaveOut: false,
+        env: { TEST_STORE: "postgres" },
+        tell: (chunk) => told.push(chunk),
+      });
+const outcome = await first;
+if (second !== null) {
+  const { passed, skipped, failures } = await second;
+  process.stderr.write(`\n${again.length} suites again, on PostgreSQL:\n`);
+  for (const chunk of told) process.stderr.write(chunk);
+  outcome.passed += passed;
+  outcome.skipped += skipped;
+  outcome.failures.push(...failures.map((failure) => `${failure} (on PostgreSQL)`));
 }
+await postgres[Symbol.asyncDispose]();
+rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 if (found?.ok === false) {
   const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
   outcome.skipped += count;
@@ -120,26 +166,27 @@ function countTests(file: string): number {
   return readFileSync(file, "utf8").match(/^\s*test(\.each)?\(/gm)?.length ?? 0;
 }
 
+interface Pass {
+  /** The file that Bun writes its report to. */
+  report: string;
+  filesAtOnce: number;
+  /** Whether the browser tests are left out. */
+  leaveOut: boolean;
+  env: Record<string, string>;
+  /** Takes what the tests say, as it is said. */
+  tell(chunk: Uint8Array): void;
+}
+
 async function runTests(
   args: readonly string[],
-  { leaveOut, env }: { leaveOut: boolean; env: Record<string, string> },
+  { report, filesAtOnce, leaveOut, env, tell }: Pass,
 ): Promise<Outcome> {
-  const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-tests-"));
-  // As /tmp is: a test that is somebody else for a moment finds the way to its own.
-  chmodSync(folder, 0o711);
-  const report = join(folder, "report.xml");
-  const timings = join(folder, "timings.json");
-  writeFileSync(timings, JSON.stringify({ version: 1, files: listTimings() }));
-  const socket = join(folder, "postgres.ask");
-  // What the kit starts for the tests' processes stands where they write.
-  process.env.TMPDIR = folder;
-  const postgres = answerForServer(socket);
   const child = Bun.spawn(
     [
       process.execPath,
       "test",
       "--no-orphans",
-      `--parallel=${FILES_AT_ONCE}`,
+      `--parallel=${filesAtOnce}`,
       `--timings=${timings}`,
       "--timeout=60000",
       "--reporter=junit",
@@ -160,13 +207,11 @@ async function runTests(
       stderr: "pipe",
     },
   );
-  const talk = await passOn(child.stderr);
+  const talk = await passOn(child.stderr, tell);
   const code = await child.exited;
   const outcome = readReport(existsSync(report) ? readFileSync(report, "utf8") : "");
   outcome.failures.push(...readErrors(talk));
   outcome.skipped = readSummary(talk, "skip") + readSummary(talk, "todo");
-  await postgres[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
   return outcome;
@@ -198,12 +243,12 @@ function isRoomInMemory(): boolean {
   }
 }
 
-/** What the tests say is shown at once, and kept to be read. */
-async function passOn(stream: ReadableStream<Uint8Array>): Promise<string> {
+/** What the tests say is told at once, and kept to be read. */
+async function passOn(stream: ReadableStream<Uint8Array>, tell: Pass["tell"]): Promise<string> {
   let text = "";
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
-    process.stderr.write(chunk);
+    tell(chunk);
     text += decoder.decode(chunk, { stream: true });
   }
   return Bun.stripANSI(text);

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { readMemory } from "../../src/event/memory.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
@@ -716,7 +717,7 @@ test("any edits between attempts, retries, replays and crashes leave what the mo
       cases += 1;
       await verifyOneLife(`life${cases}`, first, turns, cases % 2 === 0);
     }),
-    { numRuns: Number(process.env.RELAY_EDIT_RUNS ?? 15), endOnFailure: true },
+    { numRuns: Number(process.env.RELAY_EDIT_RUNS ?? roundsOf(15)), endOnFailure: true },
   );
 }, 240_000);
 

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readMemory } from "../../src/event/memory.ts";
-import { ON_POSTGRES } from "../kit/chosen-store.ts";
+import { ON_POSTGRES, roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -157,6 +157,6 @@ test("the same lives lead to the same results, whatever rows hold the memory", a
         if (faulty) await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run(FAULT.end[0] ?? "")));
       },
     ),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: roundsOf(20), endOnFailure: true },
   );
 }, 180_000);

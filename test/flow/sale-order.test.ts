@@ -7,6 +7,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, replay } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -190,6 +191,6 @@ test("in any order each effect is applied once, and what is held is what the wor
       expect(await SaleModel.lookAt(running)).toEqual(held);
       for (const [subject, count] of town.left) expect([subject, count]).toEqual([subject, 1]);
     }),
-    { numRuns: Number(process.env.RELAY_PROPERTY_RUNS ?? 25), endOnFailure: true },
+    { numRuns: Number(process.env.RELAY_PROPERTY_RUNS ?? roundsOf(25)), endOnFailure: true },
   );
 }, 300_000);

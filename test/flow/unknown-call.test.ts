@@ -88,7 +88,8 @@ describe("the ring of unknown names", () => {
 });
 
 describe("relay calls, beside the running server", () => {
-  const run = (...line: string[]) => runCommand(["calls", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, clock: running.clock });
+  const run = (...line: string[]) =>
+    runCommand(["calls", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, env: running.commandEnv, clock: running.clock });
 
   beforeEach(async () => {
     await running.hook("orders", BARE);
@@ -148,7 +149,7 @@ describe("relay calls, beside the running server", () => {
     let stop = (): void => undefined;
     const untilStopped = () => new Promise<void>((resolve) => (stop = resolve));
     const line = ["calls", "tail", "--json", "--data-dir", running.dataDir];
-    const tailed = runCommand(line, { cwd: running.dataDir, clock: running.clock, untilStopped });
+    const tailed = runCommand(line, { cwd: running.dataDir, env: running.commandEnv, clock: running.clock, untilStopped });
     await Bun.sleep(100);
     await running.clock.advance(121_000);
     await running.hook("orders", BARE);

@@ -14,6 +14,9 @@ export const testOfFile = (name: string, work: () => void | Promise<void>, timeo
   if (!ON_POSTGRES) test(name, work, timeoutMs);
 };
 
+/** How often a model's property is tried: PostgreSQL answers each question of a try from another process, and has fewer of them. */
+export const roundsOf = (ofFile: number): number => (ON_POSTGRES ? Math.ceil(ofFile / 4) : ofFile);
+
 /** The schema's columns, as rows of `tableName` and `columnName`. */
 export const COLUMNS = ON_POSTGRES
   ? "(SELECT table_name AS tableName, column_name AS columnName FROM information_schema.columns WHERE table_schema = 'public') AS columns"

@@ -1,31 +1,51 @@
 /**
- * The suites that `npm test` runs a second time with their stores on PostgreSQL: of each room above the store the ones that lean on its words, locks
- * and transactions most. Left out are rooms with nothing of a database in them (template, verify, definition, outbound, cli's words), suites of a
- * database file alone (backup, key-log, event-move, table, group-commit, store), suites that open PostgreSQL by themselves (node-*,
- * master-key-nodes), and, for their length there, those that pass days of a clock or a hundred thousand rows: schedule, silence, fruitless, alert,
- * caretaker, erasure, event-state, runner-effect, runner-order, sale-order, run-memory, fix-and-replay. runner-crash leans on the house's lease, whose
- * time is real under any clock. Each of these runs there by `TEST_STORE=postgres bun test <file>`.
+ * The suites that `npm test` runs a second time with their stores on PostgreSQL: those of the rooms store, event, runner, capture and selling and of
+ * the whole service's flow, and what else leans on the store's words, locks and transactions. A suite over a kit's store stands here or, with its
+ * reason, among those that do not (`test/house/postgres-suite.test.ts`). Each runs there by `TEST_STORE=postgres bun test <file>`.
  */
 const RULES: readonly string[] = [
-  ...["dedupe", "event-number", "event-row", "event-list", "walk", "effect"],
-  ...["relay-view", "relay-save", "relay-secret", "save-warning", "live-relay", "overlap", "sender-domain"],
-  ...["runner-arrivals", "runner-beside", "runner-claim"],
-  ...["health-nodes", "recent-call-retention", "audit", "metric"],
+  ...["dedupe", "event-number", "event-row", "event-list", "event-state", "walk", "effect", "erasure"],
+  ...["relay-view", "relay-save", "relay-secret", "relay-template", "save-warning", "live-relay", "overlap", "sender-domain"],
+  ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash", "runner-effect", "runner-order", "runner-warm-up"],
+  ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-time", "action-write-record", "email-person"],
+  ...["schedule", "schedule-clock", "caretaker", "recent-call-retention", "audit", "alert", "metric"],
+  ...["fruitless", "silence", "health-nodes", "health-standing"],
   ...["capture", "capture-model"],
-  ...["credit", "product", "purchase-receipt", "selling-link", "action-time"],
-  ...["people", "app-removal", "account", "session", "command-key", "client-signin"],
+  ...["access", "credit", "product", "purchase-receipt", "selling-link", "selling-model"],
+  ...["people", "app-removal", "account", "session", "key", "command-key", "client-signin", "mail-settings"],
   ...["collection", "record"],
 ];
 
 /** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
 const FLOWS: readonly string[] = [
-  ...["capture", "test-event", "replay", "receiver"],
-  ...["event-count", "event-waits", "change-stream"],
-  ...["purchase-story", "store-purchase"],
-  ...["hand-mail", "mail-stop", "api-account", "api-body", "client-record"],
+  ...["capture", "test-event", "replay", "bulk-replay", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
+  ...["event-count", "event-waits", "events-expiring", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
+  ...["purchase-story", "store-purchase", "sale-order", "person-story"],
+  ...["hand-mail", "mail-stop", "api-account", "api-body", "client-record", "sync", "app-delete", "relay-history", "overview", "funnel"],
 ];
 
 export const POSTGRES_SUITES: readonly string[] = [
   ...RULES.map((name) => `test/rule/${name}.test.ts`),
   ...FLOWS.map((name) => `test/flow/${name}.test.ts`),
+];
+
+/** Why a suite over a kit's store does not run there again, and which. */
+export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [
+  ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup", "flow/soak"]],
+  ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
+  ["It is about a command, the executable's package or the mail server.", ["rule/cli-account", "rule/packaging", "rule/mail-smtp"]],
+  ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing"]],
+  [
+    "It is about how a call is verified, or what is told of one that was not.",
+    ["flow/handshake", "flow/named-sender", "flow/provider-request", "flow/sender", "flow/refused-cause", "flow/call-told", "flow/secret-overlap"],
+  ],
+  [
+    "It is about the words, the doors and the limits of HTTP: what its routes store, the suites of the rooms below store on both.",
+    [
+      ...["flow/api-dashboard", "flow/api-error", "flow/api-event", "flow/api-fuzz", "flow/api-gate", "flow/api-people", "flow/api-record"],
+      ...["flow/api-relay", "flow/api-server", "flow/api-setting", "flow/api-signin", "flow/approval", "flow/login", "flow/owner-told"],
+      ...["flow/anywhere", "flow/client-door", "flow/client-fuzz", "flow/client-library", "flow/connector", "flow/connector-wire"],
+      ...["flow/docs-example", "flow/docs-page", "flow/explain", "flow/metrics", "flow/public-folder", "rule/listening"],
+    ],
+  ],
 ];

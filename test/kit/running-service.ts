@@ -21,7 +21,7 @@ import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 export const APP = "app_test";
 
 /** A service comes to rest within this, on a busy machine too. */
-const REST_MS = 20_000;
+const REST_MS = 45_000;
 const BUSY_TURNS = 200;
 
 export interface Answer {

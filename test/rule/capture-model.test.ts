@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { drainChanges } from "../../src/capture/capture.ts";
 import type { NewRecord } from "../../src/records/record.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const CHANGES = ["created", "updated", "deleted"] as const;
@@ -183,6 +184,6 @@ test("each change and relay that watched it is one event, whatever happens betwe
       await records.start();
       await town.check();
     }),
-    { numRuns: Number(process.env["CAPTURE_RUNS"] ?? 25) },
+    { numRuns: Number(process.env["CAPTURE_RUNS"] ?? roundsOf(25)) },
   );
 }, 120_000);

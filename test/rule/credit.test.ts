@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { addCredits, addCreditsByHand, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/people/credit.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 
@@ -158,7 +159,7 @@ describe("spending at the same time", () => {
           expect(ledger.items.reduce((sum, item) => sum + item.amount, 0)).toBe(ledger.balance);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: roundsOf(40) },
     );
   });
 });

@@ -8,6 +8,7 @@ import { newestSpan, oldestSpan } from "../../src/event/span.ts";
 import { findEventView, type ListedEvent } from "../../src/event/view.ts";
 import { readNumberedId } from "../../src/ground/id.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
@@ -283,7 +284,7 @@ describe("an environment's events", () => {
         }
         expect(seen).toEqual(own);
       }),
-      { numRuns: 40 },
+      { numRuns: roundsOf(40) },
     );
   });
 });

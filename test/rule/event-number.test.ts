@@ -6,6 +6,7 @@ import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { newId, numberedId, readNumberedId } from "../../src/ground/id.ts";
 import type { Store } from "../../src/store/port.ts";
 import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-order.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, openTestStore } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
@@ -144,7 +145,7 @@ describe("events by their time", () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: roundsOf(60) },
     );
   });
 

@@ -1,6 +1,7 @@
 /** The work of an event happens once: found again by retries and replays, through edits of the definition, in whatever order things come. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, GRANT, putEvents, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK, type Reply } from "../kit/fake-caller.ts";
@@ -179,7 +180,7 @@ test("any order of events, retries, replays, pauses, edits, restarts and clock j
       await follow(steps as Step[]);
       await expectOnce();
     }),
-    { numRuns: 25, endOnFailure: false },
+    { numRuns: roundsOf(25), endOnFailure: false },
   );
 }, 120_000);
 

@@ -55,6 +55,7 @@ const lists: [rule: string, definition: Parameters<typeof receiverDefinition>[0]
 test.each(lists)("%s: is come to and undone, and the first event is as if nothing had been", async (_rule, definition, within) => {
   await saveRelay(running, receiverDefinition(definition));
   const before = await standing();
+  running.logged.length = 0;
   expect(await warmUp()).toEqual(within);
   expect(await standing()).toEqual(before);
   expect({ requests: caller.requests, lines: running.lines, logged: running.logged }).toEqual({ requests: [], lines: [], logged: [] });

@@ -117,13 +117,13 @@ test("a year has one tick a period, its leap day too", async () => {
   expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
 }, 120_000);
 
-test("a month around a leap day has one tick an hour, half an hour and a quarter", async () => {
+test("ten days around a leap day have one tick an hour, half an hour and a quarter", async () => {
   const expected = {
-    quarterly: [{ every: "15m" }, 30 * 96],
-    "half-hourly": [{ every: "30m" }, 30 * 48],
-    hourly: [{ every: "1h" }, 30 * 24],
+    quarterly: [{ every: "15m" }, 10 * 96],
+    "half-hourly": [{ every: "30m" }, 10 * 48],
+    hourly: [{ every: "1h" }, 10 * 24],
   } as const;
-  await using _table = await tickFor(30, "2028-02-14T23:59:00Z", expected);
+  await using _table = await tickFor(10, "2028-02-23T23:59:00Z", expected);
 }, 60_000);
 
 /** Lets so many days pass over schedules that must tick so often, each on time and once, and nothing be told. */

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
 import { addCredits, findBalance } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";
+import { roundsOf } from "../kit/chosen-store.ts";
 import { openMarket } from "../kit/market.ts";
 
 const market = await openMarket();
@@ -150,6 +151,6 @@ test("any order of fulfil, refund, renew, cancel, repeat and spend leaves what t
         });
       }
     }),
-    { numRuns: 150 },
+    { numRuns: roundsOf(150) },
   );
 }, 60_000);
