@@ -86,12 +86,16 @@ export async function editRelay(running: RunningService, definition: Record<stri
 /** Longer than a write waits for another process's lock, which is a real wait. */
 const UNTIL_MS = 15_000;
 
-/** Lets the service work until `done`, without moving the clock. */
-export async function until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + UNTIL_MS;
+/** Lets the service work until `done`, without moving the clock. What another process works on takes longer, and is better asked about seldom. */
+export async function until(
+  what: string,
+  done: () => boolean | Promise<boolean>,
+  { withinMs = UNTIL_MS, everyMs = 1 }: { withinMs?: number; everyMs?: number } = {},
+): Promise<void> {
+  const deadline = performance.now() + withinMs;
   while (performance.now() < deadline) {
     if (await done()) return;
-    await Bun.sleep(1);
+    await Bun.sleep(everyMs);
   }
   throw new Error(`It never came about: ${what}.`);
 }
