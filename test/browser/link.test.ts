@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { createOwner } from "../../src/account/owner.ts";
 import { createSigninLink, type SigninLinkKind } from "../../src/account/session.ts";
 import { systemClock } from "../../src/ground/clock.ts";
-import { openDashboard } from "../kit/browser.ts";
+import { cutOff, openDashboard } from "../kit/browser.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const dashboard = await openDashboard({ config: { mode: "server" }, environments: ["development"] });
@@ -66,11 +66,11 @@ test("a reset link that ended says so before the form, and a fresh one opened ov
 
 test("a link page whose service cannot be reached says so, and goes on once it can", async () => {
   const link = await makeLink("reset");
-  await page.route("**/api/**", (route) => route.abort());
+  const mend = await cutOff(page, "**/api/**");
   await page.goto(link);
   await page.getByText("The service cannot be reached").waitFor();
   expect(page.url()).toEndWith("/reset");
-  await page.unroute("**/api/**");
+  mend();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByLabel("Password").waitFor();
 });

@@ -1,7 +1,7 @@
 /** The page is told what changes: at once, through a flood, through the service's end and beginning, and not while nobody looks. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/ground/clock.ts";
-import { openDashboard } from "../kit/browser.ts";
+import { cutOff, openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
 
@@ -93,11 +93,11 @@ test("a hidden tab asks for nothing and follows nothing, and comes back with wha
 });
 
 test("while the service is away nothing is called live, and it says since when; then it is live again", async () => {
-  await page.route("**/api/**", (route) => route.abort());
+  const mend = await cutOff(page, "**/api/**");
   await running.restart();
   await mark.getByText(/^From before \d\d:\d\d$/).waitFor();
   expect(await page.locator(".live.on").count()).toBe(0);
-  await page.unroute("**/api/**");
+  mend();
   await mark.getByText("Live", { exact: true }).waitFor();
 });
 

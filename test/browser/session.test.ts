@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { openDashboard } from "../kit/browser.ts";
+import { cutOff, openDashboard } from "../kit/browser.ts";
 import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { APP } from "../kit/running-service.ts";
 
@@ -115,10 +115,10 @@ test("an app is made from the dashboard, and opens in its development environmen
 test("an unreachable service is told in a sentence, and the page mends itself", async () => {
   await page.goto(at("relays"));
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
-  await page.route("**/api/**", (route) => route.abort());
+  const mend = await cutOff(page, "**/api/**");
   await page.goto(at("relays")).catch(() => undefined);
   await page.getByText("The service cannot be reached").waitFor();
-  await page.unroute("**/api/**");
+  mend();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
 });

@@ -1,6 +1,6 @@
 /** The frame around the rooms: a page whose code comes later, and what is told when it does not. */
 import { afterAll, expect, test } from "bun:test";
-import { openDashboard } from "../kit/browser.ts";
+import { cutOff, openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();
 const { page, at, complaints } = dashboard;
@@ -16,7 +16,7 @@ test("the rooms stand in groups, and each has its letter", async () => {
 test("a page whose code cannot be loaded says so, and loads again", async () => {
   await page.goto(at("relays"));
   await page.getByRole("heading", { name: "Relays", exact: true }).waitFor();
-  await page.route(/\.js$/, (route) => route.abort());
+  const mend = await cutOff(page, /\.js$/);
   await page.evaluate(() => {
     const link = document.body.appendChild(document.createElement("a"));
     link.href = `${location.pathname}/to/production`;
@@ -25,7 +25,7 @@ test("a page whose code cannot be loaded says so, and loads again", async () => 
   });
   await page.getByText("This page could not be loaded: the service cannot be reached, or it was updated since.").waitFor();
   await page.getByRole("heading", { name: "Promote to production" }).waitFor();
-  await page.unroute(/\.js$/);
+  mend();
   await page.getByRole("button", { name: "Load again" }).click();
   // The page itself, which says what it has nothing to do with here.
   await page.getByText("Local development reads the files of its own service directory and takes no sync").waitFor();

@@ -82,6 +82,18 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
   return context;
 }
 
+/**
+ * Lets no request to these addresses through until what it answers is called. The route stays there: to take a page's last one away changes how the
+ * browser loads and keeps files, under requests that are on their way.
+ */
+export async function cutOff(page: Page, url: string | RegExp): Promise<() => void> {
+  let isMended = false;
+  await page.route(url, (route) => (isMended ? route.fallback() : route.abort()));
+  return () => {
+    isMended = true;
+  };
+}
+
 export function listen(page: Page): string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
