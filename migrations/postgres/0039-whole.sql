@@ -873,6 +873,9 @@ INSERT INTO event_last (seq) VALUES (0);
 
 -- Change capture: what the service itself writes for a relay says so in its transaction; everybody else's writes are captured.
 
+CREATE FUNCTION is_captured() RETURNS boolean LANGUAGE sql STABLE AS
+  $$ SELECT coalesce(current_setting('relay.captured', true), '') <> '0' $$;
+
 CREATE FUNCTION record_change_created() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF EXISTS (SELECT 1 FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'created') THEN
     INSERT INTO record_change (environment_id, change, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
@@ -882,7 +885,7 @@ CREATE FUNCTION record_change_created() RETURNS trigger LANGUAGE plpgsql AS $$ B
   RETURN NULL;
 END $$;
 CREATE TRIGGER record_change_created AFTER INSERT ON record
-FOR EACH ROW WHEN (coalesce(current_setting('relay.captured', true), '') <> '0') EXECUTE FUNCTION record_change_created();
+FOR EACH ROW WHEN (is_captured()) EXECUTE FUNCTION record_change_created();
 
 CREATE FUNCTION record_change_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF EXISTS (SELECT 1 FROM record_watch WHERE environment_id = OLD.environment_id AND collection = OLD.collection AND change = 'deleted') THEN
@@ -893,7 +896,7 @@ CREATE FUNCTION record_change_deleted() RETURNS trigger LANGUAGE plpgsql AS $$ B
   RETURN NULL;
 END $$;
 CREATE TRIGGER record_change_deleted AFTER DELETE ON record
-FOR EACH ROW WHEN (coalesce(current_setting('relay.captured', true), '') <> '0') EXECUTE FUNCTION record_change_deleted();
+FOR EACH ROW WHEN (is_captured()) EXECUTE FUNCTION record_change_deleted();
 
 CREATE FUNCTION record_change_updated() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF EXISTS (SELECT 1 FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'updated') THEN
@@ -905,7 +908,7 @@ CREATE FUNCTION record_change_updated() RETURNS trigger LANGUAGE plpgsql AS $$ B
   RETURN NULL;
 END $$;
 CREATE TRIGGER record_change_updated AFTER UPDATE ON record
-FOR EACH ROW WHEN (coalesce(current_setting('relay.captured', true), '') <> '0' AND (NEW.data IS DISTINCT FROM OLD.data OR NEW.owner_id IS DISTINCT FROM OLD.owner_id
+FOR EACH ROW WHEN (is_captured() AND (NEW.data IS DISTINCT FROM OLD.data OR NEW.owner_id IS DISTINCT FROM OLD.owner_id
   OR NEW.recipient_id IS DISTINCT FROM OLD.recipient_id)) EXECUTE FUNCTION record_change_updated();
 
 -- Files that records name.
@@ -922,11 +925,11 @@ CREATE FUNCTION record_file_changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEG
   RETURN NULL;
 END $$;
 CREATE TRIGGER record_file_created AFTER INSERT ON record
-FOR EACH ROW WHEN (strpos(NEW.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
+FOR EACH ROW WHEN (instr(NEW.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
 CREATE TRIGGER record_file_changed AFTER UPDATE OF data ON record
-FOR EACH ROW WHEN (strpos(OLD.data, '"fil_') > 0 OR strpos(NEW.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
+FOR EACH ROW WHEN (instr(OLD.data, '"fil_') > 0 OR instr(NEW.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
 CREATE TRIGGER record_file_deleted AFTER DELETE ON record
-FOR EACH ROW WHEN (strpos(OLD.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
+FOR EACH ROW WHEN (instr(OLD.data, '"fil_') > 0) EXECUTE FUNCTION record_file_changed();
 
 -- How many bytes an environment and each of its people keep.
 

@@ -68,6 +68,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 38, name: "handshake-call", sql: handshakeCall },
   { number: 39, name: "sync-minute", sql: syncMinute },
   { number: 40, name: "writer-commit", sql: writerCommit },
+  { number: 41, name: "record-trigger", sql: recordTrigger },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -203,3 +204,4 @@ import appDeleted from "../../migrations/0037-app-deleted.sql" with { type: "tex
 import handshakeCall from "../../migrations/0038-handshake-call.sql" with { type: "text" };
 import syncMinute from "../../migrations/0039-sync-minute.sql" with { type: "text" };
 import writerCommit from "../../migrations/0040-writer-commit.sql" with { type: "text" };
+import recordTrigger from "../../migrations/0041-record-trigger.sql" with { type: "text" };
