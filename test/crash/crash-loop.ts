@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import type { MailServer } from "../kit/mail-server.ts";
 import { compareStore } from "./crash-model.ts";
 import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.ts";
-import { makeCuttableDisk } from "./power-cut.ts";
+import { addCut, cutPower, makeCuttableDisk, type PowerCuts } from "./power-cut.ts";
 
 const SENDERS = 8;
 /** A long loop leaves many mails, and each takes its time: what counts is that they become fewer. */
@@ -32,11 +32,13 @@ interface CrashReport {
   mails: { taken: number; unknown: number };
   locksRemoved: number;
   rivals: { refused: number; tookOver: number };
+  cuts: PowerCuts;
   /** One sentence each; empty when every promise was kept. */
   broken: string[];
 }
 
 interface ServiceProcess {
+  pid: number;
   port: number;
   signal(signal: "SIGSTOP" | "SIGCONT"): void;
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
@@ -87,6 +89,7 @@ async function startProcess(place: Place, aheadMs = 0): Promise<ServiceProcess |
   running.add(child);
   void child.exited.then(() => running.delete(child));
   return {
+    pid: child.pid,
     port: (JSON.parse(text.split("\n")[0] ?? "{}") as { port: number }).port,
     signal: (signal) => child.kill(signal),
     async kill(signal) {
@@ -104,7 +107,7 @@ async function requireProcess(place: Place, aheadMs = 0): Promise<ServiceProcess
 
 /**
  * Runs `kills` rounds: start, load, SIGKILL at a random moment; then the last start, the rest, the comparison. With `power` the data is on a
- * disk of its own and each round ends with a power cut, without other servers.
+ * disk of its own, and each round without another server ends with a power cut; every second one of them tears what was on its way.
  */
 export async function runCrashLoop(
   kills: number,
@@ -141,6 +144,7 @@ export async function runCrashLoop(
     mailPort: mailServer.port,
   };
   const rivals = { refused: 0, tookOver: 0 };
+  const cuts: PowerCuts = { power: 0, torn: 0, arrived: 0, lost: 0 };
   let locksRemoved = 0;
   let number = 0;
   /** Sends to the service until the answer is called; then it resolves once nothing is on its way. */
@@ -179,7 +183,8 @@ export async function runCrashLoop(
       if (random() < 0.3) removeLock();
       let rival: ServiceProcess | null = null;
       let endRivalLoad: () => Promise<unknown> = async () => undefined;
-      if (disk === null && round % RIVAL_EVERY === RIVAL_EVERY - 1) {
+      const hasRival = round % RIVAL_EVERY === RIVAL_EVERY - 1;
+      if (hasRival) {
         removeLock();
         const started = startProcess(place);
         if (Math.floor(round / RIVAL_EVERY) % STOPPED_EVERY === 1) {
@@ -201,10 +206,10 @@ export async function runCrashLoop(
         }
         await dead;
       }
-      disk?.cut();
+      const restore = disk === null || hasRival ? null : await cutPower(disk, service.pid, random() < 0.5);
       await Promise.all([service.kill("SIGKILL"), rival?.kill("SIGKILL")]);
       await Promise.all([endLoad(), endRivalLoad()]);
-      await disk?.restore();
+      if (restore !== null) addCut(cuts, await restore(random));
     }
     // Once as it is, and once so much later that a refund which came before its payment is tried again; then all is replayed.
     for (const aheadMs of [0, LATER_MS]) {
@@ -221,6 +226,7 @@ export async function runCrashLoop(
       mails: { taken: taken.size, unknown: unknown?.count ?? 0 },
       locksRemoved,
       rivals,
+      cuts,
       broken: compareStore(database, acknowledged, delivered, taken),
     };
   } finally {

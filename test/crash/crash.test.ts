@@ -1,7 +1,7 @@
 /**
  * SIGKILL under load, every kind of action, mails to a real server, the lock file removed at random and second servers started beside the
  * first, then a replay of everything. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop, with `RELAY_CRASH_POWER=1`
- * (Linux, root) of power cuts instead of kills. `RELAY_CRASH_SEED` repeats one.
+ * (Linux, root) of power cuts, half of them with torn writes. `RELAY_CRASH_SEED` repeats one.
  */
 import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";

@@ -1,9 +1,10 @@
 /**
  * A disk whose power can be cut: an ext4 image on a loop device that is shut down without writing its log, so that what was not synced is
- * gone, and mounted again as after a power cut. Linux and root alone; the long crash loop uses it where `RELAY_CRASH_POWER` is set.
+ * gone, and mounted again as after a power cut. A write that was on its way may be torn: of what was not synced, some sectors have arrived and
+ * some have not, in no order. Linux and root alone; the long crash loop uses it where `RELAY_CRASH_POWER` is set.
  */
 import { dlopen } from "bun:ffi";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 const IMAGE_BYTES = 1024 * 1024 * 1024;
@@ -11,16 +12,39 @@ const IMAGE_BYTES = 1024 * 1024 * 1024;
 const SHUTDOWN = 0x8004_587d;
 const WITHOUT_LOG = new Uint32Array([2]);
 
-const libc = dlopen("libc.so.6", { ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" } });
+/** What a disk writes whole or not at all. */
+const SECTOR_BYTES = 512;
+/** A write and its sync are next to each other: how long one is looked for. */
+const TEAR_WITHIN_MS = 1_000;
+/** The files that are written in place; every other is there once it is synced. */
+const TORN_FILES = ["relay.db", "relay.db-wal"];
+
+/** What of a file is in memory, and of that what is not on its disk: Linux 6.5, the same number everywhere. */
+const CACHESTAT = 451n;
+const WHOLE_FILE = new BigUint64Array([0n, 0n]);
+const DIRTY_PAGES = 1;
+const PAGES_BEING_WRITTEN = 2;
+
+const libc = dlopen("libc.so.6", {
+  ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
+  syscall: { args: ["i64", "i64", "ptr", "ptr", "i64"], returns: "i64" },
+});
 
 interface CuttableDisk extends AsyncDisposable {
   /** A folder on it. */
   dataDir: string;
+  /** What its files hold as whoever writes them sees it, where some of it is not synced; nobody may write meanwhile. */
+  look(): Written | null;
   /** Cuts the power: every write fails from here on. */
   cut(): void;
   /** Mounts it again, once nobody uses it. */
   restore(): Promise<void>;
+  /** Lets some of what was written and not synced have arrived; answers how many sectors did, and how many did not. */
+  tear(written: Written, random: () => number): { arrived: number; lost: number };
 }
+
+/** By file. */
+type Written = ReadonlyMap<string, Buffer>;
 
 export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
   const image = join(folder, "disk.img");
@@ -29,8 +53,11 @@ export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
   await run("truncate", "-s", String(IMAGE_BYTES), image);
   await run("mkfs.ext4", "-q", "-F", image);
   await run("mount", "-o", "loop", image, mounted);
+  const dataDir = join(mounted, "data");
+  const list = (): string[] => TORN_FILES.map((name) => join(dataDir, name)).filter((file) => existsSync(file));
   return {
-    dataDir: join(mounted, "data"),
+    dataDir,
+    look: () => (list().some(isDirty) ? new Map(list().map((file) => [file, readFileSync(file)])) : null),
     cut() {
       const file = openSync(mounted, "r");
       if (libc.symbols.ioctl(file, SHUTDOWN, WITHOUT_LOG) !== 0) throw new Error("The disk was not shut down.");
@@ -40,10 +67,83 @@ export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
       await run("umount", mounted);
       await run("mount", "-o", "loop", image, mounted);
     },
+    tear(written, random) {
+      const [share, torn] = [random(), { arrived: 0, lost: 0 }];
+      for (const file of list()) tearFile(file, written.get(file), () => random() < share, torn);
+      return torn;
+    },
     async [Symbol.asyncDispose]() {
       await run("umount", mounted);
     },
   };
+}
+
+function isDirty(path: string): boolean {
+  const pages = new BigUint64Array(5);
+  const file = openSync(path, "r");
+  if (Number(libc.symbols.syscall(CACHESTAT, file, WHOLE_FILE, pages, 0)) !== 0) throw new Error("Linux 6.5 or later is needed.");
+  closeSync(file);
+  return pages[DIRTY_PAGES] !== 0n || pages[PAGES_BEING_WRITTEN] !== 0n;
+}
+
+/** How many there were, how many of them tore what was on its way, and how many sectors of it had arrived or had not. */
+export interface PowerCuts {
+  power: number;
+  torn: number;
+  arrived: number;
+  lost: number;
+}
+
+/** Cuts the power under the service; what it answers brings the disk back, once the service is dead. */
+export async function cutPower(disk: CuttableDisk, pid: number, tears: boolean): Promise<(random: () => number) => Promise<PowerCuts>> {
+  const written = tears ? await stopInWrite(disk, pid) : null;
+  disk.cut();
+  return async (random) => {
+    await disk.restore();
+    const { arrived, lost } = written === null ? { arrived: 0, lost: 0 } : disk.tear(written, random);
+    return { power: 1, torn: arrived + lost > 0 ? 1 : 0, arrived, lost };
+  };
+}
+
+/** Stops the service where something is written and not synced; null where that was not met with in time. */
+async function stopInWrite(disk: CuttableDisk, pid: number): Promise<Written | null> {
+  const until = performance.now() + TEAR_WITHIN_MS;
+  for (let turn = 0; performance.now() < until; turn++) {
+    process.kill(pid, "SIGSTOP");
+    while (!areStopped(pid)) await Bun.sleep(1);
+    const written = disk.look();
+    if (written !== null) return written;
+    process.kill(pid, "SIGCONT");
+    await Bun.sleep(turn % 7);
+  }
+  return null;
+}
+
+/** Whether none of its threads runs any more. */
+function areStopped(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  // What follows the name in brackets is the state.
+  return readdirSync(threads).every((thread) => /.*\) T/s.test(readFileSync(join(threads, thread, "stat"), "utf8")));
+}
+
+export function addCut(cuts: PowerCuts, one: PowerCuts): void {
+  for (const key of Object.keys(cuts) as (keyof PowerCuts)[]) cuts[key] += one[key];
+}
+
+function tearFile(path: string, written: Buffer | undefined, arrives: () => boolean, torn: { arrived: number; lost: number }): void {
+  if (written === undefined) return;
+  const synced = readFileSync(path);
+  const file = openSync(path, "r+");
+  for (let at = 0; at < written.length; at += SECTOR_BYTES) {
+    const sector = written.subarray(at, at + SECTOR_BYTES);
+    if (sector.equals(synced.subarray(at, at + SECTOR_BYTES))) continue;
+    if (!arrives()) torn.lost += 1;
+    else {
+      writeSync(file, sector, 0, sector.length, at);
+      torn.arrived += 1;
+    }
+  }
+  closeSync(file);
 }
 
 async function run(...command: string[]): Promise<void> {
