@@ -78,7 +78,8 @@ function open(): void {
     watchSilence();
     if (liveness.get().kind !== "live") begin();
     const { changed } = JSON.parse(data) as { changed: ChangeKind[] };
-    if (changed.length > 0) outdate((path) => changed.some((kind) => isSeenAt(kind, path)));
+    if (changed.length > 0)
+      outdate((path, isFollowed) => changed.some((kind) => isSeenAt(kind, path, isFollowed)));
   };
   opened.onerror = () => lose();
 }
@@ -119,8 +120,10 @@ function partOf(path: string): string | null {
   return path.slice(place.length + 1).split(/[/?]/, 1)[0] ?? null;
 }
 
-function isSeenAt(kind: ChangeKind, path: string): boolean {
+/** Where relays are only named, as in a choice, nobody follows how each of them does. */
+function isSeenAt(kind: ChangeKind, path: string, isFollowed: boolean): boolean {
   if (path === OVERVIEW) return SEEN_IN[kind]?.includes("overview") ?? true;
+  if (!isFollowed && path.startsWith(`${place}/relays?`)) return kind === "relay";
   const part = partOf(path);
   return part !== null && (SEEN_IN[kind]?.includes(part) ?? true);
 }

@@ -38,10 +38,11 @@ interface Entry extends Loaded {
 const MAX_KEPT = 60;
 /**
  * What changes all the time is loaded again after so long at the earliest, and where a load costs the service more, after so many times that, so
- * that an open page takes a hundredth of its thread for each address; but after so long at the latest.
+ * that an open page takes a hundredth of its thread for an address and a thirtieth for all of them; but after so long at the latest.
  */
 const OUTDATED_MS = 1_000;
 const OUTDATED_TIMES = 100;
+const OUTDATED_TIMES_EACH = 30;
 const OUTDATED_MOST_MS = 10_000;
 /** How much slower the clock is for what the service tells of by itself, and how slow it is at most. */
 const TOLD_TIMES = 6;
@@ -95,10 +96,13 @@ export function invalidate(prefix: string): void {
 
 /**
  * Says that something at these addresses may have changed, as the service tells it, many times a second where much happens: what is shown is
- * loaded again soon, and what is on its way is waited for.
+ * loaded again soon, and what is on its way is waited for. `isFollowed`: whether somebody shows it who asks for it by the clock too.
  */
-export function outdate(isMeant: (path: string) => boolean): void {
-  for (const entry of entries.values()) if (isMeant(entry.path)) entry.isOutdated = true;
+export function outdate(isMeant: (path: string, isFollowed: boolean) => boolean): void {
+  for (const entry of entries.values()) {
+    const isFollowed = [...entry.watchers].some(({ pace }) => pace(entry.data) !== null);
+    if (isMeant(entry.path, isFollowed)) entry.isOutdated = true;
+  }
   plan();
 }
 
@@ -191,7 +195,9 @@ function dueAt(entry: Entry): number {
 /** How often what changes all the time is loaded; one slow load among quick ones says nothing of its cost. */
 function paceOf({ tookMs }: Entry): number {
   const costMs = Math.max(0, Math.min(...tookMs) - quickestMs);
-  return Math.min(OUTDATED_MOST_MS, Math.max(OUTDATED_MS, OUTDATED_TIMES * costMs));
+  const shown = [...entries.values()].filter(({ watchers }) => watchers.size > 0).length;
+  const times = Math.max(OUTDATED_TIMES, OUTDATED_TIMES_EACH * shown);
+  return Math.min(OUTDATED_MOST_MS, Math.max(OUTDATED_MS, times * costMs));
 }
 
 /** Loads what is due, and wakes again when the next one is. */
