@@ -168,13 +168,16 @@ export interface Store {
 /** What a room needs of a store that may run only while this server holds the lease. */
 export type FencedStore = Pick<Store, "read" | "write" | "tend" | "letsPass">;
 
-/** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept. */
+/** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept, but for `OutcomeUnknown`. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);
     this.name = "StoreUnavailable";
   }
 }
+
+/** The database was lost in the middle of a commit, and cannot be asked what came of it: all of the work is there, or nothing. */
+export class OutcomeUnknown extends StoreUnavailable {}
 
 /** A unique constraint refused the row; `work` may catch it inside `attempt`. */
 export class UniqueViolation extends Error {

@@ -5,9 +5,8 @@
  */
 import { sleep, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
-import { StoreUnavailable } from "./port.ts";
+import { OutcomeUnknown, StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
-import { ConnectionLost } from "./postgres-error.ts";
 
 /** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
 export const WRITER_LOCK = 0x72656c61;
@@ -22,9 +21,6 @@ const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
 const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
-
-/** Nobody knows whether the group is there: it must not be run again. */
-export class OutcomeUnknown extends ConnectionLost {}
 
 export class PostgresFlush {
   readonly #place: DatabaseUrl;

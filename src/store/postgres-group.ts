@@ -5,10 +5,10 @@
 import { systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
-import { StoreUnavailable, type Touched } from "./port.ts";
+import { OutcomeUnknown, StoreUnavailable, type Touched } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { ConnectionLost, TransactionUndone } from "./postgres-error.ts";
-import { LOCK, NUMBER, OutcomeUnknown, PostgresFlush, WRITER_LOCK } from "./postgres-flush.ts";
+import { LOCK, NUMBER, PostgresFlush, WRITER_LOCK } from "./postgres-flush.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 /** The channel on which nodes tell each other what they touched. */
@@ -22,6 +22,8 @@ interface GroupOptions {
   node: string;
   /** Told when the database cannot be reached (why, in a sentence), and null when it can again. */
   onTrouble: (trouble: string | null) => void;
+  /** Told of a group that may be there although its writers were told that nobody knows. */
+  onUnknown: () => void;
 }
 
 /** Statements with a value are planned once. Its commit is answered before it is on the disk. */
@@ -93,6 +95,7 @@ export class PostgresGroup implements GroupDatabase {
   async commit(touched: Touched): Promise<Kept> {
     const writer = this.#writer;
     if (writer === null) throw new StoreUnavailable("No transaction was begun.");
+    if (writer.lost) throw new ConnectionLost("The connection broke before the commit.");
     const name = this.#name;
     this.#number += 1;
     const number = this.#number;
@@ -118,15 +121,28 @@ export class PostgresGroup implements GroupDatabase {
         this.#tell(first);
         throw first;
       }
-      if (await this.#flush.settle(name, number)) return { durable: null };
+      if (await this.#known(this.#flush.settle(name, number))) return { durable: null };
       throw first;
     }
   }
 
   /** Throws where the server lost what it had answered for, as in a crash of its own. */
   async #reach(name: string, number: number): Promise<void> {
-    if (await this.#flush.reach(name, number)) return;
+    if (await this.#known(this.#flush.reach(name, number))) return;
     throw new ConnectionLost("The database lost what was not on its disk yet.");
+  }
+
+  /** Where nobody knows, what this process remembers may be of before. */
+  async #known(asked: Promise<boolean>): Promise<boolean> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) {
+        this.#version += 1;
+        this.#options.onUnknown();
+      }
+      throw error;
+    }
   }
 
   rollBack(): void {
@@ -138,10 +154,7 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   mayRunAgain(error: unknown): boolean {
-    return (
-      error instanceof TransactionUndone ||
-      (error instanceof ConnectionLost && !(error instanceof OutcomeUnknown))
-    );
+    return error instanceof TransactionUndone || error instanceof ConnectionLost;
   }
 
   watch(): WorkWatch {

@@ -21,22 +21,16 @@ import {
   type Writer,
 } from "./port.ts";
 import { connectionOptions, PostgresConnection } from "./postgres-connection.ts";
-import { ConnectionLost } from "./postgres-error.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
+import { Readers } from "./postgres-readers.ts";
 import { CommitListeners } from "./transaction.ts";
 
 const LOOK_EVERY_MS = 1_000;
-/** Reads at once; those behind them wait. */
-const MOST_READERS = 4;
-/** A reader that nobody needed for so long is closed: what stands between may have forgotten it, and says nothing. */
-const READER_IDLE_MS = 60_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */
 const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
-/** Of a read whose connection was lost: with the first one. */
-const MAX_READS = 2;
 
 interface PostgresOptions {
   clock: Clock;
@@ -77,6 +71,15 @@ class OpenPostgres implements PostgresStore {
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
+  /** Whether answers are overdue; also where nobody watches any more, and under any clock. */
+  readonly #overdue = new Loop({
+    clock: systemClock,
+    everyMs: LOOK_EVERY_MS,
+    turn: async () => this.#lookForAnswers(),
+    onError(error) {
+      throw error;
+    },
+  });
   readonly #onTrouble: (trouble: string | null) => void;
   #stopHearing: () => Promise<void> = async () => undefined;
   #heardMs = systemClock.monotonicMs();
@@ -94,8 +97,13 @@ class OpenPostgres implements PostgresStore {
       place,
       node: this.node,
       onTrouble: (trouble) => this.#tellTrouble(trouble),
+      // What it touched was told to nobody here, and other nodes were told by this one.
+      onUnknown: () => {
+        this.#foreignChange = true;
+      },
     });
     this.#readers = new Readers(place);
+    void this.#overdue.start(LOOK_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
       onTouch: (touched) => this.#listeners.tell(touched),
@@ -205,12 +213,16 @@ class OpenPostgres implements PostgresStore {
     await this.#looks.stop();
     await this.#readers.close();
     await this.#database.close();
+    await this.#overdue.stop();
     await this.#stopHearing();
   }
 
-  #look(): undefined {
+  #lookForAnswers(): undefined {
     this.#database.look();
     this.#readers.look();
+  }
+
+  #look(): undefined {
     this.#lookForDeafness();
     const foreignChange = this.#foreignChange;
     this.#foreignChange = false;
@@ -236,16 +248,10 @@ class OpenPostgres implements PostgresStore {
 
   #hearOthers(notice: string): void {
     this.#heardMs = systemClock.monotonicMs();
-    const { node, topics } = JSON.parse(notice) as Notice;
+    const { node, topics } = readNotice(notice);
     if (node === this.node) return;
-    if (topics === undefined) {
-      this.#foreignChange = true;
-      return;
-    }
-    const touched = Object.entries(topics).map(
-      ([topic, ids]) => [topic as Topic, new Set(ids ?? [ANYWHERE])] as const,
-    );
-    this.#listeners.tell(new Map(touched));
+    if (topics === undefined) this.#foreignChange = true;
+    else this.#listeners.tell(new Map(topics));
   }
 
   #tellTrouble(trouble: string | null): void {
@@ -255,74 +261,22 @@ class OpenPostgres implements PostgresStore {
   }
 }
 
-/** Without `topics`: somebody wrote by SQL of their own. A topic without ids: any. */
+/** Without `topics`: somebody wrote by SQL of their own. */
 interface Notice {
   node?: string;
-  topics?: Record<string, string[] | null>;
+  topics?: (readonly [Topic, ReadonlySet<string>])[];
 }
 
-/** Connections that read, opened as they are needed. */
-class Readers {
-  readonly #place: DatabaseUrl;
-  readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
-  readonly #all = new Set<PostgresConnection>();
-  readonly #waiting: (() => void)[] = [];
-  #busy = 0;
-
-  constructor(place: DatabaseUrl) {
-    this.#place = place;
-  }
-
-  /** In a snapshot of its own. */
-  async read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    if (this.#busy >= MOST_READERS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#busy += 1;
-    try {
-      for (let turn = 1; ; turn++) {
-        try {
-          return await this.#readOnce(work);
-        } catch (error) {
-          if (turn === MAX_READS || !(error instanceof ConnectionLost)) throw error;
-        }
-      }
-    } finally {
-      this.#busy -= 1;
-      this.#waiting.shift()?.();
-    }
-  }
-
-  look(): void {
-    for (const reader of this.#all) reader.look();
-    const idle = this.#free.filter(({ sinceMs }) => systemClock.monotonicMs() - sinceMs > READER_IDLE_MS);
-    for (const one of idle) {
-      this.#free.splice(this.#free.indexOf(one), 1);
-      this.#all.delete(one.reader);
-      void one.reader.close();
-    }
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#all].map((reader) => reader.idle()));
-    await Promise.all([...this.#all].map((reader) => reader.close()));
-  }
-
-  async #readOnce<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    const reader = this.#free.pop()?.reader ?? (await this.#open());
-    try {
-      reader.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-      return await work(reader);
-    } finally {
-      // Whoever is next comes behind it.
-      reader.exec("COMMIT");
-      reader.takeFailure();
-      if (reader.lost) this.#all.delete(reader);
-      else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
-    }
-  }
-
-  async #open(): Promise<PostgresConnection> {
-    const reader = await PostgresConnection.open(this.#place, "relay reader");
-    this.#all.add(reader);
-    return reader;
+/** A topic without ids: any. Whoever may connect can send one; what no node wrote is somebody's. */
+function readNotice(text: string): Notice {
+  try {
+    const { node, topics } = JSON.parse(text) as { node?: string; topics?: Record<string, string[] | null> };
+    if (topics === undefined) return { ...(node === undefined ? {} : { node }) };
+    const read = Object.entries(topics).map(
+      ([topic, ids]) => [topic as Topic, new Set(ids ?? [ANYWHERE])] as const,
+    );
+    return { ...(node === undefined ? {} : { node }), topics: read };
+  } catch {
+    return {};
   }
 }

@@ -7,9 +7,10 @@ import { expect, test } from "bun:test";
 import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { callApi, makeTenants, saveReceiver, startNode } from "../kit/node.ts";
 import { startPostgres } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { startSink } from "../kit/sink.ts";
-import { ClusterNode, Ground, openRoad, Sender } from "./cluster.ts";
+import { ClusterNode, Ground, Sender } from "./cluster.ts";
 
 const rounds = Number(process.env.RELAY_CLUSTER_ROUNDS ?? 1);
 const APPS = ["app_a", "app_b", "app_c"];

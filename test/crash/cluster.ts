@@ -3,61 +3,12 @@
  * again elsewhere until one has recorded it. What is asked of it afterwards is read from the database and from the sink.
  */
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { signedCall } from "../kit/relay-definition.ts";
 
 const TRY_FOR_MS = 2_000;
-
-/** A road to the database that can be cut: nothing comes through any more, and nobody is told. */
-interface Road extends Disposable {
-  url: string;
-  cut(): void;
-  mend(): void;
-}
-
-export async function openRoad(databaseUrl: string): Promise<Road> {
-  const { hostname, port } = new URL(databaseUrl);
-  const pairs = new Set<readonly [Socket, Socket]>();
-  let isCut = false;
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname);
-    const pair = [near, far] as const;
-    pairs.add(pair);
-    for (const [from, to] of [pair, [far, near] as const]) {
-      from.on("data", (chunk) => (isCut ? undefined : to.write(chunk)));
-      from.on("error", () => to.destroy());
-      from.on("close", () => {
-        pairs.delete(pair);
-        if (!isCut) to.destroy();
-      });
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = new URL(databaseUrl);
-  const address = server.address();
-  url.hostname = "127.0.0.1";
-  url.port = String(typeof address === "object" ? address?.port : "");
-  const drop = (): void => {
-    for (const pair of pairs) for (const socket of pair) socket.destroy();
-  };
-  return {
-    url: url.href,
-    cut: () => {
-      isCut = true;
-    },
-    mend: () => {
-      isCut = false;
-      drop();
-    },
-    [Symbol.dispose]: () => {
-      drop();
-      server.close();
-    },
-  };
-}
 
 export class ClusterNode {
   readonly #place: { databaseUrl: string; aheadMs: number; sinkUrl: string };

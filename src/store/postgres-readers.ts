@@ -1,0 +1,84 @@
+/** The connections that read a PostgreSQL, each read in a snapshot of its own: opened as they are needed, closed where nobody needs them. */
+import { systemClock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+import type { Reader } from "./port.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { ConnectionLost } from "./postgres-error.ts";
+
+/** Reads at once; those behind them wait. */
+const MOST_READERS = 4;
+/** A reader that nobody needed for so long is closed: what stands between may have forgotten it, and says nothing. */
+const READER_IDLE_MS = 60_000;
+/** Of a read whose connection was lost: with the first one. */
+const MAX_READS = 2;
+
+export class Readers {
+  readonly #place: DatabaseUrl;
+  readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
+  readonly #all = new Set<PostgresConnection>();
+  readonly #waiting: (() => void)[] = [];
+  #busy = 0;
+
+  constructor(place: DatabaseUrl) {
+    this.#place = place;
+  }
+
+  /** In a snapshot of its own. */
+  async read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    if (this.#busy >= MOST_READERS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#busy += 1;
+    try {
+      for (let turn = 1; ; turn++) {
+        try {
+          return await this.#readOnce(work);
+        } catch (error) {
+          if (turn === MAX_READS || !(error instanceof ConnectionLost)) throw error;
+          // A server that was started anew has lost them all.
+          for (const { reader } of this.#free.splice(0)) this.#forget(reader);
+        }
+      }
+    } finally {
+      this.#busy -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  look(): void {
+    for (const reader of this.#all) reader.look();
+    const idle = this.#free.filter(({ sinceMs }) => systemClock.monotonicMs() - sinceMs > READER_IDLE_MS);
+    for (const one of idle) {
+      this.#free.splice(this.#free.indexOf(one), 1);
+      this.#forget(one.reader);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#all].map((reader) => reader.idle()));
+    await Promise.all([...this.#all].map((reader) => reader.close()));
+  }
+
+  async #readOnce<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    const reader = this.#free.pop()?.reader ?? (await this.#open());
+    try {
+      reader.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      return await work(reader);
+    } finally {
+      // Whoever is next comes behind it.
+      reader.exec("COMMIT");
+      reader.takeFailure();
+      if (reader.lost) this.#all.delete(reader);
+      else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
+    }
+  }
+
+  #forget(reader: PostgresConnection): void {
+    this.#all.delete(reader);
+    void reader.close();
+  }
+
+  async #open(): Promise<PostgresConnection> {
+    const reader = await PostgresConnection.open(this.#place, "relay reader");
+    this.#all.add(reader);
+    return reader;
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * A road to PostgreSQL that breaks: it reads what is said on it, as far as whose connection it is and where a transaction ends, so that it can
+ * break exactly there; it can fall silent, with nobody told; and it can be closed to whoever comes.
+ */
+import { connect, createServer, type Socket } from "node:net";
+
+/** Of a connection that is lost at its commit: the server never hears of it, or it ends the transaction and nobody hears of that. */
+type Loss = "unsent" | "unheard";
+
+interface Road extends Disposable {
+  url: string;
+  /** Nothing comes through any more, and nobody is told; `name`: of connections that the service calls so, otherwise of all. */
+  cut(name?: string): void;
+  /** Connections that the service calls so are lost. */
+  drop(name: string): void;
+  /** What was silent is lost now; others may come. */
+  mend(): void;
+  /** Whoever comes is refused. */
+  isClosed: boolean;
+  /** Asked at each commit with all that was said in its transaction; null: it comes through. */
+  loseCommit: (said: string) => Loss | null;
+}
+
+/** One connection. */
+interface Way {
+  near: Socket;
+  far: Socket;
+  name: string;
+  isSilent: boolean;
+  /** The client's first message, and those before it, have no type. */
+  hasBegun: boolean;
+  /** What came of a message. */
+  rest: Buffer;
+  said: string;
+  isLost: boolean;
+}
+
+export async function openRoad(databaseUrl: string): Promise<Road> {
+  const { hostname, port } = new URL(databaseUrl);
+  const ways = new Set<Way>();
+  let isCut = false;
+  const drop = (way: Way): void => {
+    ways.delete(way);
+    way.near.destroy();
+    way.far.destroy();
+  };
+  const server = createServer((near) => {
+    near.on("error", () => undefined);
+    if (road.isClosed) return void near.destroy();
+    const far = connect(Number(port), hostname);
+    const begun = { name: "", isSilent: isCut, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false };
+    const way: Way = { near, far, ...begun };
+    ways.add(way);
+    far.on("error", () => drop(way));
+    for (const socket of [near, far]) socket.on("close", () => (way.isSilent ? undefined : drop(way)));
+    near.on("data", (chunk: Buffer) => {
+      if (way.isSilent || way.isLost) return;
+      const loss = passOn(way, chunk, road.loseCommit);
+      if (loss === "unsent") drop(way);
+      way.isLost = loss === "unheard";
+    });
+    far.on("data", (chunk: Buffer) => {
+      if (way.isLost && chunk.includes("COMMIT\0")) drop(way);
+      else if (!way.isSilent) near.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(databaseUrl);
+  const address = server.address();
+  url.hostname = "127.0.0.1";
+  url.port = String(typeof address === "object" ? address?.port : "");
+  const road: Road = {
+    url: url.href,
+    isClosed: false,
+    loseCommit: () => null,
+    cut(name) {
+      isCut = name === undefined;
+      for (const way of ways) way.isSilent ||= isCut || way.name === name;
+    },
+    drop(name) {
+      for (const way of [...ways]) if (way.name === name) drop(way);
+    },
+    mend() {
+      isCut = false;
+      for (const way of [...ways]) if (way.isSilent) drop(way);
+    },
+    [Symbol.dispose]() {
+      for (const way of [...ways]) drop(way);
+      server.close();
+    },
+  };
+  return road;
+}
+
+const BEGIN_VERSION = 196_608;
+
+/** Whole messages go on as they are; answers how the connection is lost with the last of them. */
+function passOn(way: Way, chunk: Buffer, loseCommit: Road["loseCommit"]): Loss | null {
+  way.rest = way.rest.length === 0 ? chunk : Buffer.concat([way.rest, chunk]);
+  for (;;) {
+    const { rest } = way;
+    const typed = way.hasBegun ? 1 : 0;
+    if (rest.length < typed + 4) return null;
+    const end = typed + rest.readInt32BE(typed);
+    if (rest.length < end) return null;
+    const message = rest.subarray(0, end);
+    way.rest = rest.subarray(end);
+    if (!way.hasBegun) {
+      way.hasBegun = message.readInt32BE(4) === BEGIN_VERSION;
+      way.name = /application_name\0([^\0]*)/.exec(message.toString("latin1"))?.[1] ?? "";
+    }
+    const text = message.toString("utf8", 5);
+    const isCommit = message.toString("latin1", 0, 1) === "Q" && text.startsWith("COMMIT");
+    const loss = isCommit ? loseCommit(way.said) : null;
+    way.said = isCommit ? "" : way.said + text;
+    if (loss !== "unsent") way.far.write(message);
+    if (loss !== null) return loss;
+  }
+}

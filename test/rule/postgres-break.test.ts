@@ -1,0 +1,126 @@
+/** The store on PostgreSQL where its connection breaks at a commit, or in a transaction while the next one begins, and where somebody says what no node says. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres-group.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+import { addApp, listApps } from "../kit/store-conformance.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let road: Awaited<ReturnType<typeof openRoad>>;
+let store: Store;
+let admin: SQL;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  road = await openRoad(database.url);
+  const place = readDatabaseUrl(road.url);
+  if (typeof place === "string") throw new Error(place);
+  store = await openPostgres(place, { clock: systemClock });
+  admin = new SQL(database.url, { max: 1 });
+});
+
+afterEach(async () => {
+  road.isClosed = false;
+  await store.close();
+  await admin.close();
+  road[Symbol.dispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const terminate = (kind: string): Promise<unknown> =>
+  admin.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", [
+    `relay ${kind}`,
+  ]);
+
+for (const loss of ["unsent", "unheard"] as const)
+  test(`a connection that is lost at a commit, ${loss}: all of the group is there once`, async () => {
+    await store.write("app", addApp("first"));
+    let losses = 2;
+    road.loseCommit = (said) => (said.includes("lost-") && losses-- > 0 ? loss : null);
+    await Promise.all(["lost-a", "lost-b", "lost-c"].map((id) => store.write("app", addApp(id))));
+    expect(losses).toBeLessThan(2);
+    expect(await store.read(listApps)).toEqual(["first", "lost-a", "lost-b", "lost-c"]);
+  });
+
+test("a connection that broke before the commit, while others wait: each group is in a transaction of its own, behind the writers' lock", async () => {
+  const locks = new Set<number>();
+  // Which of two connections was there first was a matter of luck.
+  for (let round = 0; round < 8; round++) {
+    let runs = 0;
+    let other: Promise<unknown> | undefined;
+    await store.write("app", async (tx) => {
+      await tx.post("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 1)", `one-${round}`);
+      runs += 1;
+      if (runs === 1) {
+        other = store.write("app", addApp(`two-${round}`));
+        await terminate("writer");
+        // What was posted is sent with it, and finds nobody.
+        tx.whole?.hush();
+        await Bun.sleep(50);
+        return;
+      }
+      const held = "SELECT count(*) AS locks FROM pg_locks WHERE locktype = ?1 AND granted AND pid = pg_backend_pid()";
+      locks.add((await tx.get<{ locks: number }>(held, "advisory"))?.locks ?? 0);
+    });
+    await other;
+    expect(runs).toBeGreaterThan(1);
+  }
+  expect([...locks]).toEqual([1]);
+  expect((await store.read(listApps)).length).toBe(16);
+}, 120_000);
+
+test("a commit that nobody can be asked about: its writer is told that it is not known, and everything is looked at anew", async () => {
+  await store.write("app", addApp("first"));
+  const seen: boolean[] = [];
+  store.watch(({ foreignChange }) => seen.push(foreignChange));
+  road.loseCommit = (said) => {
+    if (!said.includes("there")) return null;
+    road.isClosed = true;
+    // It would be asked.
+    road.drop("relay flusher");
+    return "unheard";
+  };
+  const error: unknown = await store.write("app", addApp("there")).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(OutcomeUnknown);
+  while (!seen.includes(true) && seen.length < 20) await Bun.sleep(100);
+  expect(seen).toContain(true);
+  road.isClosed = false;
+  road.loseCommit = () => null;
+  expect(await store.read(listApps)).toEqual(["first", "there"]);
+}, 60_000);
+
+test("a store whose server is cut off without a word is closed all the same, once its answers are overdue", async () => {
+  await store.write("app", addApp("first"));
+  road.cut();
+  const written = store.write("app", addApp("second")).catch((error: unknown) => error);
+  await store.close();
+  expect(await written).toBeInstanceOf(StoreUnavailable);
+}, 120_000);
+
+test("a server that lost all readers is read from at once", async () => {
+  const all = [1, 2, 3, 4].map(() => store.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.2)));
+  await Promise.all(all);
+  await terminate("reader");
+  await Bun.sleep(100);
+  for (let turn = 0; turn < 4; turn++) expect(await store.read(listApps)).toEqual([]);
+});
+
+test.each(["no JSON", "null", "[]", '{"topics":null}', '{"node":"other","topics":{"relay":5}}'])(
+  "a notice that no node wrote, %j, breaks nothing: somebody has touched something",
+  async (notice) => {
+    const touched: string[] = [];
+    store.listen((topics) => touched.push(...topics.keys()));
+    const seen: boolean[] = [];
+    store.watch(({ foreignChange }) => seen.push(foreignChange));
+    await admin.unsafe("SELECT pg_notify($1, $2)", [TOUCHED_CHANNEL, notice]);
+    await admin.unsafe("SELECT pg_notify($1, $2)", [TOUCHED_CHANNEL, '{"node":"other","topics":{"relay":["1"]}}']);
+    while (seen.length < 2) await Bun.sleep(50);
+    expect(touched).toEqual(["relay"]);
+    expect(seen).toContain(true);
+  },
+);
