@@ -43,6 +43,8 @@ export class GroupCommit {
   #idle: (() => void)[] = [];
   /** Groups that are committed and not durable yet. */
   #settling = 0;
+  /** Resolves once the last of them was told. */
+  #told: Promise<void> = Promise.resolve();
   /** The next group's transaction, where it was begun already. */
   #begun: Promise<number> | null = null;
 
@@ -123,7 +125,7 @@ export class GroupCommit {
         answer(group, outcomes);
         committed.tell(this.#onTouch);
       };
-      if (durable === null) tell();
+      if (durable === null && this.#settling === 0) tell();
       else void this.#settle(group, durable, tell);
     } catch (error) {
       refuse(group, error);
@@ -136,10 +138,14 @@ export class GroupCommit {
   }
 
   /** The next group runs meanwhile, as another process's would. */
-  async #settle(group: readonly Waiting[], durable: Promise<void>, tell: () => void): Promise<void> {
+  async #settle(group: readonly Waiting[], durable: Promise<void> | null, tell: () => void): Promise<void> {
     this.#settling += 1;
+    // Whoever remembers what came last is told of groups in their order.
+    const [before, over] = [this.#told, Promise.withResolvers<void>()];
+    this.#told = over.promise;
     try {
       await durable;
+      await before;
       tell();
     } catch (error) {
       const again = this.#database.mayRunAgain(error)
@@ -152,6 +158,7 @@ export class GroupCommit {
       );
       this.#waiting.unshift(...again);
     }
+    over.resolve();
     this.#settling -= 1;
     this.#goOn();
   }

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
+import { GroupCommit } from "../../src/store/group-commit.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
@@ -273,4 +274,42 @@ test("another process that writes between two groups is waited for and seen by t
   expect(mine.filter((id) => id !== null).length + theirs).toBe(300);
   using database = new Database(file);
   expect(database.query("SELECT count(*) AS apps FROM app").get()).toEqual({ apps: 300 });
+});
+
+test("groups that are durable in another order are told in the order of their commits", async () => {
+  const told: number[] = [];
+  const durables = [1, 2].map(() => Promise.withResolvers<void>());
+  let commits = 0;
+  const none = async () => null;
+  const nothing = async () => undefined;
+  const connection = {
+    ...{ get: none, all: async () => [], run: async () => 0, runEach: async () => 0, post: nothing, postEach: nothing, settle: nothing },
+    ...{ firstOf: (error: unknown) => error, exec: () => undefined, inTransaction: true },
+  };
+  const keys = { mark: 0, undoTo: () => undefined, find: () => [], keep: () => undefined, forgetBefore: async () => false, forgetSlot: nothing };
+  const group = new GroupCommit(
+    {
+      ...{ connection, keys, limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 }, begin: async () => 1, beginsAhead: false, isBegun: false },
+      ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false },
+      async commit() {
+        commits += 1;
+        return { durable: durables[commits - 1]?.promise ?? null };
+      },
+      watch: () => ({ over: (working) => working, stop: () => undefined }),
+    },
+    { onGroup: () => undefined, onTouch: () => undefined },
+  );
+  const write = (number: number) => group.add("app", async (tx) => tx.afterCommit(() => told.push(number)));
+  const first = write(1);
+  while (commits < 1) await turn();
+  const second = write(2);
+  while (commits < 2) await turn();
+  const third = write(3);
+  while (commits < 3) await turn();
+  durables[1]?.resolve();
+  for (let at = 0; at < 5; at++) await turn();
+  expect(told).toEqual([]);
+  durables[0]?.resolve();
+  await Promise.all([first, second, third]);
+  expect(told).toEqual([1, 2, 3]);
 });
