@@ -1,9 +1,10 @@
 /**
- * Where several nodes write, no memory of one of them says what waits: the store does, under the lock of all writers. Whose next event is the
- * oldest may run in the transaction that stores it, on whichever node that is.
+ * Where several nodes write, no memory of one of them says what waits, nor which relays run: the store does, under the lock of all writers. Whose
+ * next event is the oldest may run in the transaction that stores it, on whichever node that is.
  */
 import type { EventDraft } from "../event/insert.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { Holder } from "../store/holding.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 
 export type EventToCome = Pick<EventDraft, "relayId">;
@@ -32,26 +33,51 @@ function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): 
 
 /** As many relays are asked for at once. */
 const ASKED_AT_ONCE = 16;
-const CLEAR = `SELECT relay_id AS "id", relay.version AS version
+const STANDING = `SELECT relay_id AS "id", relay.version AS version
   FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id
   WHERE relay_key.key IN (${Array.from({ length: ASKED_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})
-    AND relay.state = 'active' AND environment.held_at IS NULL AND environment.deleted_at IS NULL
+    AND relay.state = 'active' AND environment.held_at IS NULL AND environment.deleted_at IS NULL`;
+const CLEAR = `${STANDING}
     AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
       ORDER BY seq LIMIT 1) IS NULL`;
 
 /** Of these events' relays the ones that run now and of which no event is due, with their versions: as the transaction sees them, whoever wrote last. */
-export async function listClear(
+export function listClear(
   tx: Reader,
   events: readonly EventToCome[],
   relays: Snapshot | null,
 ): Promise<Map<string, number>> {
-  const keys = listRunnable(events, relays).map(({ key }) => key);
+  return listVersions(tx, CLEAR, listRunnable(events, relays));
+}
+
+/**
+ * Of these relays those that run now and are as this process knows them; it reads the others again. Another node may have paused or changed one a
+ * moment ago, and said so, of which this one has not heard yet.
+ */
+export async function listStanding(
+  tx: Reader,
+  relays: readonly LiveRelay[],
+  { holding, relays: known }: { holding: Pick<Holder, "whole">; relays: Pick<LiveRelays, "invalidate"> },
+): Promise<readonly LiveRelay[]> {
+  if (holding.whole) return relays;
+  const versions = await listVersions(tx, STANDING, relays);
+  const standing = relays.filter(({ id, version }) => versions.get(id) === version);
+  if (standing.length < relays.length) known.invalidate();
+  return standing;
+}
+
+async function listVersions(
+  tx: Reader,
+  sql: string,
+  relays: readonly LiveRelay[],
+): Promise<Map<string, number>> {
+  const keys = relays.map(({ key }) => key);
   const asked: Promise<{ id: string; version: number }[]>[] = [];
   for (let at = 0; at < keys.length; at += ASKED_AT_ONCE) {
     const some = keys.slice(at, at + ASKED_AT_ONCE);
     // The statement is prepared once, so it is given as many each time.
     const filled = Array.from({ length: ASKED_AT_ONCE }, (_, index) => some[index % some.length] as number);
-    asked.push(tx.all(CLEAR, ...filled));
+    asked.push(tx.all(sql, ...filled));
   }
   return new Map((await Promise.all(asked)).flat().map(({ id, version }) => [id, version]));
 }

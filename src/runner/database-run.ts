@@ -11,7 +11,7 @@ import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type EventToCome, listClear } from "./clear-relay.ts";
+import { type EventToCome, listClear, listStanding } from "./clear-relay.ts";
 import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./end.ts";
 
 /** Events in one transaction. */
@@ -130,7 +130,9 @@ export class Beside {
 
 interface BatchDeps extends AttemptDeps {
   store: FencedStore;
+  holding: Holder;
   clock: Clock;
+  relays: LiveRelays;
   arrivals: Arrivals;
 }
 
@@ -172,9 +174,13 @@ function commitBatch(
     const ended: Ending[] = [];
     const finished: Finished[] = [];
     let reached = 0;
+    const standing = await listStanding(tx, relays, deps);
     for (const relay of relays) {
+      if (!standing.includes(relay)) arrivals.lose(relay.id);
+    }
+    for (const relay of standing) {
       if (reached > 0 && isOver()) break;
-      await runShare(tx, relay, 1 / relays.length, deps, async ({ event, payload, came }) => {
+      await runShare(tx, relay, 1 / standing.length, deps, async ({ event, payload, came }) => {
         const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
         if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
         else ended.push(await run());
@@ -183,7 +189,7 @@ function commitBatch(
       reached += 1;
     }
     finished.push(...(await finishAttempts(tx, ended, nowMs)));
-    return { finished, unreached: relays.slice(reached) };
+    return { finished, unreached: standing.slice(reached) };
   });
 }
 

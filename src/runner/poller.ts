@@ -126,6 +126,18 @@ export class Poller {
     this.#cutOff.set(run.seq, run);
   }
 
+  /** Keeps events of a relay that may have been taken, of which nobody knows; the next look finds out. */
+  keepUnsure(relayId: string, events: readonly CutOff[]): void {
+    for (const { seq, runs, environmentId } of events)
+      this.#cutOff.set(seq, { seq, runs, environmentId, unsureOf: relayId });
+    this.#loop.wake();
+  }
+
+  /** Whether the relay's next events have to wait for that: one that was not taken would be taken with the same number. */
+  isUnsure(relayId: string): boolean {
+    return [...this.#cutOff.values()].some(({ unsureOf }) => unsureOf === relayId);
+  }
+
   /** Answers in how long the next retry is due. */
   async #look(): Promise<number | undefined> {
     const { holding, clock } = this.#deps;
@@ -205,6 +217,8 @@ export class Poller {
 
 interface CutOff extends ClaimedRun {
   environmentId: number;
+  /** The relay that waits for it. */
+  unsureOf?: string;
 }
 
 async function alertRescued(tx: Writer, rescued: Rescued, nowMs: number): Promise<Rescued> {

@@ -7,7 +7,7 @@
  * transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
-import type { HandedEvent } from "../event/event.ts";
+import type { EventToRun, HandedEvent } from "../event/event.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
@@ -213,7 +213,7 @@ export class Runner {
     const inBatch: LiveRelay[] = [];
     for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
-      if (this.#busy.has(relayId)) continue;
+      if (this.#busy.has(relayId) || this.#poller.isUnsure(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
       if (relay === null && holding.holds(HOUSE))
         this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
@@ -291,8 +291,9 @@ export class Runner {
     let claimed: Claimed[] = [];
     let more = false;
     const store = this.#deps.holding.storeOf(relay.environmentId);
+    const onUnknown = (events: readonly EventToRun[]) => this.#poller.keepUnsure(relay.id, events);
     try {
-      ({ claimed, more } = await claimSending(relay, slots, { alone }, { ...this.#deps, store }));
+      ({ claimed, more } = await claimSending(relay, slots, { alone, onUnknown }, { ...this.#deps, store }));
     } catch (error) {
       if (!alone) this.#undone.add(relay.id);
       throw error;
@@ -300,7 +301,7 @@ export class Runner {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
     for (const one of claimed) this.#follow(relay.environmentId, this.#runSending(store, relay, one));
-    return more && !alone ? [relay.id] : [];
+    return more && (!alone || claimed.length === 0) ? [relay.id] : [];
   }
 
   /** Runs a claimed event in the slot taken for it, as long as its environment stays what it was claimed by. */

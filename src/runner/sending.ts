@@ -8,10 +8,12 @@ import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
 import { keepRunProgress } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
-import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";
+import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { Holder } from "../store/holding.ts";
+import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../store/port.ts";
 import { undone } from "../store/undone.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
+import { listStanding } from "./clear-relay.ts";
 import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
 /** Events of one relay that run at once. */
@@ -21,7 +23,9 @@ const MAX_CLAIM_MS = 8;
 
 interface SendingDeps extends AttemptDeps {
   store: FencedStore;
+  holding: Holder;
   clock: Clock;
+  relays: LiveRelays;
   ports: ActionPorts;
 }
 
@@ -43,17 +47,34 @@ interface Claim {
   more: boolean;
 }
 
+interface ClaimOptions {
+  /** Without any first step. */
+  alone: boolean;
+  /** Told of events that may be taken although nobody knows. */
+  onUnknown: (events: readonly EventToRun[]) => void;
+}
+
 /**
- * Takes the relay's oldest due events, at most `limit`, each with its attempt's first step. `alone`: without any first step. Throws what undid
- * all of it: then none is taken and no attempt counts.
+ * Takes the relay's oldest due events, at most `limit`, each with its attempt's first step. Throws what undid all of it: then none is taken and no
+ * attempt counts, unless that is not known.
  */
-export function claimSending(
+export async function claimSending(
   relay: LiveRelay,
   limit: number,
-  { alone }: { alone: boolean },
+  { alone, onUnknown }: ClaimOptions,
   deps: SendingDeps,
 ): Promise<Claim> {
-  return deps.store.write("relay", (tx) => claimDue(tx, relay, limit, { alone }, deps));
+  let tried: readonly Claimed[] = [];
+  try {
+    return await deps.store.write("relay", async (tx) => {
+      const claim = await claimDue(tx, relay, limit, { alone }, deps);
+      tried = claim.claimed;
+      return claim;
+    });
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) onUnknown(tried.map(({ event }) => event));
+    throw error;
+  }
 }
 
 async function claimDue(
@@ -64,7 +85,9 @@ async function claimDue(
   deps: SendingDeps,
 ): Promise<Claim> {
   const { clock } = deps;
-  const due = await listDueEvents(tx, relay.id, limit);
+  const asked = listStanding(tx, [relay], deps);
+  const [due, standing] = await Promise.all([listDueEvents(tx, relay.id, limit), asked]);
+  if (standing.length === 0) return { claimed: [], more: true };
   const claimed: Claimed[] = [];
   const nowMs = clock.now();
   const endMs = clock.monotonicMs() + MAX_CLAIM_MS;

@@ -37,7 +37,8 @@ async function warmUp(): Promise<unknown> {
         seen = await tx.get("SELECT state, attempts, (SELECT count(*) FROM run) AS runs FROM event ORDER BY seq DESC LIMIT 1");
       }
     });
-  const deps = { store: { ...store, write }, clock: running.clock, log, limits: DEFAULT_LIMITS, ports: { caller, mailer } };
+  const ports = { caller, mailer };
+  const deps = { store: { ...store, write }, holding, relays, clock: running.clock, log, limits: DEFAULT_LIMITS, ports };
   await warmUpSending(relay, deps);
   return seen;
 }

@@ -1,0 +1,169 @@
+/** Two nodes of one PostgreSQL where one has not heard what the other said, or does not know what came of its own commit. */
+import { expect, test } from "bun:test";
+import { SQL } from "bun";
+import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
+import { freshDatabase } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+const WITHIN_MS = 30_000;
+const map = { event_id: "id" };
+const write = (step: string) => ({ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}", step } });
+const call = (path: string) => ({ type: "call_url", url: `https://example.com/${path}` });
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + WITHIN_MS; !(await isSo()) && performance.now() < endMs; ) await Bun.sleep(50);
+  expect(await isSo()).toBe(true);
+}
+
+async function makeShop(node: Node): Promise<Tenant> {
+  const [tenant] = await makeTenants(node, "shop", ["development"]);
+  if (tenant === undefined) throw new Error("There is no environment.");
+  await callApi(node, tenant, "POST", "/collections", {
+    name: "orders",
+    kind: "shared",
+    fields: { order: { type: "text" }, step: { type: "text" } },
+  });
+  await saveReceiver(node, tenant, receiverDefinition({ name: "writes", map, actions: [write("first")] }));
+  await saveReceiver(node, tenant, receiverDefinition({ name: "sends", map, actions: [call("first")] }));
+  return tenant;
+}
+
+interface EventRow {
+  relay: string;
+  state: string;
+  reason: string | null;
+}
+
+const listEvents = async ({ service }: Node): Promise<string[]> => {
+  const rows = await service.store.read((tx) =>
+    tx.all<EventRow>("SELECT relay_name.name AS relay, state, reason FROM event JOIN relay_name ON relay_name.key = event.name_key ORDER BY seq"),
+  );
+  return rows.map(({ relay, state, reason }) => [relay, state, ...(reason === null ? [] : [reason])].join(" "));
+};
+
+const listSteps = async ({ service }: Node): Promise<string[]> => {
+  const rows = await service.store.read((tx) => tx.all<{ data: string }>("SELECT data FROM record ORDER BY seq"));
+  return rows.map(({ data }) => (JSON.parse(data) as { step: string }).step);
+};
+
+/** Two nodes; `deaf` runs the environment, on a road of its own. */
+async function startTwo() {
+  const stack = new AsyncDisposableStack();
+  const database = stack.use(await freshDatabase());
+  const places: { node: Node; road: Awaited<ReturnType<typeof openRoad>> }[] = [];
+  for (let count = 0; count < 2; count++) {
+    const road = stack.use(await openRoad(database.url));
+    places.push({ road, node: stack.use(await startNode(road.url)) });
+  }
+  const [one, two] = places;
+  if (one === undefined || two === undefined) throw new Error("There are no two nodes.");
+  const tenant = await makeShop(one.node);
+  const holds = ({ node: { service } }: typeof one, id: number) => service.holding.holds(id);
+  // One of them has the environment, the other one what is done once for all.
+  await until(() => [one, two].filter((place) => holds(place, tenant.id)).length === 1 && [one, two].filter((place) => holds(place, 0)).length === 1);
+  const [deaf, other] = holds(one, tenant.id) ? [one, two] : [two, one];
+  return { stack, tenant, deaf, other };
+}
+
+const edit = async (node: Node, tenant: Tenant, name: string, action: unknown): Promise<void> => {
+  const { relay } = (await callApi(node, tenant, "GET", `/relays/${name}`)) as { relay: { definition: object; version: number } };
+  await callApi(node, tenant, "PUT", `/relays/${name}`, { definition: { ...relay.definition, actions: [action] }, version: relay.version });
+};
+
+/** Past the node. */
+async function listStates(url: string): Promise<string[]> {
+  await using sql = new SQL(url, { max: 1 });
+  const rows = (await sql.unsafe("SELECT state FROM event ORDER BY seq")) as { state: string }[];
+  return rows.map(({ state }) => state);
+}
+
+const tryPost = (node: Node, tenant: Tenant, id: string, relay = "sends"): Promise<boolean> =>
+  post(node, tenant, relay, id).then(
+    () => true,
+    () => false,
+  );
+
+const paths = ({ caller }: Node): string[] => caller.requests.map(({ url }) => new URL(url).pathname.slice(1));
+
+test("what was paused, changed or deleted at another node is so at one that has not heard of it", async () => {
+  const { stack, tenant, deaf, other } = await startTwo();
+  await using _ = stack;
+  const names = ["writes", "sends"];
+  const { node, road } = deaf;
+  const postBoth = async (id: string): Promise<void> => {
+    for (const name of names) await post(node, tenant, name, id);
+    // Whatever would run it has had its time.
+    await Bun.sleep(500);
+  };
+  await postBoth("before");
+  await until(async () => (await listEvents(other.node)).every((event) => event.endsWith(" done")));
+
+  road.cut("relay listener");
+  for (const name of names) await callApi(other.node, tenant, "POST", `/relays/${name}/pause`);
+  await postBoth("paused");
+  expect((await listEvents(other.node)).slice(-2)).toEqual(["writes queued", "sends queued"]);
+
+  await edit(other.node, tenant, "writes", write("second"));
+  await edit(other.node, tenant, "sends", call("second"));
+  for (const name of names) await callApi(other.node, tenant, "POST", `/relays/${name}/resume`);
+  await postBoth("changed");
+  await until(async () => (await listEvents(other.node)).every((event) => event.endsWith(" done")));
+  expect(await listSteps(other.node)).toEqual(["first", "second", "second"]);
+  expect(paths(node)).toEqual(["first", "second", "second"]);
+
+  for (const name of names) await callApi(other.node, tenant, "DELETE", `/relays/${name}`);
+  await Promise.all(names.map((name) => post(node, tenant, name, "deleted").catch(() => undefined)));
+  await until(async () => (await listEvents(other.node)).every((event) => !event.endsWith(" queued")));
+  expect((await listEvents(other.node)).filter((event) => event.endsWith(" done")).length).toBe(6);
+  expect(await listSteps(other.node)).toEqual(["first", "second", "second"]);
+  expect(paths(node)).toEqual(["first", "second", "second"]);
+}, 120_000);
+
+test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
+  await using database = await freshDatabase();
+  using road = await openRoad(database.url);
+  await using node = await startNode(road.url);
+  const tenant = await makeShop(node);
+  await until(() => node.service.holding.holds(tenant.id));
+  await post(node, tenant, "sends", "before");
+  await until(() => paths(node).length === 1);
+  let isLost = false;
+  road.loseCommit = (said) => {
+    if (isLost || !said.includes("running")) return null;
+    isLost = true;
+    road.isClosed = true;
+    // It would be asked.
+    road.drop("relay flusher");
+    return "unheard";
+  };
+  await post(node, tenant, "sends", "taken");
+  await until(() => isLost);
+  expect(await listStates(database.url)).toEqual(["done", "running"]);
+  // Longer than it asks.
+  await Bun.sleep(12_000);
+  road.isClosed = false;
+  await until(async () => (await tryPost(node, tenant, "behind")) === true);
+  await until(async () => (await listStates(database.url)).every((state) => state === "done"));
+  expect(node.caller.ids.length).toBe(3);
+  expect(new Set(node.caller.ids).size).toBe(3);
+}, 120_000);
+
+test("what a node saved by a commit of which nobody knows is known to it a moment later", async () => {
+  await using database = await freshDatabase();
+  using road = await openRoad(database.url);
+  await using node = await startNode(road.url);
+  const tenant = await makeShop(node);
+  road.loseCommit = (said) => {
+    if (!said.includes("later-relay")) return null;
+    road.loseCommit = () => null;
+    road.isClosed = true;
+    // It would be asked.
+    road.drop("relay flusher");
+    return "unheard";
+  };
+  const saved = saveReceiver(node, tenant, receiverDefinition({ name: "later-relay", map, actions: [write("later")] }));
+  await expect(saved).rejects.toThrow("503");
+  road.isClosed = false;
+  await until(async () => (await tryPost(node, tenant, "one", "later-relay")) === true);
+}, 120_000);
