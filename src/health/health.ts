@@ -1,8 +1,8 @@
 /**
  * How each relay is doing, seen across its calls and runs: calls refused or ignored one after another, events that find nobody, attempts that
  * fail, good events over the app's cap. Each is a run that anything better ends, counted in memory, so that an accepted call asks no database;
- * what changed is written behind the calls, in the order it was noticed. What is kept of it is health-row.ts's, when one is a problem
- * problem.ts's, what shows by waiting alone watch.ts's, and what other nodes saw shared-health.ts's. Receiver and runner tell it; it judges no call and no event.
+ * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, what shows by waiting alone
+ * watch.ts's, and what other nodes saw shared-health.ts's. Receiver and runner tell it; it judges no call and no event.
  */
 import type { Clock } from "../ground/clock.ts";
 import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
@@ -12,16 +12,20 @@ import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import {
+  CAPPED_OVER_MS,
   countAnew,
   HEALTH,
+  type HealthCode,
+  HealthProblems,
+  HOPELESS,
+  type Kept,
   type KeptRun,
   type Known,
-  keepOf,
-  knownOf,
+  REFUSED,
+  type RowHealth,
   type RunCode,
-  rowOf,
-} from "./health-row.ts";
-import { CAPPED_OVER_MS, type HealthCode, HealthProblems, HOPELESS, writeChange } from "./problem.ts";
+  writeChange,
+} from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** Writes, with what else is to be written at once, the rows that it is handed the writing of; resolves once that is durable. */
@@ -317,4 +321,27 @@ export class Health {
       for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
     };
   }
+}
+
+/** What is kept of a relay of this version when it begins. */
+export function keepOf(version: number, before?: Kept): Kept {
+  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
+  if (before === undefined) return kept;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
+  return { ...kept, uncalledTold: before.uncalledTold };
+}
+
+export function knownOf(relayId: string, row: RowOf<typeof HEALTH> | null): Known {
+  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
+  const kept = fruitless ?? keepOf(0);
+  if (refusedSince != null)
+    kept.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
+  return { relayId, kept, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
+}
+
+export function rowOf({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowOf<typeof HEALTH> {
+  const { relay_refusing: refusing, ...runs } = kept.runs;
+  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
+  const fruitless = kept.version === 0 ? null : { ...kept, runs };
+  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, fruitless };
 }

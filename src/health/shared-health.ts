@@ -7,19 +7,17 @@ import type { SecretUse } from "../relay/live-receiver.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { Health, type WriteRows } from "./health.ts";
+import { Health, keepOf, knownOf, rowOf, type WriteRows } from "./health.ts";
 import {
   HEALTH,
+  type HealthCode,
   type Kept,
   type KeptRun,
   type Known,
-  keepOf,
-  knownOf,
   type RowHealth,
+  RUN_CODES,
   type RunCode,
-  rowOf,
-} from "./health-row.ts";
-import { type HealthCode, RUN_CODES } from "./problem.ts";
+} from "./problem.ts";
 
 /** A row that differs from what is known in the time of its last good call alone is written once in so long. */
 const ACCEPTED_EVERY_MS = MINUTE_MS;
