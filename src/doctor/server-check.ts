@@ -147,7 +147,7 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
     return fine("clock offset", `The server's clock says ${there}, as this machine's does.`);
   return worry(
     "clock offset",
-    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${writeDuration(Math.abs(offsetMs))} apart.`,
+    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${writeDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
     "set both by the network; signed timestamps verify within five minutes only",
   );
 }

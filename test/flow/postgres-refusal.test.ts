@@ -6,6 +6,7 @@ import { describeError } from "../../src/cli/refusal-words.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
+import { tellApart } from "../../src/store/postgres-error.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
@@ -143,4 +144,11 @@ test("a server's own time zone and way to commit are shown, and change nothing",
   expect(found["time zone"]).toMatchObject({ state: "ok", message: expect.stringContaining("Pacific/Auckland") });
   // The tests' own server keeps nothing over a power cut, which is said first.
   if (found.durability?.state === "ok") expect(found.durability.message).toContain("synchronous_commit is off");
+});
+
+test.each(["26000", "42P05"])("statements that a pooler mixed up (%s) are told as such, and as no fault of the service's", (errno) => {
+  const told = tellApart(Object.assign(new Error('prepared statement "P0" already exists'), { name: "PostgresError", errno }));
+  const { code, message } = describeError(told);
+  expect(code).toBe("store_unavailable");
+  expect(message).toContain("name the server itself instead of a pooler");
 });
