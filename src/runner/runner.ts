@@ -313,6 +313,8 @@ export class Runner {
     try {
       const finished = await runSending(relay, claimed, { ...this.#deps, store }, mayGoOn);
       if (finished !== null) this.#onFinished(finished);
+      // The lease may only have seemed over: then nobody else takes it up.
+      else this.#poller.keepCutOff(claimed.event);
     } catch (error) {
       this.#poller.keepCutOff(claimed.event);
       this.#onTrouble(error, environmentId);

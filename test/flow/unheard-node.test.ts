@@ -1,6 +1,7 @@
 /** Two nodes of one PostgreSQL where one has not heard what the other said, or does not know what came of its own commit. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
+import { OK } from "../kit/fake-caller.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
@@ -166,4 +167,28 @@ test("what a node saved by a commit of which nobody knows is known to it a momen
   await expect(saved).rejects.toThrow("503");
   road.isClosed = false;
   await until(async () => (await tryPost(node, tenant, "one", "later-relay")) === true);
+}, 120_000);
+
+test("an event whose next send was forbidden, as the node took its lease for over, goes on where the lease was its own all the time", async () => {
+  await using database = await freshDatabase();
+  await using node = await startNode(database.url);
+  const tenant = await makeShop(node);
+  await saveReceiver(node, tenant, receiverDefinition({ name: "twice", map, actions: [call("one"), call("two")] }));
+  const { holding } = node.service;
+  await until(() => holding.holds(tenant.id));
+  node.caller.reply = () => "hang";
+  await post(node, tenant, "twice", "away");
+  await until(() => node.caller.hanging() === 1);
+  const holds = holding.holds.bind(holding);
+  holding.holds = () => false;
+  node.caller.reply = () => OK;
+  node.caller.letGo();
+  const settled = "SELECT 1 FROM run WHERE finished_at IS NULL AND results LIKE '%done%'";
+  await until(async () => (await node.service.store.read((tx) => tx.get(settled))) !== null);
+  await Bun.sleep(300);
+  expect(paths(node)).toEqual(["one"]);
+  holding.holds = holds;
+  await until(async () => (await listEvents(node)).every((event) => event.endsWith(" done")));
+  // What was under way is posted again under the same id.
+  expect(paths(node).filter((path) => path === "two").length).toBe(1);
 }, 120_000);
