@@ -241,7 +241,7 @@ export class GroupCommit {
       watch.stop();
     }
     try {
-      const kept = database.commit(committed.touched);
+      const kept = database.commit(committed.touched, committed.isQuiet);
       if (outcomes.length === group.length) this.#beginAhead();
       return { outcomes, ...(await kept) };
     } catch (error) {

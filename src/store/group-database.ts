@@ -18,7 +18,7 @@ export interface GroupDatabase {
   /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
   capture(captured: boolean): void;
   /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. */
-  commit(touched: Touched): Promise<Kept>;
+  commit(touched: Touched, isQuiet: boolean): Promise<Kept>;
   rollBack(): void;
   /** Whether a group that ended with this error, with nothing kept, is worth another run. */
   mayRunAgain(error: unknown): boolean;

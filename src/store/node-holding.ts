@@ -124,6 +124,7 @@ export class NodeHolding implements Holding {
   }
 
   probe(tx: Writer): Promise<unknown> {
+    tx.keepQuiet();
     return tx.run("UPDATE node SET probes = probes + 1 WHERE id = ?1", this.#id);
   }
 

@@ -80,7 +80,7 @@ export interface Found {
   live: string[];
 }
 
-/** Shows up, renews, takes, and gives back what may go: all of a node's turn. */
+/** Shows up, renews, takes, and gives back what may go: all of a node's turn. One that only renews is nothing that others look anew for. */
 export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found> {
   const { id, nowMs, held, leaving } = looking;
   const until = nowMs + LEASE_MS;
@@ -101,6 +101,7 @@ export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found>
   ).map((node) => node.id);
   const { take, giveBack } = shareOf(shared, live, id, new Set(leaving.keys()));
   const found: Found = { own: new Map(), takeovers: 0, giveBack, nextEndMs: null, live };
+  if (looking.known && take.length === 0 && ![...leaving.values()].includes(true)) tx.keepQuiet();
   for (const [at, lease] of leases.entries()) {
     const { environmentId, node } = lease;
     const isTaken = take.includes(environmentId);

@@ -71,8 +71,10 @@ export interface Writer extends Reader {
   afterCommit(work: () => void): void;
   /** The same for all works of a transaction that is kept or undone as one; null where this work may be undone alone. */
   readonly whole: WholeTransaction | null;
-  /** Another one than at an earlier write where another process has committed since. */
+  /** Another one than at an earlier write where another process has committed since, unless that kept quiet. */
   readonly foreignVersion: number;
+  /** Says that no other process has to look anew because of what this work writes. */
+  keepQuiet(): void;
   /** Keys that are each spent once. */
   readonly keys: KeyMemory;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */

@@ -92,7 +92,7 @@ export class PostgresGroup implements GroupDatabase {
     this.#writer?.exec(CAPTURE, captured ? "1" : "0");
   }
 
-  async commit(touched: Touched): Promise<Kept> {
+  async commit(touched: Touched, isQuiet: boolean): Promise<Kept> {
     const writer = this.#writer;
     if (writer === null) throw new StoreUnavailable("No transaction was begun.");
     if (writer.lost) throw new ConnectionLost("The connection broke before the commit.");
@@ -100,7 +100,7 @@ export class PostgresGroup implements GroupDatabase {
     this.#number += 1;
     const number = this.#number;
     void writer.post(NUMBER, name, number);
-    if (this.#takesTurn) void writer.post(TAKE_TURN, this.#options.node);
+    if (this.#takesTurn && !isQuiet) void writer.post(TAKE_TURN, this.#options.node);
     const notice = writeNotice(this.#options.node, touched);
     const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
     const committed = writer.script("COMMIT");

@@ -52,6 +52,7 @@ export class GroupWriter implements Writer {
   readonly #connection: GroupConnection;
   readonly committed: (() => void)[] = [];
   readonly touched: (readonly [topic: Topic, id: string])[] = [];
+  isQuiet = false;
   readonly #shared: Shared;
   readonly #keys: UndoableKeys;
   #depth = 0;
@@ -63,6 +64,10 @@ export class GroupWriter implements Writer {
     this.#connection = connection;
     this.#keys = keys;
     this.#shared = shared;
+  }
+
+  keepQuiet(): void {
+    this.isQuiet = true;
   }
 
   get foreignVersion(): number {
@@ -192,9 +197,12 @@ function ended(): Error {
 export class Committed {
   readonly works: (() => void)[] = [];
   readonly #touched = new Map<Topic, Set<string>>();
+  /** Whether each of them kept quiet. */
+  isQuiet = true;
 
   add(writer: GroupWriter, { captured }: { captured: boolean }): void {
     this.works.push(...writer.committed);
+    this.isQuiet &&= writer.isQuiet;
     for (const [topic, id] of writer.touched) {
       const ids = this.#touched.get(topic) ?? new Set();
       this.#touched.set(topic, ids.add(id));
@@ -214,6 +222,7 @@ export class Committed {
   clear(): void {
     this.works.length = 0;
     this.#touched.clear();
+    this.isQuiet = true;
   }
 
   get touched(): Touched {

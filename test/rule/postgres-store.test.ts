@@ -2,7 +2,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { HOUSE } from "../../src/store/holding.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
+import { NodeHolding } from "../../src/store/node-holding.ts";
+import { lookAtLeases } from "../../src/store/node-lease.ts";
 import { type Ahead, type Store, StoreUnavailable, type Touched, type Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { freshDatabase } from "../kit/postgres.ts";
@@ -322,6 +326,33 @@ describe("another node", () => {
     const second = await version();
     expect(second).not.toBe(first);
     expect(await version()).toBe(second);
+    await other.close();
+  });
+
+  test("that only renews its leases, or asks whether a write reaches the disk, is nothing to look anew for; taking and giving back is", async () => {
+    const other = await open();
+    const version = () => store.write("app", async (tx) => tx.foreignVersion);
+    let held = new Map<number, number>();
+    const look = async (leaving: [number, boolean][] = []) => {
+      const known = held.size > 0;
+      const looking = { id: "nod_other", url: null, nowMs: 1_000_000, known, held, leaving: new Map(leaving) };
+      held = (await other.write("app", (tx) => lookAtLeases(tx, looking))).own;
+    };
+    const first = await version();
+    await look();
+    const taken = await version();
+    expect([held.get(HOUSE), taken === first]).toEqual([1, false]);
+    await look();
+    const log = createLog({ clock: systemClock, format: "json", sink: () => undefined });
+    const node = new NodeHolding({ store: other, clock: systemClock, log });
+    await other.write("app", (tx) => node.probe(tx));
+    expect(await version()).toBe(taken);
+    // One that wrote in the same transaction is heard.
+    await Promise.all([look(), other.write("app", addApp("a"))]);
+    const written = await version();
+    expect(written).not.toBe(taken);
+    await look([[HOUSE, true]]);
+    expect(await version()).not.toBe(written);
     await other.close();
   });
 });
