@@ -66,10 +66,10 @@ async function widen(
 }
 
 const NEWEST = `SELECT max(head) AS seq, (SELECT min(seq) FROM event) AS first FROM (
-    SELECT (SELECT max(seq) FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq >= $above AND seq < $below) AS head
+    SELECT (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT 1) AS head
     FROM relay_name WHERE environment_id = $environmentId)`;
 const OLDEST = `SELECT min(head) AS seq, (SELECT max(seq) FROM event) AS last FROM (
-    SELECT (SELECT min(seq) FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq > $after) AS head
+    SELECT (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq > $after ORDER BY seq LIMIT 1) AS head
     FROM relay_name WHERE environment_id = $environmentId)`;
 
 /** Counts to one more than `most`. */

@@ -219,7 +219,7 @@ interface FoundEvent {
 }
 
 const SELECT_EVENT =
-  "SELECT seq, created_at AS at FROM event WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name)";
+  "SELECT seq, created_at AS at FROM event INDEXED BY event_of_relay WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name)";
 
 /** The relay's first event that arrived at `ms` or later. */
 async function findEventFrom(

@@ -21,6 +21,10 @@ const IDLE_IN_TRANSACTION_MS = 5_000;
 /** The same for one that waits for another's. */
 const LOCK_TIMEOUT_MS = 15_000;
 const CONNECT_WITHIN_S = 5;
+/** A statement takes milliseconds: what compiling it would save is less than what it costs. */
+const PLAINLY = "SET jit = off";
+/** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
+const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
 
 /** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
@@ -76,8 +80,15 @@ export class PostgresConnection implements GroupConnection {
     this.#connection = connection;
   }
 
-  /** Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it. */
-  static async open(place: DatabaseUrl, name: string): Promise<PostgresConnection> {
+  /**
+   * Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
+   * statement is planned for its values, or once for all where the server finds that to cost less.
+   */
+  static async open(
+    place: DatabaseUrl,
+    name: string,
+    { planned = "once" }: { planned?: "once" | "by values" } = {},
+  ): Promise<PostgresConnection> {
     const pool = new SQL({
       ...connectionOptions(place),
       bigint: true,
@@ -95,7 +106,10 @@ export class PostgresConnection implements GroupConnection {
       },
     });
     try {
-      return new PostgresConnection(pool, await pool.reserve());
+      const connection = new PostgresConnection(pool, await pool.reserve());
+      // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
+      await connection.script(planned === "once" ? PLAINLY : BY_VALUES);
+      return connection;
     } catch (error) {
       void pool.close({ timeout: 0 }).catch(() => undefined);
       const message = await sayWhere(place, tellApart(error) as Error);

@@ -3,25 +3,15 @@
  * only one of them can do is written in the room so that both take it. A text is translated once.
  */
 
+import { followIndexes } from "./postgres-index.ts";
+import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "./postgres-token.ts";
+
 /** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */
 interface Translated {
   text: string;
   /** By place: the name of a named value, or the number, from 0, of a counted one. */
   places: readonly (string | number)[];
 }
-
-type Kind = "space" | "text" | "quoted" | "value" | "word" | "number" | "sign";
-interface Token {
-  kind: Kind;
-  text: string;
-  /** What is put around a value. */
-  around?: readonly [before: string, after: string];
-}
-
-/** Spaces and comments; texts; quoted names; values; words; numbers; signs. */
-const TOKEN =
-  /(\s+|--[^\n]*|\/\*[\s\S]*?\*\/)|('(?:[^']|'')*')|("(?:[^"]|"")*")|(\?\d*|\$[A-Za-z_]\w*)|([A-Za-z_]\w*)|(\d+(?:\.\d+)?)|(->>|->|\|\||<=|>=|<>|!=|==|[\s\S])/g;
-const KINDS: readonly Kind[] = ["space", "text", "quoted", "value", "word", "number", "sign"];
 
 const remembered = new Map<string, Translated>();
 
@@ -91,13 +81,6 @@ function translate(sql: string): Translated {
   return { text, places };
 }
 
-function split(sql: string): Token[] {
-  return [...sql.matchAll(TOKEN)].map((match) => {
-    const at = match.slice(1).findIndex((part) => part !== undefined);
-    return { kind: KINDS[at] ?? "sign", text: match[0] };
-  });
-}
-
 /** Names that the code gave, `environmentId`: PostgreSQL would write them small. */
 function quoteNames(tokens: Token[]): void {
   for (const token of tokens)
@@ -105,17 +88,6 @@ function quoteNames(tokens: Token[]): void {
       token.kind = "quoted";
       token.text = `"${token.text}"`;
     }
-}
-
-/** It finds its indexes by itself. */
-function dropIndexes(tokens: Token[]): void {
-  for (let at = 0; at < tokens.length; at++) {
-    if (!isWord(tokens[at], "INDEXED")) continue;
-    const by = next(tokens, at);
-    const name = next(tokens, by);
-    if (!isWord(tokens[by], "BY") || name < 0) continue;
-    for (const token of tokens.slice(at, name + 1)) token.text = "";
-  }
 }
 
 /** SQLite's way to say in which order tables are read. */
@@ -256,7 +228,7 @@ function writeBytes(tokens: Token[]): void {
 }
 
 const STEPS: readonly ((tokens: Token[]) => void)[] = [
-  dropIndexes,
+  followIndexes,
   writeBytes,
   joinPlainly,
   typeTests,
@@ -269,51 +241,3 @@ const STEPS: readonly ((tokens: Token[]) => void)[] = [
   nameTables,
   quoteNames,
 ];
-
-function forCalls(
-  tokens: Token[],
-  named: RegExp,
-  work: (name: Token, open: number, close: number) => void,
-): void {
-  for (let at = 0; at < tokens.length; at++) {
-    const token = tokens[at];
-    const open = at + 1;
-    if (token?.kind !== "word" || !named.test(token.text) || !isSign(tokens[open], "(")) continue;
-    work(token, open, closing(tokens, open));
-  }
-}
-
-/** The place of the token that means something after this one; -1: there is none. */
-function next(tokens: readonly Token[], at: number): number {
-  if (at < 0) return -1;
-  for (let after = at + 1; after < tokens.length; after++)
-    if (tokens[after]?.kind !== "space" && tokens[after]?.text !== "") return after;
-  return -1;
-}
-
-/** The place of the parenthesis that closes this one. */
-function closing(tokens: readonly Token[], open: number): number {
-  let depth = 0;
-  for (let at = open; at >= 0 && at < tokens.length; at++) {
-    if (isSign(tokens[at], "(")) depth += 1;
-    // What was added behind it may follow it.
-    else if (tokens[at]?.kind === "sign" && tokens[at]?.text.startsWith(")") && --depth === 0) return at;
-  }
-  return tokens.length;
-}
-
-function hasComma(tokens: readonly Token[], open: number, close: number): boolean {
-  for (let at = open + 1; at < close; at++) {
-    if (isSign(tokens[at], "(")) at = closing(tokens, at);
-    else if (isSign(tokens[at], ",")) return true;
-  }
-  return false;
-}
-
-function isWord(token: Token | undefined, word: string): boolean {
-  return token?.kind === "word" && token.text.toUpperCase() === word;
-}
-
-function isSign(token: Token | undefined, sign: string): token is Token {
-  return token?.kind === "sign" && token.text === sign;
-}

@@ -77,7 +77,7 @@ export class Readers {
   }
 
   async #open(): Promise<PostgresConnection> {
-    const reader = await PostgresConnection.open(this.#place, "relay reader");
+    const reader = await PostgresConnection.open(this.#place, "relay reader", { planned: "by values" });
     this.#all.add(reader);
     return reader;
   }

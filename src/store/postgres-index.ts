@@ -1,0 +1,124 @@
+/**
+ * What `INDEXED BY` says, to a database that cannot be told which index to take. It weighs them by averages: of a relay with a tenth of all events
+ * it believes that every tenth event is one, walks all events from the newest on to find it, and where the relay's are old, through all there are.
+ * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
+ */
+import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text" };
+import { closing, isSign, isWord, next, split, type Token } from "./postgres-token.ts";
+
+/** The columns of each index, by its name. */
+const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(
+  [...whole.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) ON \w+ \(([^()]+)\)/g)].map(
+    ([, name = "", columns = ""]) => [name, columns.split(", ")],
+  ),
+);
+
+/** Takes the words away, and writes what they say into the SELECT that they stand in. */
+export function followIndexes(tokens: Token[]): void {
+  for (let at = 0; at < tokens.length; at++) {
+    if (!isWord(tokens[at], "INDEXED")) continue;
+    const by = next(tokens, at);
+    const name = next(tokens, by);
+    if (!isWord(tokens[by], "BY") || name < 0) continue;
+    const columns = COLUMNS.get(tokens[name]?.text ?? "");
+    tokens.splice(at, name + 1 - at);
+    if (columns !== undefined) follow(tokens, at, columns);
+  }
+}
+
+/** What the index's first column is compared with, from the sign or word that compares to before `end`. */
+interface Comparison {
+  /** As it is written, with its table where it has one. */
+  column: string;
+  at: number;
+  from: number;
+  end: number;
+  /** One value, what another table or a SELECT gives, or all that a SELECT gives. */
+  with: "value" | "given" | "list";
+}
+
+function follow(tokens: Token[], from: number, [first = "", ...others]: readonly string[]): void {
+  const places = placesOf(tokens, from);
+  const comparison = findComparison(tokens, places, first);
+  if (comparison === null) return;
+  const sorted = findSorted(tokens, places, others);
+  if (comparison.with === "value" && sorted === null) return;
+  if (sorted !== null) sortBy(tokens, sorted, comparison);
+  compare(tokens, comparison);
+}
+
+/** Of the SELECT's own tokens, those behind `from` that mean something; what stands in parentheses is the one that opens it. */
+function placesOf(tokens: readonly Token[], from: number): number[] {
+  const places: number[] = [];
+  for (let at = next(tokens, from - 1); at >= 0 && at < tokens.length; at = next(tokens, at)) {
+    if (isSign(tokens[at], ")") || ["UNION", "EXCEPT"].some((word) => isWord(tokens[at], word))) break;
+    places.push(at);
+    if (isSign(tokens[at], "(")) at = closing(tokens, at);
+  }
+  return places;
+}
+
+function findComparison(
+  tokens: readonly Token[],
+  places: readonly number[],
+  column: string,
+): Comparison | null {
+  for (const [index, place] of places.entries()) {
+    const [at = -1, from = -1] = places.slice(index + 1);
+    if (tokens[place]?.text !== column || from < 0) continue;
+    const table = isSign(tokens[places[index - 1] ?? -1], ".")
+      ? `${tokens[places[index - 2] ?? -1]?.text}.`
+      : "";
+    const found = { column: table + column, at, from };
+    const isOpen = isSign(tokens[from], "(");
+    if (isWord(tokens[at], "IN") && isOpen && isWord(tokens[next(tokens, from)], "SELECT"))
+      return { ...found, end: closing(tokens, from) + 1, with: "list" };
+    if (!isSign(tokens[at], "=")) continue;
+    if (isOpen) return { ...found, end: closing(tokens, from) + 1, with: "given" };
+    if (tokens[from]?.kind !== "word") return { ...found, end: from + 1, with: "value" };
+    const last = isSign(tokens[next(tokens, from)], ".") ? next(tokens, next(tokens, from)) : from;
+    return { ...found, end: last + 1, with: "given" };
+  }
+  return null;
+}
+
+/** Where the one column is named that the rows are sorted by, if the index has it. */
+function findSorted(
+  tokens: readonly Token[],
+  places: readonly number[],
+  columns: readonly string[],
+): number | null {
+  const order = places.findIndex((at) => isWord(tokens[at], "ORDER"));
+  if (order < 0) return null;
+  const [by = -1, one = -1, dot = -1, two = -1] = places.slice(order + 1);
+  if (!isWord(tokens[by], "BY")) return null;
+  const at = isSign(tokens[dot], ".") ? two : one;
+  const after = tokens[next(tokens, next(tokens, at))];
+  const isOnly = !isSign(tokens[next(tokens, at)], ",") && !isSign(after, ",");
+  return isOnly && columns.includes(tokens[at]?.text ?? "") ? at : null;
+}
+
+function sortBy(tokens: Token[], at: number, { column, with: what }: Comparison): void {
+  const sorted = tokens[at];
+  if (sorted === undefined) return;
+  // Rows of several come from the index in another order, and are few: no order that another index has is the one that is asked for.
+  if (what === "list") sorted.text += " + 0";
+  else {
+    const way = isWord(tokens[next(tokens, at)], "DESC") ? " DESC" : "";
+    const start = isSign(tokens[at - 1], ".") ? at - 2 : at;
+    tokens.splice(start, 0, ...split(`${column}${way}, `));
+  }
+}
+
+function compare(tokens: Token[], { at, from, end, with: what }: Comparison): void {
+  const compared = tokens.slice(from, end);
+  const again = compared.map((token) => ({ ...token }));
+  const written =
+    what === "list"
+      ? [...split("= ANY(ARRAY"), ...compared, ...split(")")]
+      : what === "given"
+        ? [...split("= ANY(ARRAY["), ...compared, ...split("])")]
+        : // Two places of a value have its column's type, which a list made of it would not.
+          [...split("IN ("), ...compared, ...split(", "), ...again, ...split(")")];
+  tokens.splice(at, end - at, ...written);
+}
