@@ -10,7 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { oneOf, textOrNull } from "../ground/schema.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { BATCH_BYTES, BATCH_EVENTS, dropEvent } from "./retention.ts";
+import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";
 
 /** Counting ends here. */
 const MOST_COUNTED = 10_000;
@@ -191,7 +191,7 @@ const SHORT_TABLES = ["record_change", "approval", "login_request"];
 async function emptyEnvironment(tx: Writer, id: number): Promise<boolean> {
   // With them goes what makes events of records.
   if (await dropRows(tx, "relay", "id", LARGE, id)) return true;
-  if (await dropEvents(tx, id)) return true;
+  if (await emptyOfEvents(tx, id)) return true;
   for (const [table, key, most] of TABLES) if (await dropRows(tx, table, key, most, id)) return true;
   if (await dropPeople(tx, id)) return true;
   if (await dropErasures(tx, id)) return true;
@@ -206,17 +206,17 @@ async function dropRows(tx: Writer, table: string, key: string, most: number, id
   return (await tx.run(sql, { id })) > 0;
 }
 
-async function dropEvents(tx: Writer, id: number): Promise<boolean> {
+async function emptyOfEvents(tx: Writer, id: number): Promise<boolean> {
   const sql = `SELECT event.seq, event.dedupe_hash AS dedupeHash,
       octet_length(event.payload) + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
     FROM ${EVENTS} AND event.state <> 'running' LIMIT ${BATCH_EVENTS}`;
   const next = await tx.all<{ seq: number; dedupeHash: Uint8Array | null; bytes: number }>(sql, { id });
   let bytes = 0;
-  for (const [index, event] of next.entries()) {
+  const reached = next.filter((event, index) => {
     bytes += event.bytes;
-    if (index > 0 && bytes > BATCH_BYTES) break;
-    await dropEvent(tx, event.seq, event.dedupeHash);
-  }
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
+  await dropEvents(tx, reached);
   return next.length > 0;
 }
 

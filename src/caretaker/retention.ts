@@ -125,8 +125,11 @@ function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
   const sql = `SELECT seq, ${at} AS at, ${at} + ${keptMs} < $nowMs AS expired FROM ${name} WHERE seq > $seq ORDER BY seq LIMIT ${BATCH_ROWS}`;
   return async (tx, seq, nowMs) => {
     const rows = await tx.all<{ seq: number; at: number; expired: number }>(sql, { seq, nowMs });
-    for (const row of rows)
-      if (row.expired === 1) await tx.run(`DELETE FROM ${name} WHERE seq = ?1`, row.seq);
+    const expired = rows.filter((row) => row.expired === 1);
+    await tx.postEach(
+      `DELETE FROM ${name} WHERE seq = $seq`,
+      expired.map((row) => ({ seq: row.seq })),
+    );
     const oldOrAhead = rows.some((row) => row.at + shortestKeptMs < nowMs || row.at > nowMs);
     return rows.length === BATCH_ROWS && oldOrAhead ? (rows.at(-1)?.seq ?? null) : null;
   };
@@ -193,9 +196,7 @@ export async function retireEvents(
     return index === 0 || bytes <= BATCH_BYTES;
   });
   const old = reached.filter((row) => row.at < untilMs && row.stays === 0);
-  for (const { seq, dedupeHash } of old) {
-    await dropEvent(tx, seq, dedupeHash);
-  }
+  await dropEvents(tx, old);
   await tellDropped(
     tx,
     old.filter(({ state }) => state === "queued"),
@@ -207,12 +208,17 @@ export async function retireEvents(
   return goesOn && oldOrAhead ? (reached.at(-1)?.seq ?? null) : null;
 }
 
-/** Deletes an event with its runs, effects and the key that an earlier version kept of it. */
-export async function dropEvent(tx: Writer, seq: number, dedupeHash: Uint8Array | null): Promise<void> {
-  if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
-  await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
-  await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
-  await tx.run("DELETE FROM event WHERE seq = ?1", seq);
+/** Deletes events with their runs, effects and the keys that an earlier version kept of them; where each answer is a round trip, none is waited for. */
+export async function dropEvents(
+  tx: Writer,
+  events: readonly { seq: number; dedupeHash: Uint8Array | null }[],
+): Promise<void> {
+  for (const { seq, dedupeHash } of events)
+    if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
+  const rows = events.map(({ seq }) => ({ seq }));
+  await tx.postEach("DELETE FROM run WHERE event_seq = $seq", rows);
+  await tx.postEach("DELETE FROM effect WHERE event_seq = $seq", rows);
+  await tx.postEach("DELETE FROM event WHERE seq = $seq", rows);
 }
 
 /** The log says always what the owner is told unless it is switched off. */
