@@ -17,7 +17,7 @@ export interface GroupDatabase {
   readonly isBegun: boolean;
   /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
   capture(captured: boolean): void;
-  /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. */
+  /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. `isQuiet`: no other process has to look anew. */
   commit(touched: Touched, isQuiet: boolean): Promise<Kept>;
   rollBack(): void;
   /** Whether a group that ended with this error, with nothing kept, is worth another run. */
