@@ -212,8 +212,9 @@ async function stepOfDone(tx: Reader, asked: Asked, below: number): Promise<Step
     return look(tx, { ...asked, below }, "event_of_relay", "name_key = $nameKey", fits);
   const span = await newestSpan(tx, asked.environmentId, { above: asked.above, below }, STEP);
   if (span === null) return { looked: 0, found: 0, last: null };
-  const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE ${fits.join(" AND ")}) AS found FROM event INDEXED BY event_of_relay
-    WHERE ${OF_ENVIRONMENT.replace("?", "$environmentId")} AND seq >= $above AND seq < $below`;
+  const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE ${fits.join(" AND ")}) AS found FROM (
+      SELECT name_key, "trigger", state FROM event INDEXED BY event_of_relay
+      WHERE ${OF_ENVIRONMENT.replace("?", "$environmentId")} AND seq >= $above AND seq < $below ORDER BY seq)`;
   const values = namesIn(sql, { ...asked, above: Math.max(asked.above, span.from), below });
   const row = await tx.get<{ looked: number; found: number }>(sql, values);
   return { looked: row?.looked ?? 0, found: row?.found ?? 0, last: span.ended ? null : span.from };

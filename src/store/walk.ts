@@ -96,7 +96,10 @@ export async function walkPage<Row, Item, More = unknown>(
   );
   const { floor, ended } = reach(looked, cost === undefined ? 1 : most);
   if (floor === null && cost !== undefined) return { items: [], next: null };
-  const asked = [...within(floor ?? lower), ...fits];
+  // Between both ends stand few rows, which a database that weighs how it reads them has to be told.
+  const top = fits.length === 0 || upper !== null ? null : await newest(tx, from, key, led);
+  const ending = top === null ? [] : [{ sql: `${key} <= ?`, values: [top] }];
+  const asked = [...within(floor ?? lower), ...ending, ...fits];
   const rows = await tx.all<{ walkKey: string | number }>(
     `SELECT ${walk.columns ?? table.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
      WHERE ${textOf(asked)} ORDER BY ${key} DESC LIMIT ${limit + 1}`,
@@ -111,6 +114,16 @@ export async function walkPage<Row, Item, More = unknown>(
   if (page.next !== null) return page;
   const left = !ended && floor !== null ? floor : span?.ended === false ? span.from : null;
   return { items: page.items, next: left === null ? null : makeCursor(String(left)) };
+}
+
+async function newest(
+  tx: Reader,
+  from: string,
+  key: string,
+  led: readonly Condition[],
+): Promise<string | number | null> {
+  const sql = `SELECT ${key} AS key FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC LIMIT 1`;
+  return (await tx.get<{ key: string | number }>(sql, ...valuesOf(led)))?.key ?? null;
 }
 
 /** A row that a step might take: its key and what it costs. */

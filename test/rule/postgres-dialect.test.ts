@@ -37,9 +37,9 @@ const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: st
   ],
   [
     "one that is led to several places",
-    "SELECT at FROM event INDEXED BY event_of_relay WHERE name_key IN (SELECT key FROM relay_name) AND seq < ?1 ORDER BY seq DESC LIMIT 9",
-    "SELECT at FROM event  WHERE name_key = ANY(ARRAY(SELECT key FROM relay_name)) AND seq < $1 ORDER BY seq + 0 DESC LIMIT 9",
-    [0],
+    "SELECT at FROM event INDEXED BY event_of_relay WHERE event.name_key IN (SELECT key FROM relay_name) AND event.seq < ?1 AND state = ?2 ORDER BY seq DESC LIMIT 9",
+    "SELECT at FROM event  WHERE event.seq = ANY(ARRAY(SELECT led.seq FROM (SELECT key FROM relay_name) AS place (value) CROSS JOIN LATERAL (SELECT seq FROM event WHERE name_key = ANY(ARRAY[place.value]) AND seq < $1 ORDER BY name_key, seq LIMIT 5000) AS led)) AND event.seq < $2 AND state = $3 ORDER BY seq + 0 DESC LIMIT 9",
+    [0, 0, 1],
   ],
   [
     "one whose value nothing is sorted by, or that is sorted by something else",

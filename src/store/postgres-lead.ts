@@ -13,6 +13,9 @@ const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(
   ),
 );
 
+/** What is led through several places is a span of that many rows at most; a bound makes the server take the index even where it believes in a million. */
+const MOST_LED = 5_000;
+
 /** Takes the words away, and writes what they say into the SELECT that they stand in. */
 export function followIndexes(tokens: Token[]): void {
   for (let at = 0; at < tokens.length; at++) {
@@ -28,8 +31,11 @@ export function followIndexes(tokens: Token[]): void {
 
 /** What the index's first column is compared with, from the sign or word that compares to before `end`. */
 interface Comparison {
-  /** As it is written, with its table where it has one. */
-  column: string;
+  first: string;
+  /** Empty: it is written without one. */
+  table: string;
+  /** Where both begin. */
+  start: number;
   at: number;
   from: number;
   end: number;
@@ -43,8 +49,43 @@ function follow(tokens: Token[], from: number, [first = "", ...others]: readonly
   if (comparison === null) return;
   const sorted = findSorted(tokens, places, others);
   if (comparison.with === "value" && sorted === null) return;
+  const key = sorted === null ? "" : (tokens[sorted]?.text ?? "");
+  const bounds = boundsOf(tokens, places, key);
   if (sorted !== null) sortBy(tokens, sorted, comparison);
-  compare(tokens, comparison);
+  if (comparison.with === "list" && comparison.table !== "" && sorted !== null)
+    list(tokens, comparison, key, bounds);
+  else compare(tokens, comparison);
+}
+
+/** What the column is asked for beside, as `AND seq < ?2`. */
+function boundsOf(tokens: readonly Token[], places: readonly number[], column: string): Token[] {
+  return places.flatMap((place, index) => {
+    const [at = -1, to = -1] = places.slice(index + 1);
+    const isBound = tokens[place]?.text === column && /^(=|[<>]=?)$/.test(tokens[at]?.text ?? "");
+    const value = tokens[to];
+    if (!isBound || value?.kind !== "value") return [];
+    return [...split(` AND ${column} ${tokens[at]?.text} `), { ...value }];
+  });
+}
+
+/** The rows' own numbers, gathered from the index place by place: a join would be made the other way round. */
+function list(
+  tokens: Token[],
+  { table, first, start, from, end }: Comparison,
+  key: string,
+  bounds: readonly Token[],
+): void {
+  tokens.splice(
+    start,
+    end - start,
+    ...split(`${table}.${key} = ANY(ARRAY(SELECT led.${key} FROM `),
+    ...tokens.slice(from, end),
+    ...split(
+      ` AS place (value) CROSS JOIN LATERAL (SELECT ${key} FROM ${table} WHERE ${first} = ANY(ARRAY[place.value])`,
+    ),
+    ...bounds,
+    ...split(` ORDER BY ${first}, ${key} LIMIT ${MOST_LED}) AS led))`),
+  );
 }
 
 /** Of the SELECT's own tokens, those behind `from` that mean something; what stands in parentheses is the one that opens it. */
@@ -66,10 +107,9 @@ function findComparison(
   for (const [index, place] of places.entries()) {
     const [at = -1, from = -1] = places.slice(index + 1);
     if (tokens[place]?.text !== column || from < 0) continue;
-    const table = isSign(tokens[places[index - 1] ?? -1], ".")
-      ? `${tokens[places[index - 2] ?? -1]?.text}.`
-      : "";
-    const found = { column: table + column, at, from };
+    const before = isSign(tokens[places[index - 1] ?? -1], ".") ? places[index - 2] : undefined;
+    const table = before === undefined ? "" : (tokens[before]?.text ?? "");
+    const found = { first: column, table, start: before ?? place, at, from };
     const isOpen = isSign(tokens[from], "(");
     if (isWord(tokens[at], "IN") && isOpen && isWord(tokens[next(tokens, from)], "SELECT"))
       return { ...found, end: closing(tokens, from) + 1, with: "list" };
@@ -98,7 +138,7 @@ function findSorted(
   return isOnly && columns.includes(tokens[at]?.text ?? "") ? at : null;
 }
 
-function sortBy(tokens: Token[], at: number, { column, with: what }: Comparison): void {
+function sortBy(tokens: Token[], at: number, { first, table, with: what }: Comparison): void {
   const sorted = tokens[at];
   if (sorted === undefined) return;
   // Rows of several come from the index in another order, and are few: no order that another index has is the one that is asked for.
@@ -106,6 +146,7 @@ function sortBy(tokens: Token[], at: number, { column, with: what }: Comparison)
   else {
     const way = isWord(tokens[next(tokens, at)], "DESC") ? " DESC" : "";
     const start = isSign(tokens[at - 1], ".") ? at - 2 : at;
+    const column = table === "" ? first : `${table}.${first}`;
     tokens.splice(start, 0, ...split(`${column}${way}, `));
   }
 }
