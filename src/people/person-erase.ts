@@ -226,16 +226,19 @@ async function deleteRecords(
   );
   if (found.length === 0) return null;
   let bytesLeft = STEP_BYTES;
-  let step = { deleted: 0, seq: afterSeq };
+  let seq = afterSeq;
+  const own: HeldRecord[] = [];
   for (const row of found) {
-    if (step.seq > afterSeq && row.bytes > bytesLeft) break;
+    if (seq > afterSeq && row.bytes > bytesLeft) break;
     bytesLeft -= row.bytes;
-    step = { ...step, seq: row.seq };
-    if (row.environmentId !== environmentId || (row.ownerId !== null && row.ownerId !== personId)) continue;
-    await noteFiles(tx, environmentId, personId, row.seq);
-    step.deleted += await tx.run("DELETE FROM record WHERE seq = ?1", row.seq);
+    seq = row.seq;
+    if (row.environmentId === environmentId && (row.ownerId === null || row.ownerId === personId))
+      own.push(row);
   }
-  return step;
+  // Side by side, as each is a round trip where the database is another process.
+  await Promise.all(own.map((row) => noteFiles(tx, environmentId, personId, row.seq)));
+  const rows = own.map((row) => ({ seq: row.seq }));
+  return { deleted: await tx.runEach("DELETE FROM record WHERE seq = $seq", rows), seq };
 }
 
 async function noteFiles(tx: Writer, environmentId: number, personId: string, seq: number): Promise<void> {
