@@ -55,10 +55,12 @@ test("a flood is told twice a second, whoever reads", async () => {
   await using stream = await follow();
   await using other = await follow();
   const startMs = performance.now();
-  for (let at = 0; performance.now() - startMs < 2_000; at++)
+  const isTold = () => [stream, other].every(({ messages }) => messages.length > 2);
+  // Two seconds, or what a busy machine needs to tell three times.
+  for (let at = 0; performance.now() - startMs < (isTold() ? 2_000 : 20_000); at++)
     await putEvents(
       running,
-      Array.from({ length: 50 }, (_, nth) => `flood_${at}_${nth}`),
+      Array.from({ length: 10 }, (_, nth) => `flood_${at}_${nth}`),
       { nowMs: systemClock.now() },
     );
   const most = 2 + Math.ceil((performance.now() - startMs) / 500);

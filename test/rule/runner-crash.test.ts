@@ -428,9 +428,9 @@ describe("the wall clock jumps", () => {
     await running.api("POST", "/relays/orders/resume");
     running.clock.jump(-DAY_MS);
     await running.clock.advance(5_000);
-    const nowMs = running.clock.now();
-    const [late] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE next_attempt_at > ?1", nowMs + MINUTE);
-    expect(late?.count).toBe(0);
+    const late = () => running.rows("SELECT seq FROM event WHERE next_attempt_at > ?1 LIMIT 1", running.clock.now() + MINUTE);
+    // On a busy machine the look that brings them forward may still be on its way.
+    await until("each is brought forward", async () => (await late()).length === 0);
     await running.clock.advance(70_000);
     await running.drain();
     expect(await running.rows("SELECT state, count(*) AS count FROM event GROUP BY state")).toEqual([{ state: "done", count }]);
