@@ -27,8 +27,26 @@ export function lookAhead(
 function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): LiveRelay[] {
   return [...new Set(events.map(({ relayId }) => relayId))]
     .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
-    .filter(({ waiting, sends }) => !waiting && !sends)
+    .filter(runsHere)
     .sort((one, other) => one.key - other.key);
+}
+
+function runsHere({ waiting, sends }: LiveRelay): boolean {
+  return !waiting && !sends;
+}
+
+/** Where there are few, all that may be asked for: then every call asks the same, and is answered with the first. */
+const FEW = 32;
+const fewOf = new WeakMap<Snapshot, readonly LiveRelay[] | null>();
+
+function listFew(relays: Snapshot): readonly LiveRelay[] | null {
+  let few = fewOf.get(relays);
+  if (few === undefined) {
+    const all = relays.relays.filter(runsHere);
+    few = all.length > FEW ? null : all.sort((one, other) => one.key - other.key);
+    fewOf.set(relays, few);
+  }
+  return few;
 }
 
 /** As many relays are asked for at once. */
@@ -47,7 +65,9 @@ export function listClear(
   events: readonly EventToCome[],
   relays: Snapshot | null,
 ): Promise<Map<string, number>> {
-  return listVersions(tx, CLEAR, listRunnable(events, relays));
+  const runnable = listRunnable(events, relays);
+  const few = relays === null || runnable.length === 0 ? null : listFew(relays);
+  return listVersions(tx, CLEAR, few ?? runnable);
 }
 
 /**

@@ -4,8 +4,9 @@
  * throws is undone alone. It never lets two transactions overlap. What begins and ends a transaction is its database's.
  */
 import { systemClock } from "../ground/clock.ts";
-import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-answer.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
+import { Turn } from "./group-turn.ts";
+import type { Outcome, Waiting } from "./group-waiting.ts";
 import {
   type Fence,
   type GatheredWork,
@@ -15,7 +16,7 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { Committed, GroupWriter, lookingAhead, type Shared } from "./transaction.ts";
+import { Committed, GroupWriter, type Shared } from "./transaction.ts";
 
 interface Ran extends Kept {
   outcomes: readonly Outcome[];
@@ -46,7 +47,7 @@ export class GroupCommit {
   /** Resolves once the last of them was told. */
   #told: Promise<void> = Promise.resolve();
   /** The next group's transaction, where it was begun already. */
-  #begun: Promise<number> | null = null;
+  #begun: Turn | null = null;
 
   constructor(
     database: GroupDatabase,
@@ -80,7 +81,8 @@ export class GroupCommit {
         lookAhead: lookAhead as LookAhead<unknown> | undefined,
       };
       this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject, losses: 0 });
-      this.#schedule();
+      if (this.#begun === null) this.#schedule();
+      else this.#begun.join(this.#waiting);
     }) as Promise<Result>;
   }
 
@@ -111,10 +113,9 @@ export class GroupCommit {
 
   async #commitGroup(): Promise<void> {
     this.#writer.running = true;
-    // Whoever comes while the lock is waited for joins the group.
     if (this.#database.beginsAhead) {
-      this.#begun ??= this.#database.begin();
-      await this.#begun.catch(() => undefined);
+      this.#begun ??= this.#begin();
+      await this.#begun.version.catch(() => undefined);
     }
     const group = this.#waiting.splice(0, MAX_GROUP);
     const committed = new Committed();
@@ -148,6 +149,7 @@ export class GroupCommit {
       await before;
       tell();
     } catch (error) {
+      await before;
       const again = this.#database.mayRunAgain(error)
         ? group.filter(({ losses }) => losses + 1 < MAX_RUNS)
         : [];
@@ -200,10 +202,10 @@ export class GroupCommit {
     const passed = new Set<Fence>();
     committed.clear();
     const database = this.#database;
-    const begun = this.#begun ?? database.begin();
+    const turn = this.#begun ?? (database.beginsAhead ? new Turn(database) : null);
     this.#begun = null;
-    this.#lookAhead(group);
-    const version = await begun;
+    turn?.close(group);
+    const version = await (turn?.version ?? database.begin());
     const watch = database.watch();
     // Real time under any clock, as that is what is held.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
@@ -254,23 +256,13 @@ export class GroupCommit {
 
   /** The next group's transaction begins behind the commit, without waiting for its answer. */
   #beginAhead(): void {
-    if (!this.#database.beginsAhead || this.#waiting.length === 0) return;
-    this.#begun = this.#database.begin();
-    this.#begun.catch(() => undefined);
+    if (this.#database.beginsAhead && this.#waiting.length > 0) this.#begun = this.#begin();
   }
 
-  /** Asks at once what the group's works will ask one after the other. */
-  #lookAhead(group: readonly Waiting[]): void {
-    const database = this.#database;
-    const ahead = database.isBegun ? lookingAhead(database.connection, database.keys) : undefined;
-    if (ahead === undefined) return;
-    const fences = new Set(group.flatMap(({ fence }) => fence ?? []));
-    const asked = [...fences].map((fence): Promise<unknown> => fence(ahead));
-    for (const [lookAhead, alike] of Map.groupBy(group, ({ lookAhead }) => lookAhead)) {
-      const drafts = alike.map(({ draft }) => draft);
-      asked.push(...(lookAhead?.(ahead, drafts) ?? []));
-    }
-    void Promise.allSettled(asked);
+  #begin(): Turn {
+    const turn = new Turn(this.#database);
+    turn.ask(this.#waiting.slice(0, MAX_GROUP));
+    return turn;
   }
 
   #weigh(drafts: number, tookMs: number): void {
@@ -321,4 +313,29 @@ export class GroupCommit {
     this.#captured = captured;
     this.#database.capture(captured);
   }
+}
+
+/** The work that is next, with the drafts side by side that it may be given together. */
+function takeAlike(group: readonly Waiting[], from: number, most: number) {
+  const { origin, fence, work } = group[from] as Waiting;
+  let end = from + 1;
+  while (end < from + most && group[end]?.work === work) end += 1;
+  return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
+}
+
+function answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
+  group.forEach((waiting, index) => {
+    const outcome = outcomes[index] as Outcome;
+    if (outcome.ok) waiting.resolve(outcome.value);
+    else waiting.reject(outcome.error);
+  });
+}
+
+/** Nothing of it is kept. */
+function refuse(group: readonly Waiting[], error: unknown): void {
+  const unavailable =
+    error instanceof StoreUnavailable
+      ? error
+      : new StoreUnavailable("The transaction could not be committed.", { cause: error });
+  for (const waiting of group) waiting.reject(unavailable);
 }
