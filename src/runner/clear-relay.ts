@@ -4,7 +4,6 @@
  */
 import type { EventDraft } from "../event/insert.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
-import type { Holder } from "../store/holding.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 
 export type EventToCome = Pick<EventDraft, "relayId">;
@@ -77,9 +76,8 @@ export function listClear(
 export async function listStanding(
   tx: Reader,
   relays: readonly LiveRelay[],
-  { holding, relays: known }: { holding: Pick<Holder, "whole">; relays: Pick<LiveRelays, "invalidate"> },
+  known: Pick<LiveRelays, "invalidate">,
 ): Promise<readonly LiveRelay[]> {
-  if (holding.whole) return relays;
   const versions = await listVersions(tx, STANDING, relays);
   const standing = relays.filter(({ id, version }) => versions.get(id) === version);
   if (standing.length < relays.length) known.invalidate();

@@ -174,7 +174,7 @@ function commitBatch(
     const ended: Ending[] = [];
     const finished: Finished[] = [];
     let reached = 0;
-    const standing = await listStanding(tx, relays, deps);
+    const standing = deps.holding.whole ? relays : await listStanding(tx, relays, deps.relays);
     for (const relay of relays) {
       if (!standing.includes(relay)) arrivals.lose(relay.id);
     }

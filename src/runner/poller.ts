@@ -30,6 +30,8 @@ export class Poller {
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
   /** Attempts that the store could not write down; their rows are still `running`. */
+  /** Relays whose next events wait for what may have been taken: one that was not would be taken with the same number. */
+  readonly unsure = new Set<string>();
   readonly #cutOff = new Map<number, CutOff>();
   /** Environments taken since the start: those that were rescued, and those that are to be, with the store they are held by. */
   readonly #open = new Set<number>();
@@ -130,12 +132,8 @@ export class Poller {
   keepUnsure(relayId: string, events: readonly CutOff[]): void {
     for (const { seq, runs, environmentId } of events)
       this.#cutOff.set(seq, { seq, runs, environmentId, unsureOf: relayId });
+    this.unsure.add(relayId);
     this.#loop.wake();
-  }
-
-  /** Whether the relay's next events have to wait for that: one that was not taken would be taken with the same number. */
-  isUnsure(relayId: string): boolean {
-    return [...this.#cutOff.values()].some(({ unsureOf }) => unsureOf === relayId);
   }
 
   /** Answers in how long the next retry is due. */
@@ -211,6 +209,8 @@ export class Poller {
           .write("relay", async (tx) => alertRescued(tx, await rescueRun(tx, run, nowMs), nowMs));
       }
       this.#cutOff.delete(run.seq);
+      const left = [...this.#cutOff.values()].map(({ unsureOf }) => unsureOf);
+      if (run.unsureOf !== undefined && !left.includes(run.unsureOf)) this.unsure.delete(run.unsureOf);
     }
   }
 }

@@ -213,7 +213,7 @@ export class Runner {
     const inBatch: LiveRelay[] = [];
     for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
-      if (this.#busy.has(relayId) || this.#poller.isUnsure(relayId)) continue;
+      if (this.#busy.has(relayId) || this.#poller.unsure.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
       if (relay === null && holding.holds(HOUSE))
         this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
