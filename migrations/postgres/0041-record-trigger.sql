@@ -9,7 +9,8 @@ DROP TRIGGER record_change_updated ON record;
 CREATE TRIGGER record_change_updated AFTER UPDATE ON record
 FOR EACH ROW WHEN (coalesce(current_setting('relay.captured', true), '') <> '0' AND (NEW.data IS DISTINCT FROM OLD.data OR NEW.owner_id IS DISTINCT FROM OLD.owner_id
   OR NEW.recipient_id IS DISTINCT FROM OLD.recipient_id)) EXECUTE FUNCTION record_change_updated();
-DROP FUNCTION is_captured();
+-- 0.9.0 made new databases without it.
+DROP FUNCTION IF EXISTS is_captured();
 
 DROP TRIGGER record_file_created ON record;
 CREATE TRIGGER record_file_created AFTER INSERT ON record

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-migrate.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 
 const opened: AsyncDisposable[] = [];
@@ -117,4 +118,16 @@ test("a change in somebody's open transaction has its place before those that co
   await written;
   const rows = await looking`SELECT record_id AS id FROM record_change ORDER BY seq`;
   expect(rows.map(({ id }: { id: string }) => id)).toEqual(["rec_sql", "rec_service"]);
+});
+
+test("a database that 0.9.0 made, whose triggers stood already as a later migration makes them, is brought to this schema", async () => {
+  const fresh = await openDatabase({ empty: true });
+  const direct = openDirect(fresh);
+  const [whole] = POSTGRES_MIGRATIONS;
+  const triggers = POSTGRES_MIGRATIONS.find(({ name }) => name === "record-trigger");
+  await direct.unsafe('CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL)');
+  for (const one of [whole, triggers]) await direct.unsafe(one?.sql ?? "").simple();
+  await direct`INSERT INTO schema_migration (number, name, applied_at) VALUES (39, 'whole', 0)`;
+  const store = await openStore(fresh);
+  expect(await store.read((tx) => tx.get("SELECT max(number) AS number FROM schema_migration"))).toEqual({ number: SCHEMA_VERSION });
 });
