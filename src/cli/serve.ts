@@ -53,6 +53,9 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
   }
 }
 
+/** Longer than whatever it calls may take; a database that is cut off says nothing for longer. Who started it may kill it after half a minute. */
+const END_WITHIN_MS = 18_000;
+
 /** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
 export async function runService(
   config: ServiceConfig,
@@ -82,6 +85,10 @@ export async function runService(
     if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
     else log.info("service stopping; what runs is finished first");
     await service.leave();
+    world.endWithin(
+      END_WITHIN_MS,
+      "What the service waits for says nothing, so it ends now: the next start takes up what was not done.",
+    );
   } finally {
     forget();
   }

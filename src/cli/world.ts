@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import type { ServiceConfig } from "../config.ts";
 import type { Docs } from "../docs/docs.ts";
-import { type Clock, systemClock } from "../ground/clock.ts";
+import { afterUnlessEnded, type Clock, systemClock } from "../ground/clock.ts";
 import { showControls } from "../ground/log.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -79,6 +79,8 @@ export interface World {
   inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. `over`: nothing is waited for any more. */
   untilStopped(over?: AbortSignal): Promise<void>;
+  /** The process has so long to end by itself; after that it says why it did not, and ends with 1. */
+  endWithin(ms: number, why: string): void;
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
@@ -134,6 +136,12 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     untilStopped: (over) => {
       stays ||= over === undefined;
       return untilStopped(over);
+    },
+    endWithin(ms, why) {
+      afterUnlessEnded(ms, () => {
+        standardError.write(why);
+        process.exit(1);
+      });
     },
     openBrowser,
   };

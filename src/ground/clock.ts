@@ -25,6 +25,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Calls `work` after so much real time, unless the process has ended: it waits for nobody's sake. */
+export function afterUnlessEnded(delayMs: number, work: () => void): void {
+  setTimeout(work, delayMs).unref();
+}
+
 /** ISO 8601 UTC with milliseconds, from milliseconds since the epoch. */
 export function toIso(ms: number): string {
   return new Date(ms).toISOString();
