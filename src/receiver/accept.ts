@@ -29,7 +29,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
-import type { Ahead, Store, Writer } from "../store/port.ts";
+import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
 import { tellDuplicate, tellIgnored } from "./call.ts";
@@ -158,7 +158,8 @@ export class Acceptance {
     try {
       stored = await this.#write(draft);
     } catch (error) {
-      this.#count(draft, false);
+      // What may be there keeps its place.
+      if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
       throw error;
     }
     if (stored instanceof Refusal) {

@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, MINUTE_MS, PASSWORD_WINDOW_MS } from "../../src/ground/
 import { Limiter, shareOf } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { SyncCap } from "../../src/sync/sync-cap.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";
 import { openFreshStore, openTestStore } from "../kit/fresh-store.ts";
@@ -76,26 +77,68 @@ test("passwords guessed at every node in turn are as many as at one", () => {
   expect(taken).toBe(10);
 });
 
-test("events that come to every node in turn are as many in a minute as at one, and a duplicate is one on each", async () => {
+/** A relay on one store, and a way to send to it at each of the nodes. `storeOf`: the store as receivers have it. */
+async function openReceivers(limit: number, live: number, storeOf: (store: Store) => Store = (store) => store) {
   const fresh = await openFreshStore();
   const kit = makeRelayKit(fresh);
   await kit.create(receiver("orders", undefined, undefined, { map: { event_id: "id" } }), { secret: "theSecret-of-thirty-Character5" });
   const relays = new LiveRelays({ store: fresh.store, sealer, baseUrl: () => "https://relay.example.com" });
-  const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 7 };
-  const { store, clock } = fresh;
+  const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: limit };
+  const { clock } = fresh;
+  const store = storeOf(fresh.store);
   const log = { info() {}, warn() {}, error() {} } as never;
-  const receivers = nodesOf(3).map((nodes) => makeBareReceiver({ store, clock, relays, log, limits, sealer, nodes }).receiver);
-  const send = (id: string, node: number) => {
+  const receivers = nodesOf(live).map((nodes) => makeBareReceiver({ store, clock, relays, log, limits, sealer, nodes }).receiver);
+  const send = (id: string, node = 0) => {
     const body = Buffer.from(JSON.stringify({ id }));
     const signature = createHmac("sha256", "theSecret-of-thirty-Character5").update(body).digest("hex");
     const headers = new Headers({ "content-type": "application/json", "x-signature": signature });
-    return receivers[node % 3]?.receive({ appId: "app_test", name: "orders", headers, body, search: "", source: () => "203.0.113.7" });
+    return receivers[node % live]?.receive({ appId: "app_test", name: "orders", headers, body, search: "", source: () => "203.0.113.7" });
   };
+  return { fresh, send };
+}
+
+test("events that come to every node in turn are as many in a minute as at one, and a duplicate is one on each", async () => {
+  const { fresh, send } = await openReceivers(7, 3);
   const first = await send("call-0", 0);
   for (const node of [1, 2]) expect(await send("call-0", node)).toMatchObject({ duplicate: true, eventId: (first as { eventId: string }).eventId });
   const answers = await Promise.all(Array.from({ length: 30 }, (_, at) => send(`call-${at + 1}`, at)));
   expect(answers.filter((answer) => answer instanceof Refusal && answer.code === "receiver_capped")).toHaveLength(24);
   expect(await fresh.count("event")).toBe(7);
+});
+
+test("an event of which nobody knows whether it is there has its place in the minute; one that is surely not there has none", async () => {
+  const failures: Error[] = [new StoreUnavailable("lost"), new OutcomeUnknown("nobody knows"), new OutcomeUnknown("nobody knows")];
+  /** Each is stored, and then that much is known of it. */
+  const forgetful = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, name) {
+        const own: unknown = Reflect.get(target, name, target);
+        if (typeof own !== "function") return own;
+        if (name !== "gather") return own.bind(target);
+        return (...given: Parameters<Store["gather"]>) => {
+          const write = target.gather(...given);
+          return async (draft: unknown) => {
+            const failure = failures.shift();
+            if (failure instanceof OutcomeUnknown) await write(draft);
+            if (failure !== undefined) throw failure;
+            return await write(draft);
+          };
+        };
+      },
+    });
+  const { fresh, send } = await openReceivers(3, 1, forgetful);
+  const answers: string[] = [];
+  for (let at = 0; at < 6; at++)
+    answers.push(await Promise.resolve(send(`call-${at}`)).then((answer) => (answer instanceof Refusal ? answer.code : "taken"), String));
+  expect(answers.map((answer) => answer.split(":")[0])).toEqual([
+    "not_recorded",
+    "not_recorded",
+    "not_recorded",
+    "taken",
+    "receiver_capped",
+    "receiver_capped",
+  ]);
+  expect(await fresh.count("event")).toBe(3);
 });
 
 test("changes of syncs count for every node, past a restart, and not where the sync is undone", async () => {
