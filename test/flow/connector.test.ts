@@ -99,9 +99,7 @@ describe("over HTTP", () => {
 
   test("the changes since a version are those of the feed", async () => {
     const { json } = await call(client, "changes", { since: "0.2.0" });
-    expect(json.releases.map(({ version }: { version: string }) => version)).toEqual(
-      RELEASES.filter(({ version }) => version > "0.2.0").map(({ version }) => version),
-    );
+    expect(json.releases.map(({ version }: { version: string }) => version)).toEqual(RELEASES.slice(0, -2).map(({ version }) => version));
   });
 
   const REFUSED: [string, Record<string, unknown>, string][] = [
