@@ -9,9 +9,9 @@ import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "
 import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type TargetEnd } from "./moved-table.ts";
 import { StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
-import { WRITER_LOCK } from "./postgres-flush.ts";
 import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
+import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */
 const NODE_WITHIN_MS = 10_000;

@@ -7,10 +7,8 @@ import { sleep, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { OutcomeUnknown, StoreUnavailable } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
+import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
-/** Of the advisory lock that every writer takes; "relay" in letters' numbers. */
-export const WRITER_LOCK = 0x72656c61;
-export const LOCK = "SELECT pg_advisory_xact_lock(?1)";
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
 export const NUMBER = `INSERT INTO writer_commit (connection, number, at) VALUES (?1, ?2, now_ms())
   ON CONFLICT (connection) DO UPDATE SET number = excluded.number, at = excluded.at`;

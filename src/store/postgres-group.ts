@@ -8,8 +8,9 @@ import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { ConnectionLost, TransactionUndone } from "./postgres-error.ts";
-import { LOCK, NUMBER, PostgresFlush, WRITER_LOCK } from "./postgres-flush.ts";
+import { NUMBER, PostgresFlush } from "./postgres-flush.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
+import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 /** The channel on which nodes tell each other what they touched. */
 export const TOUCHED_CHANNEL = "relay_touched";
