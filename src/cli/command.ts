@@ -46,7 +46,7 @@ export interface Command {
   examples?: readonly string[];
   /** Options of other commands that somebody may expect here, each with why it is none. */
   refuses?: Readonly<Record<string, string>>;
-  /** Answers the exit code: 0 done, 1 refused or failed; 0 also where it answers none. */
+  /** Answers the exit code: 0 done, 1 refused or failed, 3 where what was compared differs; 0 also where it answers none. */
   run(input: Input, world: World): Promise<number> | Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
  * One PostgreSQL connection, speaking the port's Reader. Statements go out in the order they are asked for and none waits for the answer of the
- * one before. It decides how PostgreSQL's errors are told apart; a connection that was lost, or that gives no answer, is never used again.
+ * one before. A connection that was lost, or that gives no answer, is never used again.
  */
 import { SQL } from "bun";
 import { systemClock } from "../ground/clock.ts";
