@@ -121,11 +121,19 @@ test("what was paused, changed or deleted at another node is so at one that has 
   expect(paths(node)).toEqual(["first", "second", "second"]);
 }, 120_000);
 
-test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
-  await using database = await freshDatabase();
-  using road = await openRoad(database.url);
-  await using node = await startNode(road.url);
+/** One node, on a road that loses a commit. */
+async function startShop() {
+  const stack = new AsyncDisposableStack();
+  const database = stack.use(await freshDatabase());
+  const road = stack.use(await openRoad(database.url));
+  const node = stack.use(await startNode(road.url));
   const tenant = await makeShop(node);
+  return { database, road, node, tenant, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+test("an event that was taken by a commit of which nobody knows is run again, and its relay's next ones behind it", async () => {
+  await using shop = await startShop();
+  const { database, road, node, tenant } = shop;
   await until(() => node.service.holding.holds(tenant.id));
   await post(node, tenant, "sends", "before");
   await until(() => paths(node).length === 1);
@@ -151,10 +159,8 @@ test("an event that was taken by a commit of which nobody knows is run again, an
 }, 120_000);
 
 test("what a node saved by a commit of which nobody knows is known to it a moment later", async () => {
-  await using database = await freshDatabase();
-  using road = await openRoad(database.url);
-  await using node = await startNode(road.url);
-  const tenant = await makeShop(node);
+  await using shop = await startShop();
+  const { road, node, tenant } = shop;
   road.loseCommit = (said) => {
     if (!said.includes("later-relay")) return null;
     road.loseCommit = () => null;
