@@ -3,8 +3,9 @@
  * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
  * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests
  * share one PostgreSQL, which starts when the first of them asks for it; the suites of test/kit/postgres-suite.ts run a second time with their
- * stores on it, beside all others and told behind them, unless TEST_STORE says where all of them stand. What the tests write stands in memory where
- * the system has a place for that, so that no test's commit waits for what another one copies; all of it is gone afterwards.
+ * stores on it, one at a time beside all others and several once those have ended, and are told behind them, unless TEST_STORE says where all
+ * of them stand. What the tests write stands in memory where the system has a place for that, so that no test's commit waits for what another
+ * one copies; all of it is gone afterwards.
  */
 import {
   chmodSync,
@@ -23,9 +24,10 @@ import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
 
 const BROWSER_TESTS = "test/browser";
-/** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL, keep two cores busy. */
+/** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL beside them, keep two cores busy. */
 const FILES_AT_ONCE = 3;
-const FILES_ON_POSTGRES = 1;
+/** A run of a few files: short enough that none is long alone at the end, long enough that beginning it costs little. */
+const FILES_A_RUN = 5;
 /** Files that begin before all others, in about as many seconds as they take: one of them at the very end would run alone. */
 const LONG_FILES = {
   "test/flow/newcomer": 60,
@@ -103,21 +105,18 @@ const first = runTests(words, {
 });
 const again = listAgain(words);
 const told: Uint8Array[] = [];
-const second =
-  again.length === 0
-    ? null
-    : runTests([...again, ...words.filter((word) => !isFile(word))], {
-        report: join(folder, "report-again.xml"),
-        filesAtOnce: FILES_ON_POSTGRES,
-        leaveOut: false,
-        env: { TEST_STORE: "postgres" },
-        tell: (chunk) => told.push(chunk),
-      });
+const left = cutInRuns(again);
+const beside = runAgain(left);
 const outcome = await first;
-if (second !== null) {
-  const { passed, skipped, failures } = await second;
+const second = await Promise.all([
+  beside,
+  ...Array.from({ length: FILES_AT_ONCE - 1 }, () => runAgain(left)),
+]);
+if (again.length > 0) {
   process.stderr.write(`\n${again.length} suites again, on PostgreSQL:\n`);
   for (const chunk of told) process.stderr.write(chunk);
+}
+for (const { passed, skipped, failures } of second.flat()) {
   outcome.passed += passed;
   outcome.skipped += skipped;
   outcome.failures.push(...failures.map((failure) => `${failure} (on PostgreSQL)`));
@@ -161,6 +160,32 @@ function listAgain(args: readonly string[]): string[] {
   return POSTGRES_SUITES.filter(
     (file) => existsSync(file) && (named.length === 0 || named.some((word) => file.includes(word))),
   );
+}
+
+/** A few files each. */
+function cutInRuns(files: readonly string[]): string[][] {
+  const runs: string[][] = [];
+  for (let at = 0; at < files.length; at += FILES_A_RUN) runs.push(files.slice(at, at + FILES_A_RUN));
+  return runs;
+}
+
+/** Takes runs, one after another, until none is left. */
+async function runAgain(runs: string[][]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let files = runs.shift(); files !== undefined; files = runs.shift()) {
+    const said: Uint8Array[] = [];
+    outcomes.push(
+      await runTests([...files, ...words.filter((word) => !isFile(word))], {
+        report: join(folder, `report-again-${runs.length}.xml`),
+        filesAtOnce: 1,
+        leaveOut: false,
+        env: { TEST_STORE: "postgres" },
+        tell: (chunk) => said.push(chunk),
+      }),
+    );
+    told.push(...said);
+  }
+  return outcomes;
 }
 
 function countTests(file: string): number {
