@@ -29,9 +29,9 @@ export class Poller {
   readonly #onReady: (relayIds: readonly string[]) => void;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
-  /** Attempts that the store could not write down; their rows are still `running`. */
   /** Relays whose next events wait for what may have been taken: one that was not would be taken with the same number. */
   readonly unsure = new Set<string>();
+  /** Attempts that the store could not write down; their rows are still `running`. */
   readonly #cutOff = new Map<number, CutOff>();
   /** Environments taken since the start: those that were rescued, and those that are to be, with the store they are held by. */
   readonly #open = new Set<number>();
@@ -181,12 +181,18 @@ export class Poller {
   async #shortenRetries(store: FencedStore): Promise<void> {
     const { clock } = this.#deps;
     const nowMs = clock.now();
-    let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
-    while (from !== null && this.#loop.running) {
-      const cursor: RetryCursor = from;
-      from = await store.write("relay", (tx) => shortenRetries(tx, cursor, RETRY_SIZE, nowMs));
-    }
+    // Another reason may come while this goes on.
     this.#mayBeBack = false;
+    try {
+      let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
+      while (from !== null && this.#loop.running) {
+        const cursor: RetryCursor = from;
+        from = await store.write("relay", (tx) => shortenRetries(tx, cursor, RETRY_SIZE, nowMs));
+      }
+    } catch (error) {
+      this.#mayBeBack = true;
+      throw error;
+    }
   }
 
   async #promoteRetries(store: FencedStore, nowMs: number): Promise<void> {
