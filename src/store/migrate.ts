@@ -69,6 +69,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 39, name: "sync-minute", sql: syncMinute },
   { number: 40, name: "writer-commit", sql: writerCommit },
   { number: 41, name: "record-trigger", sql: recordTrigger },
+  { number: 42, name: "record-file", sql: recordFile },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -205,3 +206,4 @@ import handshakeCall from "../../migrations/0038-handshake-call.sql" with { type
 import syncMinute from "../../migrations/0039-sync-minute.sql" with { type: "text" };
 import writerCommit from "../../migrations/0040-writer-commit.sql" with { type: "text" };
 import recordTrigger from "../../migrations/0041-record-trigger.sql" with { type: "text" };
+import recordFile from "../../migrations/0042-record-file.sql" with { type: "text" };

@@ -22,6 +22,7 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 39, name: "whole", sql: whole },
   { number: 40, name: "writer-commit", sql: writerCommit },
   { number: 41, name: "record-trigger", sql: recordTrigger },
+  { number: 42, name: "record-file", sql: recordFile },
 ];
 
 /** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
@@ -78,3 +79,4 @@ async function readSchema(connection: PostgresConnection): Promise<number> {
 import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text" };
 import writerCommit from "../../migrations/postgres/0040-writer-commit.sql" with { type: "text" };
 import recordTrigger from "../../migrations/postgres/0041-record-trigger.sql" with { type: "text" };
+import recordFile from "../../migrations/postgres/0042-record-file.sql" with { type: "text" };

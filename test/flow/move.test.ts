@@ -33,6 +33,10 @@ beforeAll(async () => {
     const session = { id: `cs_${number}`, payment_intent: `pi_${number}`, customer_details: { email: `buyer${number}@example.com` } };
     await running.hook("checkout", await signStripe(running, `evt_${number}`, "checkout.session.completed", session));
   }
+  // Longer than an entry of PostgreSQL's indexes may be, and like what one of them holds.
+  const text = `fil_${Array.from({ length: 4_000 }, () => String.fromCodePoint(0x2_0000 + Math.floor(Math.random() * 0xa000))).join("")}`;
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } });
+  expect((await running.api("POST", "/collections/notes/records", { data: { text } })).status).toBe(201);
   await running.drain();
   await running.service[Symbol.asyncDispose]();
   cpSync(running.dataDir, filled, { recursive: true });

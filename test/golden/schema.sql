@@ -643,7 +643,7 @@ BEGIN
   DELETE FROM record_file WHERE record_seq = OLD.seq;
   INSERT OR IGNORE INTO record_file (file_id, record_seq)
   SELECT held.atom, NEW.seq FROM json_each(CASE WHEN json_valid(NEW.data) THEN NEW.data ELSE 'null' END) AS held
-  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_';
+  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_' AND octet_length(held.atom) = 36;
 END;
 
 CREATE TRIGGER record_file_created AFTER INSERT ON record
@@ -651,7 +651,7 @@ WHEN instr(NEW.data, '"fil_') > 0
 BEGIN
   INSERT OR IGNORE INTO record_file (file_id, record_seq)
   SELECT held.atom, NEW.seq FROM json_each(CASE WHEN json_valid(NEW.data) THEN NEW.data ELSE 'null' END) AS held
-  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_';
+  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_' AND octet_length(held.atom) = 36;
 END;
 
 CREATE TRIGGER record_file_deleted AFTER DELETE ON record

@@ -13,7 +13,7 @@ const RULES: readonly string[] = [
   ...["capture", "capture-model"],
   ...["access", "credit", "product", "purchase-receipt", "selling-link", "selling-model"],
   ...["people", "app-removal", "account", "session", "key", "command-key", "client-signin", "mail-settings"],
-  ...["collection", "record"],
+  ...["collection", "record", "longest-text"],
 ];
 
 /** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
