@@ -1,15 +1,19 @@
 /** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
+import { findEventToRun, readExpunged } from "../event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
-import { findEventView } from "../event/view.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { tellIgnored } from "../receiver/call.ts";
 import { listSecretsAtHand } from "../receiver/cause.ts";
+import { refuseSecondBody } from "../receiver/refusal.ts";
+import { findEarlierUse, onceUse } from "../receiver/signature-memory.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import { mapAgain } from "../runner/context.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import type { ReceivedCall, Verified } from "../verify/contract.ts";
 import { makeSampleEvent } from "./sample.ts";
 import { explainSignature, type GivenCall } from "./signature.ts";
 import { type Asked, type ExplainDeps, type Occurrence, type Steps, writeEvent } from "./step.ts";
@@ -21,15 +25,15 @@ export async function takeEvent(
   id: string,
   steps: Steps,
 ): Promise<Occurrence> {
-  const event = await deps.store.read((tx) => findEventView(tx, relay.environmentId, id));
-  if (event === null || event.relay.name !== relay.name)
+  const event = await deps.store.read((tx) => findEventToRun(tx, relay.environmentId, id));
+  if (event === null || event.relayName !== relay.name)
     throw new Refusal("not_found", `There is no event ${id} of this relay; events are kept for 30 days.`);
-  if (!isJsonObject(event.payload))
+  const payload = parseJson(event.payload);
+  if (!isJsonObject(payload) || readExpunged(payload) !== null)
     throw new Refusal("invalid_input", "event is one whose payload was removed: choose another.");
-  const { event: body = null, mapped } = event.payload;
-  if (relay.receiver !== null && isJsonObject(mapped)) {
-    const read = event.truncated ? mapped : readMap(relay.receiver.map, { value: body, form: null });
-    explainReading(steps, relay as ReceiverRelay, read, { accepted: true });
+  if (relay.receiver !== null && isJsonObject(payload.mapped)) {
+    const read = mapAgain(event, payload, relay.receiver.map)?.payload.mapped ?? payload.mapped;
+    explainReading(steps, relay as ReceiverRelay, read as JsonObject, { accepted: true });
   }
   return { eventId: id };
 }
@@ -46,7 +50,8 @@ export async function receiveGiven(
   const { headers = null, search = "" } = asked;
   const given: GivenCall = { ...(await readGivenBody(trigger, asked)), headers, search };
   const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
-  const { call, senderEventId } = await explainSignature(steps, question);
+  const { call, verdict } = await explainSignature(steps, question);
+  if (verdict !== null) await explainOnce(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
     steps.stop(
       "handshake",
@@ -61,7 +66,7 @@ export async function receiveGiven(
   }
   const mapped = readMap(relay.receiver.map, parsed);
   explainReading(steps, relay, mapped, { accepted: false });
-  const eventId = readEventId(mapped) ?? senderEventId;
+  const eventId = readEventId(mapped) ?? verdict?.senderEventId ?? null;
   const { body, contentType } = given;
   const example = asked.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
   const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
@@ -72,6 +77,29 @@ export async function receiveGiven(
       return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);
     },
   };
+}
+
+/** A signature that counts once and was accepted before. */
+async function explainOnce(
+  { store }: ExplainDeps,
+  steps: Steps,
+  relay: ReceiverRelay,
+  call: ReceivedCall,
+  { onceText, expiresAtMs }: Verified,
+): Promise<void> {
+  if (onceText === null) return;
+  const use = onceUse(relay, onceText, expiresAtMs, call.body);
+  const earlier = await store.read((tx) => findEarlierUse(tx, use));
+  if (earlier === null) return;
+  if (!earlier.sameBody) {
+    const { code, message } = refuseSecondBody();
+    steps.stop("signature", "refuse", `The call is refused with ${code}. ${message}`, { code });
+    return;
+  }
+  const { eventId: first } = earlier;
+  const then = first === null ? "when ignored it then" : `it is ${first}`;
+  const message = `Its signature was accepted before, with the same body, and counts once (${then}): nothing would run.`;
+  steps.stop("signature", "duplicate", message, { first });
 }
 
 async function readGivenBody(

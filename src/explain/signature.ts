@@ -9,7 +9,7 @@ import { cutUtf8, utf8Bytes } from "../ground/text.ts";
 import { tellDifference } from "../receiver/cause.ts";
 import { explainToOwner } from "../receiver/refusal.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
-import type { ReceivedCall, VerifyFields } from "../verify/contract.ts";
+import type { ReceivedCall, Verified, VerifyFields } from "../verify/contract.ts";
 import { findDifference } from "../verify/difference.ts";
 import { joinSignedText } from "../verify/proof.ts";
 import { receiveCall } from "../verify/received-call.ts";
@@ -36,11 +36,11 @@ interface SignatureQuestion {
   turn: () => Promise<void>;
 }
 
-/** Adds the steps; answers the call as it was looked at, and the verdict's own event id. */
+/** Adds the steps; answers the call as it was looked at, and what it verified as; null: it does not, or nobody can tell. */
 export async function explainSignature(
   steps: Steps,
   { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
-): Promise<{ call: ReceivedCall; senderEventId: string | null }> {
+): Promise<{ call: ReceivedCall; verdict: Verified | null }> {
   const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
   const signed = given.headers === null ? signHere(verify, secrets, given, receiverUrl, nowMs) : null;
   const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
@@ -49,7 +49,7 @@ export async function explainSignature(
   const isSignedHere = signed !== null;
   if (given.headers === null && !isSignedHere) {
     steps.unknown("signature", cannotSign(relay, secrets));
-    return { call, senderEventId: null };
+    return { call, verdict: null };
   }
   const refused = { verify, call, headers: [...headers], secrets };
   const proof = readProof(refused);
@@ -79,7 +79,7 @@ export async function explainSignature(
   if (verifier === null) {
     const { cause, code } = explainToOwner(relay, null);
     steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}.`);
-    return { call, senderEventId: null };
+    return { call, verdict: null };
   }
   const verdict = verifier.verify(call);
   if (verdict.verified) {
@@ -87,14 +87,14 @@ export async function explainSignature(
       ? "It verifies, signed here as the sender would with the relay's own secret."
       : "It verifies.";
     steps.ok("signature", by);
-    return { call, senderEventId: verdict.senderEventId };
+    return { call, verdict };
   }
   const { code, cause, unmatched = false } = verdict;
   const difference = code === "bad_signature" ? await findDifference(refused, turn) : null;
   const more = difference === null ? "" : tellDifference(difference, unmatched);
   const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
   steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
-  return { call, senderEventId: null };
+  return { call, verdict: null };
 }
 
 function makeHeaders(given: Record<string, string>): Headers {

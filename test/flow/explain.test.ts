@@ -197,6 +197,57 @@ describe("a receiver's call", () => {
   });
 });
 
+test("a stored form is read as it is when it runs: a field's literal dotted name wins", async () => {
+  const map = { event_id: "id", amount: "order.amount" };
+  await saveRelay(running, receiverDefinition({ map, when: { amount: "4200" } }));
+  const { headers, body } = signedCall("id=f1&order.amount=4200");
+  const form = { ...headers, "content-type": "application/x-www-form-urlencoded" };
+  const { eventId } = (await running.hook("orders", { headers: form, body })).body;
+  await running.drain();
+  const stored = await explain("orders", { event: eventId });
+  expect([stored.step("map").message, stored.step("when").message]).toEqual(["Every name of map names something.", "when matches."]);
+});
+
+describe("a signature that counts once is told as used", () => {
+  const verify = (signedPayload: string, more: object = {}) => ({
+    scheme: "signature",
+    header: "x-signature",
+    signedPayload,
+    encoding: "hex",
+    ...more,
+  });
+  const sign = (text: string, body: string) => ({
+    body,
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-signature": createHmac("sha256", HOOK_SECRET).update(text).digest("hex"),
+    },
+  });
+  const calls = [
+    ["the same call, of {params}", verify("{params}"), sign("idp1", "id=p1"), sign("idp1", "id=p1")],
+    ["the same call, of {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p1&token=t1")],
+    ["another body, of {token}", verify("{token}", { tokenField: "token" }), sign("t1", "id=p1&token=t1"), sign("t1", "id=p2&token=t1")],
+  ] as const;
+
+  test.each(calls)("%s", async (_rule, verify, first, second) => {
+    await saveRelay(running, receiverDefinition({ verify, map: { event_id: "id" } }));
+    const given = { body: second.body, contentType: second.headers["content-type"], headers: second.headers };
+    expect(await explain("orders", given)).toMatchObject({ would: "run" });
+    const { eventId } = (await running.hook("orders", first)).body;
+    await running.drain();
+    const told = await explain("orders", given);
+    const answer = await running.hook("orders", second);
+    if (first.body === second.body) {
+      expect(answer.body).toEqual({ received: true, duplicate: true, eventId });
+      expect(told).toMatchObject({ would: "duplicate" });
+      expect(told.step("signature", 1).detail).toEqual({ first: eventId });
+    } else {
+      expect([answer.status, answer.body.code]).toEqual([401, "bad_signature"]);
+      expect(told).toMatchObject({ would: "refuse", message: expect.stringContaining(answer.body.message) });
+    }
+  });
+});
+
 describe("what has no call", () => {
   test("a tick", async () => {
     const definition = {
