@@ -145,12 +145,27 @@ export function requireVersion(environment: Pick<Environment, "version">, versio
   );
 }
 
-/** Puts the environment on hold, or releases it with null. Answers whether that changed anything. */
-export async function setHold(tx: Writer, environmentId: number, heldAt: number | null): Promise<boolean> {
+/**
+ * Puts the environment on hold, or releases it: then its schedules count from now, also where nothing ran that could see their periods pass.
+ * Answers whether that changed anything.
+ */
+export async function setHold(
+  tx: Writer,
+  environmentId: number,
+  held: boolean,
+  nowMs: number,
+): Promise<boolean> {
   const sql = `UPDATE environment SET held_at = ?2, version = version + 1
     WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
   tx.touch("environment", environmentId);
-  return (await tx.run(sql, environmentId, heldAt)) > 0;
+  const changed = (await tx.run(sql, environmentId, held ? nowMs : null)) > 0;
+  if (changed && !held)
+    await tx.run(
+      "UPDATE relay SET active_since = ?2 WHERE environment_id = ?1 AND active_since < ?2",
+      environmentId,
+      nowMs,
+    );
+  return changed;
 }
 
 /** A processor secret as it is kept: sealed, what may be shown of it, and the keyed hash that tells equal ones apart. */

@@ -169,7 +169,7 @@ export async function changeSettings(
   requireVersion(before, input.version);
   const sections = changeSections(before, input, deps, nowMs);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
-  if (input.held !== undefined) await setHold(tx, before.id, input.held ? nowMs : null);
+  if (input.held !== undefined) await setHold(tx, before.id, input.held, nowMs);
   if (input.held === false) await clearProblemsOfCode(tx, before.id, EVENTS_EXPIRING, nowMs);
   if (input.processorSecret !== undefined) {
     const kept =

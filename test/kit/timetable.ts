@@ -64,7 +64,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
     },
     async hold(on) {
       const { id } = await opened.environment("development");
-      await store.write("dashboard", (tx) => setHold(tx, id, on ? clock.now() : null));
+      await store.write("dashboard", (tx) => setHold(tx, id, on, clock.now()));
       await changed();
     },
     ticks: (name) => store.read(async (tx) => (await tx.all<TickRow>(TICKS, name)).map(toTick)),

@@ -78,9 +78,9 @@ describe("an environment", () => {
 
   test("is put on hold once and released once", async () => {
     const { id } = await environment("production");
-    const hold = (at: number | null) => store.write("app", (tx) => setHold(tx, id, at));
-    expect([await hold(5), await hold(6), (await environment("production")).heldAt]).toEqual([true, false, 5]);
-    expect([await hold(null), await hold(null), (await environment("production")).heldAt]).toEqual([true, false, null]);
+    const hold = (held: boolean, at: number) => store.write("app", (tx) => setHold(tx, id, held, at));
+    expect([await hold(true, 5), await hold(true, 6), (await environment("production")).heldAt]).toEqual([true, false, 5]);
+    expect([await hold(false, 7), await hold(false, 8), (await environment("production")).heldAt]).toEqual([true, false, null]);
   });
 
   test("refuses the processor secret of another environment of the same app", async () => {

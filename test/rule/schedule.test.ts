@@ -314,17 +314,19 @@ describe("while ticks are not recorded", () => {
   });
 
   test.each([
-    ["runs", false],
-    ["is down for a part of it", true],
-  ])("an environment on hold has none, nor afterwards, while the service %s", async (_rule, down) => {
+    ["runs", "never"],
+    ["is down for a part of it", "before its end"],
+    ["is down when it ends", "after its end"],
+  ])("an environment on hold has none, nor afterwards, while the service %s", async (_rule, back) => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.hold(true);
     await table.clock.advance(2 * HOUR_MS);
-    if (down) await table.stop();
+    if (back !== "never") await table.stop();
     await table.clock.advance(2 * HOUR_MS);
-    if (down) await table.start();
+    if (back === "before its end") await table.start();
     await table.clock.advance(30 * MINUTE_MS);
     await table.hold(false);
+    if (back === "after its end") await table.start();
     expect(await table.ticks("beat")).toEqual([]);
     await table.clock.advance(31 * MINUTE_MS);
     expect(starts(await table.ticks("beat"))).toEqual(["18:00"].map(onThursday));
