@@ -39,7 +39,7 @@ import { Scheduler } from "./schedule/schedule.ts";
 import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
-import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
+import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./startup/readiness.ts";
 import { HOUSE, type Holding } from "./store/holding.ts";
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
@@ -94,8 +94,8 @@ export interface Service extends AsyncDisposable {
 }
 
 /**
- * Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. Where the disk is full or fails it
- * answers on the port meanwhile and tries again, until it succeeds or `ports.stopped` says that nobody wants it any more.
+ * Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. Where the disk is full or fails, or
+ * a PostgreSQL is away, it answers on the port meanwhile and tries again, until it succeeds or `ports.stopped` says that nobody wants it any more.
  */
 export async function startService(config: ServiceConfig, ports: ServicePorts = {}): Promise<Service> {
   await using began = new AsyncDisposableStack();
@@ -108,7 +108,7 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
     config.clock,
   );
   began.defer(() => log.stop());
-  const service = await startWithRoom(config, log, ports.stopped, (early) =>
+  const service = await startOnceItCan(config, log, ports.stopped, (early) =>
     startOnce(config, ports, log, early),
   );
   const kept = began.move();

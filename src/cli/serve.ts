@@ -71,7 +71,7 @@ export async function runService(
   try {
     service = await start(config, input, world, stopped);
   } catch (error) {
-    // Whoever stops a start that still waits for its disk is not told that it failed.
+    // Whoever stops a start that still waits for its disk or its database is not told that it failed.
     if (stopping) return;
     throw error;
   }

@@ -37,7 +37,7 @@ export interface RunningService extends AsyncDisposable {
   makeSigninLink(): Promise<string | null>;
 }
 
-/** `stopped` ends a start that waits for its disk; it rejects then. `program`: what the commands in its lines begin with. */
+/** `stopped` ends a start that waits for its disk or its database; it rejects then. `program`: what the commands in its lines begin with. */
 type StartService = (
   config: ServiceConfig,
   ports: { stopped: Promise<unknown>; program: string; printRun?: (line: string) => void },

@@ -166,7 +166,7 @@ async function migrateAnswering(
     const seconds = Math.floor((clock.monotonicMs() - step.sinceMs) / 1_000);
     return `Its step ${step.name} has taken ${seconds} s so far; a large database takes a minute or more.`;
   };
-  const { port } = early.open(() => {
+  const port = early.open(() => {
     const done = tellStep() ?? moved;
     return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done === "" ? "" : ` ${done}`}`;
   });

@@ -1,7 +1,7 @@
 /**
- * What the port says of the service: while a start waits for room or migrates its database, whether it is ready, and its graceful end. A start that cannot go on for
- * want of room is tried until it succeeds, and senders are told meanwhile to send again; it waits only for what mends by itself or by making
- * room, and never for what a person got wrong.
+ * What the port says of the service: while a start waits for its disk or its database or migrates that, whether it is ready, and its graceful end.
+ * A start that cannot go on for want of either is tried until it succeeds, and senders are told meanwhile to send again; it waits only for what
+ * mends by itself or by making room, and never for what a person got wrong.
  */
 import { statfsSync } from "node:fs";
 import type { ServiceConfig } from "../config.ts";
@@ -13,10 +13,16 @@ import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
 import type { Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
+import { adviseOn } from "../store/postgres-advice.ts";
+import { isAway } from "../store/postgres-error.ts";
 
 const TRY_EVERY_MS = 2_000;
-const NOT_READY =
-  "The service waits for its disk before it can start: the server's log says what the database failed with.";
+/** What a start may wait for, and what is said of it meanwhile. */
+const WAITS = {
+  disk: "The service waits for its disk before it can start: the server's log says what the database failed with.",
+  database:
+    "The service waits for its database before it can start: the server's log says what stands against it.",
+} as const;
 const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
@@ -28,16 +34,15 @@ export class EarlyPort {
   readonly #host: string;
   #port: number;
   #server: Bun.Server<undefined> | null = null;
-  #problem: () => string = () => NOT_READY;
+  #problem: () => string = () => WAITS.disk;
 
   constructor({ host, port }: Pick<ServiceConfig, "host" | "port">) {
     this.#host = host;
     this.#port = port;
   }
 
-  /** Answers from now on, not ready for this `problem`; the port's number, and whether it was not answered before. Throws where it cannot be listened on. */
-  open(problem: () => string): { port: number; isNew: boolean } {
-    const isNew = this.#server === null;
+  /** Answers from now on, not ready for this `problem`, on the port of this number. Throws where it cannot be listened on. */
+  open(problem: () => string): number {
     this.#problem = problem;
     this.#server ??= Bun.serve({
       hostname: this.#host,
@@ -46,7 +51,7 @@ export class EarlyPort {
       fetch: (request) => answer(request, this.#problem()),
     });
     this.#port = this.#server.port ?? this.#port;
-    return { port: this.#port, isNew };
+    return this.#port;
   }
 
   /** Frees the port, and answers its number. */
@@ -58,28 +63,33 @@ export class EarlyPort {
 }
 
 /**
- * Starts with `startOnce`, again and again where only room is wanting; the port is answered meanwhile. Throws what the start failed with, also
- * where `stopped` ends the waiting.
+ * Starts with `startOnce`, again and again where only room is wanting or the database is away; the port is answered meanwhile. Throws what the
+ * start failed with, also where `stopped` ends the waiting.
  */
-export async function startWithRoom<Started>(
+export async function startOnceItCan<Started>(
   config: ServiceConfig,
   log: Log,
   stopped: Promise<unknown> = new Promise(() => undefined),
   startOnce: (port: EarlyPort) => Promise<Started>,
 ): Promise<Started> {
   const early = new EarlyPort(config);
+  let told = "";
   try {
     for (;;) {
       try {
         return await startOnce(early);
       } catch (error) {
-        if (!mayMend(error, config.dataDir)) throw error;
-        const { port, isNew } = early.open(() => NOT_READY);
-        if (isNew)
-          log.error("the start waits for the disk; receivers answer 503 until then", {
-            cause: error instanceof Error ? error.message : String(error),
+        const wanting = whatIsWanting(error, config.dataDir);
+        if (wanting === null) throw error;
+        const port = early.open(() => WAITS[wanting]);
+        const cause = error instanceof Error ? error.message : String(error);
+        if (cause !== told)
+          log.error(`the start waits for the ${wanting}; receivers answer 503 until then`, {
+            cause,
+            ...(wanting === "database" ? { todo: adviseOn(error) } : {}),
             port,
           });
+        told = cause;
         if (!(await untilNextTry(config, stopped))) throw error;
       }
     }
@@ -88,13 +98,14 @@ export async function startWithRoom<Started>(
   }
 }
 
-/** Whether what a start failed with can pass, itself or what caused it. */
-function mayMend(error: unknown, dataDir: string): boolean {
+/** What a start that failed with this may wait for; null: nothing that passes. */
+function whatIsWanting(error: unknown, dataDir: string): keyof typeof WAITS | null {
+  if (isAway(error)) return "database";
   const code = fileErrorCode(error);
   // A disk that has no entry left for a file looks like one that must not be opened.
-  if (MENDS.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return true;
+  if (MENDS.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return "disk";
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause !== undefined && mayMend(cause, dataDir);
+  return cause === undefined ? null : whatIsWanting(cause, dataDir);
 }
 
 function isFull(dataDir: string): boolean {

@@ -1,6 +1,7 @@
 /** What to do where a PostgreSQL refuses or does not answer, by what it said: one clause for the command line and for `relay doctor`. */
 import { lookup } from "node:dns/promises";
 import type { DatabaseUrl } from "../ground/database-url.ts";
+import { causesOf } from "./postgres-error.ts";
 
 const NO_POOLER =
   "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters";
@@ -27,8 +28,7 @@ const OTHERWISE = "look that PostgreSQL runs there, and takes connections of thi
 
 /** What begins with a small letter and ends without a full stop. */
 export function adviseOn(error: unknown): string {
-  for (let one = error; one instanceof Error; one = one.cause) {
-    const { errno, code } = one as { errno?: unknown; code?: unknown };
+  for (const { errno, code } of causesOf(error)) {
     const known = typeof errno === "string" ? BY_STATE[errno] : undefined;
     if (known !== undefined) return known;
     if (code === "ERR_POSTGRES_CONNECTION_REFUSED" || code === "ERR_POSTGRES_CONNECTION_TIMEOUT")

@@ -1,5 +1,5 @@
 /** PostgreSQL's errors as the port knows them. */
-import { StoreUnavailable, UniqueViolation } from "./port.ts";
+import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "./port.ts";
 
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
@@ -16,6 +16,31 @@ const LOST = /^(?:08|57P0)/;
 const UNDONE = /^(?:40001|40P01|55P03)$/;
 /** A statement was prepared before a newer version changed its table. */
 const PLANNED_BEFORE = "0A000";
+
+/**
+ * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections or
+ * has no room. A name that nobody knows is among them, as that of a container that is not up.
+ */
+const AWAY = /^(?:08\d{3}|57P0[123]|53[1-3]00)$/;
+const AWAY_CODE =
+  /^(?:ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT|FAILED|CLOSED)$|ECONN|ETIMEDOUT|EHOST|ENET)/;
+
+/** Whether what a start failed with, or what caused that, is worth another try in a moment. */
+export function isAway(error: unknown): boolean {
+  if (error instanceof OutcomeUnknown) return true;
+  if (!(error instanceof StoreUnavailable)) return false;
+  // It gave no answer, or was lost before a commit.
+  if (error instanceof ConnectionLost && error.cause === undefined) return true;
+  return [...causesOf(error)].some(
+    ({ code, errno: state }) =>
+      (typeof state === "string" && AWAY.test(state)) || (typeof code === "string" && AWAY_CODE.test(code)),
+  );
+}
+
+/** The error and what caused it, as the driver tells of each. */
+export function* causesOf(error: unknown): Generator<Error & { code?: unknown; errno?: unknown }> {
+  for (let one = error; one instanceof Error; one = one.cause) yield one;
+}
 
 /** What a statement failed with, as the house tells it apart; what it does not know stays as it is. */
 export function tellApart(error: unknown): unknown {

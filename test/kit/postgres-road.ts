@@ -35,7 +35,8 @@ interface Way {
   isLost: boolean;
 }
 
-export async function openRoad(databaseUrl: string): Promise<Road> {
+/** `near`: the port that it begins at; 0: a free one. */
+export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { near?: number } = {}): Promise<Road> {
   const { hostname, port } = new URL(databaseUrl);
   const ways = new Set<Way>();
   let isCut = false;
@@ -64,7 +65,7 @@ export async function openRoad(databaseUrl: string): Promise<Road> {
       else if (!way.isSilent) near.write(chunk);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(nearPort, "127.0.0.1", resolve));
   const url = new URL(databaseUrl);
   const address = server.address();
   url.hostname = "127.0.0.1";

@@ -1,0 +1,98 @@
+/** A node that is started while its database is away: it says so, answers that nothing is recorded, and goes on by itself. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { describeError } from "../../src/cli/refusal-words.ts";
+import type { Service } from "../../src/service.ts";
+import { makeFolder } from "../kit/data-directory.ts";
+import { until } from "../kit/event-flow.ts";
+import { serveNode } from "../kit/node.ts";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+
+let database: FreshDatabase;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+/** Where nobody listens yet. */
+async function findAway(): Promise<string> {
+  using road = await openRoad(database.url);
+  return road.url;
+}
+
+interface Starting extends AsyncDisposable {
+  /** The service, or what the start failed with. */
+  ended: Promise<Service | Error>;
+  stop(): void;
+  waits(): { level: string; message: string; cause: string; todo: string; port: number }[];
+}
+
+function start(databaseUrl: string): Starting {
+  const dataDir = makeFolder();
+  const logged: string[] = [];
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const ended = serveNode({ dataDir, databaseUrl }, { stopped, logSink: (line) => logged.push(line) }).catch((error: Error) => error);
+  return {
+    ended,
+    stop,
+    waits: () => logged.map((line) => JSON.parse(line)).filter(({ message }) => message.startsWith("the start waits")),
+    async [Symbol.asyncDispose]() {
+      stop();
+      const service = await ended;
+      if (!(service instanceof Error)) await service[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+test("it waits and says why, receivers are told to send again, and it serves once the database is there", async () => {
+  const away = await findAway();
+  await using node = start(away);
+  await until("it waits", () => node.waits().length > 0);
+  const [told] = node.waits();
+  expect(told).toMatchObject({
+    level: "error",
+    message: "the start waits for the database; receivers answer 503 until then",
+    cause: `The database cannot be reached: nobody takes connections at ${new URL(away).host}.`,
+    todo: "look that PostgreSQL runs there and takes connections from this machine",
+  });
+  const ask = (path: string) => fetch(`http://127.0.0.1:${told?.port}${path}`);
+  const ready = await ask("/readyz");
+  expect({ status: ready.status, body: await ready.json() }).toEqual({
+    status: 503,
+    body: { ready: false, problem: "The service waits for its database before it can start: the server's log says what stands against it." },
+  });
+  const call = await ask("/hooks/app/orders");
+  expect({ status: call.status, after: call.headers.get("retry-after"), body: await call.json() }).toMatchObject({
+    status: 503,
+    after: "5",
+    body: { code: "not_recorded" },
+  });
+  expect((await ask("/healthz")).status).toBe(200);
+  await Bun.sleep(2_500);
+  expect(node.waits()).toHaveLength(1);
+  using _road = await openRoad(database.url, { near: Number(new URL(away).port) });
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
+  expect(service.port).toBe(told?.port as number);
+  expect((await ask("/readyz")).status).toBe(200);
+});
+
+test("what no waiting mends ends the start all the same, once the database can be asked", async () => {
+  const away = new URL(await findAway());
+  away.password = "none";
+  await using node = start(away.href);
+  await until("it waits", () => node.waits().length > 0);
+  using _road = await openRoad(database.url, { near: Number(away.port) });
+  const ended = await node.ended;
+  expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
+});
+
+test("a start that is told to stop while it waits ends", async () => {
+  await using node = start(await findAway());
+  await until("it waits", () => node.waits().length > 0);
+  node.stop();
+  expect(await node.ended).toBeInstanceOf(Error);
+});
