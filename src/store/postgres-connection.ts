@@ -10,6 +10,7 @@ import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
 import { ConnectionLost, tellApart } from "./postgres-error.ts";
+import { connectionOptions } from "./postgres-option.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
@@ -25,30 +26,6 @@ const CONNECT_WITHIN_S = 5;
 const PLAINLY = "SET jit = off";
 /** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
 const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
-
-/** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
-export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
-  const { host, port, user, database, password, sslMode, sslRootCert } = place;
-  return {
-    adapter: "postgres",
-    hostname: host,
-    port,
-    username: user,
-    password,
-    database,
-    max: 1,
-    tls: sslRootCert === null ? sslMode : authorities(sslRootCert, sslMode === "verify-full"),
-  };
-}
-
-/** `checksName`: the certificate is the host's own, not only one of theirs. */
-function authorities(
-  file: string,
-  checksName: boolean,
-): Bun.TLSOptions & { checkServerIdentity?: () => undefined } {
-  const tls = { ca: Bun.file(file), rejectUnauthorized: true };
-  return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
-}
 
 /** Rows of one INSERT: few sizes, as each is a statement that is prepared. */
 const ROWS_AT_ONCE: readonly number[] = [64, 48, 40, 32, 28, 24, 20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2];

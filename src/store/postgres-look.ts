@@ -4,7 +4,8 @@ import { systemClock, waitAtMost } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { MOVED_NUMBER } from "./moved-mark.ts";
 import type { Reader } from "./port.ts";
-import { connectionOptions, PostgresConnection } from "./postgres-connection.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { connectionOptions } from "./postgres-option.ts";
 
 export interface OpenReader extends Reader, AsyncDisposable {}
 

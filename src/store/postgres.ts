@@ -20,10 +20,11 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { connectionOptions, PostgresConnection } from "./postgres-connection.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
+import { connectionOptions } from "./postgres-option.ts";
 import { Readers } from "./postgres-readers.ts";
 import { CommitListeners } from "./transaction.ts";
 

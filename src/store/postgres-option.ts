@@ -1,0 +1,27 @@
+/** What a connection to PostgreSQL is opened with. */
+import type { SQL } from "bun";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+
+/** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
+export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
+  const { host, port, user, database, password, sslMode, sslRootCert } = place;
+  return {
+    adapter: "postgres",
+    hostname: host,
+    port,
+    username: user,
+    password,
+    database,
+    max: 1,
+    tls: sslRootCert === null ? sslMode : authorities(sslRootCert, sslMode === "verify-full"),
+  };
+}
+
+/** `checksName`: the certificate is the host's own, not only one of theirs. */
+function authorities(
+  file: string,
+  checksName: boolean,
+): Bun.TLSOptions & { checkServerIdentity?: () => undefined } {
+  const tls = { ca: Bun.file(file), rejectUnauthorized: true };
+  return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
+}
