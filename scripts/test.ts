@@ -60,6 +60,8 @@ const LONG_FILES = {
   "test/attack/full-disk": 14,
   "test/flow/silent-failure": 14,
   "test/rule/runner-order": 14,
+  "test/rule/postgres-silence": 14,
+  "test/flow/node-readiness": 13,
   "test/flow/promote-story": 14,
   "test/flow/login": 14,
   "test/browser/relay-story": 13,

@@ -136,6 +136,10 @@ function answer(request: Request, problem: string): Response {
 }
 
 const READY_KEPT_MS = 1_000;
+/** Balancers ask with a time-out of their own, often five seconds, and write down no reason then. */
+const ANSWER_WITHIN_MS = 3_000;
+const SILENT =
+  "The store has given no answer for three seconds: it is cut off, or has much to do. The server's log tells when it is given up.";
 /** For so long a node that ends goes on: balancers ask every few seconds. */
 const LEAVE_MS = 4_000;
 const LEAVING = "This node ends: the others take its calls.";
@@ -160,7 +164,7 @@ interface ReadyCheck {
 }
 
 export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps): ReadyCheck {
-  let last: { at: number; answer: Promise<Readiness> } | null = null;
+  let last: { at: number; answer: Promise<Readiness>; isOver: () => boolean } | null = null;
   let isLeaving = false;
   const look = async (): Promise<Readiness> => {
     if (holding.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
@@ -170,6 +174,8 @@ export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };
     }
+    // The database may take this write and none that needs new room.
+    if (store.trouble !== null) return { ready: false, problem: store.trouble };
     const held = holding.count();
     if (runner.alive && held !== null) {
       const { node, ...holds } = held;
@@ -177,11 +183,26 @@ export function makeReadyCheck({ store, holding, runner, clock, log }: ReadyDeps
     }
     return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
   };
+  /** At most one at a time, however long it takes. */
+  const begin = (at: number): NonNullable<typeof last> => {
+    const looking = look();
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+    };
+    looking.then(end, end);
+    const inTime = async (): Promise<Readiness> => {
+      // Real time under any clock.
+      await waitAtMost(systemClock, ANSWER_WITHIN_MS, looking);
+      return isOver ? await looking : { ready: false, problem: SILENT };
+    };
+    return { at, answer: inTime(), isOver: () => isOver };
+  };
   return {
     async ask() {
       if (isLeaving) return { ready: false, problem: LEAVING };
       const now = clock.monotonicMs();
-      if (last === null || now - last.at >= READY_KEPT_MS) last = { at: now, answer: look() };
+      if (last === null || (last.isOver() && now - last.at >= READY_KEPT_MS)) last = begin(now);
       return await last.answer;
     },
     async leave() {

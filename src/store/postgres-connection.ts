@@ -3,29 +3,32 @@
  * one before. A connection that was lost, or that gives no answer, is never used again.
  */
 import { SQL } from "bun";
-import { systemClock } from "../ground/clock.ts";
+import { systemClock, waitAtMost } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
 import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
-import { ConnectionLost, tellApart } from "./postgres-error.ts";
+import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
 import { connectionOptions } from "./postgres-option.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
-/** How long a statement may take on the server, which ends it then, and how long its answer is waited for. */
+/** How long a statement may take on the server, which ends it then. */
 const STATEMENT_TIMEOUT_MS = 30_000;
-const ANSWER_WITHIN_MS = 35_000;
 /** The server ends a transaction whose process hangs, because others wait for its locks. */
 const IDLE_IN_TRANSACTION_MS = 5_000;
 /** The same for one that waits for another's. */
 const LOCK_TIMEOUT_MS = 15_000;
 const CONNECT_WITHIN_S = 5;
+/** A number is given again, on a server of another address too. */
+export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
 /** A statement takes milliseconds: what compiling it would save is less than what it costs. */
 const PLAINLY = "SET jit = off";
 /** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
 const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
+
+const OWN_END = `SELECT ${OTHER_END} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
 
 /** Rows of one INSERT: few sizes, as each is a statement that is prepared. */
 const ROWS_AT_ONCE: readonly number[] = [64, 48, 40, 32, 28, 24, 20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2];
@@ -52,19 +55,27 @@ export class PostgresConnection implements GroupConnection {
   readonly #waiting = new Set<(error: unknown) => void>();
   #onIdle: (() => void)[] = [];
 
-  private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>) {
+  readonly #onNoRoom: () => void;
+  /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
+  #otherEnd: string | null = null;
+
+  private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onNoRoom: () => void) {
     this.#pool = pool;
     this.#connection = connection;
+    this.#onNoRoom = onNoRoom;
   }
 
   /**
    * Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
-   * statement is planned for its values, or once for all where the server finds that to cost less.
+   * statement is planned for its values, or once for all where the server finds that to cost less; `onNoRoom` is told where the server's disk is full.
    */
   static async open(
     place: DatabaseUrl,
     name: string,
-    { planned = "once" }: { planned?: "once" | "by values" } = {},
+    {
+      planned = "once",
+      onNoRoom = () => undefined,
+    }: { planned?: "once" | "by values"; onNoRoom?: () => void } = {},
   ): Promise<PostgresConnection> {
     const pool = new SQL({
       ...connectionOptions(place),
@@ -83,9 +94,12 @@ export class PostgresConnection implements GroupConnection {
       },
     });
     try {
-      const connection = new PostgresConnection(pool, await pool.reserve());
+      const connection = new PostgresConnection(pool, await pool.reserve(), onNoRoom);
       // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
-      await connection.script(planned === "once" ? PLAINLY : BY_VALUES);
+      const said = connection.script(`${planned === "once" ? PLAINLY : BY_VALUES}; ${OWN_END}`);
+      await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, said);
+      if (connection.silentMs > 0) connection.giveUp();
+      connection.#otherEnd = ((await said).at(-1)?.[0]?.name as string | undefined) ?? null;
       return connection;
     } catch (error) {
       void pool.close({ timeout: 0 }).catch(() => undefined);
@@ -247,10 +261,18 @@ export class PostgresConnection implements GroupConnection {
     return this.#answers;
   }
 
-  /** Gives it up where an answer is overdue: a server that is cut off says nothing. */
-  look(): void {
-    if (this.#unanswered === 0 || systemClock.monotonicMs() - this.#sinceMs < ANSWER_WITHIN_MS) return;
-    this.#lose(new ConnectionLost(`The database gave no answer within ${ANSWER_WITHIN_MS / 1_000} s.`));
+  /** For how long an answer is waited for since the one before; 0: for none. */
+  get silentMs(): number {
+    return this.#unanswered === 0 ? 0 : systemClock.monotonicMs() - this.#sinceMs;
+  }
+
+  get otherEnd(): string | null {
+    return this.#otherEnd;
+  }
+
+  /** Whoever waits is told that the answer will not come. */
+  giveUp(): void {
+    this.#lose(new ConnectionLost(`The database gave no answer for ${Math.round(this.silentMs / 1_000)} s.`));
   }
 
   /** Resolves once every statement has its answer. */
@@ -307,6 +329,7 @@ export class PostgresConnection implements GroupConnection {
     } catch (error) {
       const told = tellApart(error);
       if (told instanceof ConnectionLost) this.#lose(told);
+      if (told instanceof NoRoom) this.#onNoRoom();
       throw told;
     } finally {
       if (given !== null) this.#waiting.delete(given);

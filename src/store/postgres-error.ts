@@ -4,6 +4,9 @@ import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "./port.ts";
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
 
+/** The server's disk takes nothing that needs new room. */
+export class NoRoom extends StoreUnavailable {}
+
 /** Two transactions stood in each other's way, and this one was undone. */
 export class TransactionUndone extends StoreUnavailable {}
 
@@ -31,10 +34,19 @@ export function isAway(error: unknown): boolean {
   if (!(error instanceof StoreUnavailable)) return false;
   // It gave no answer, or was lost before a commit.
   if (error instanceof ConnectionLost && error.cause === undefined) return true;
-  return [...causesOf(error)].some(
-    ({ code, errno: state }) =>
-      (typeof state === "string" && AWAY.test(state)) || (typeof code === "string" && AWAY_CODE.test(code)),
+  return isUnreachable(error) || isTold(error, AWAY);
+}
+
+/** Whether nobody is there who would answer; a server that begins has nothing of before. */
+export function isUnreachable(error: StoreUnavailable): boolean {
+  return (
+    isTold(error, /^57P03$/) ||
+    [...causesOf(error)].some(({ code }) => typeof code === "string" && AWAY_CODE.test(code))
   );
+}
+
+function isTold(error: StoreUnavailable, states: RegExp): boolean {
+  return [...causesOf(error)].some(({ errno: state }) => typeof state === "string" && states.test(state));
 }
 
 /** The error and what caused it, as the driver tells of each. */
@@ -55,6 +67,7 @@ export function tellApart(error: unknown): unknown {
     const message = `${error.message} (${state}).`;
     if (state === "23505") return new UniqueViolation(`${error.message} (${String(constraint)})`, options);
     if (UNDONE.test(state)) return new TransactionUndone(message, options);
+    if (state === "53100") return new NoRoom(message, options);
     if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
       return new ConnectionLost(message, options);
     // The server ends a transaction that was idle too long together with its connection.

@@ -64,8 +64,8 @@ export class PostgresFlush {
     await (await this.#open()).run(FORGET, KEPT_MS);
   }
 
-  look(): void {
-    this.#own?.look();
+  get connection(): PostgresConnection | null {
+    return this.#own;
   }
 
   async close(): Promise<void> {

@@ -25,6 +25,8 @@ interface GroupOptions {
   onTrouble: (trouble: string | null) => void;
   /** Told of a group that may be there although its writers were told that nobody knows. */
   onUnknown: () => void;
+  /** Told of each write for which the server's disk has no room. */
+  onNoRoom: () => void;
 }
 
 /** Statements with a value are planned once. Its commit is answered before it is on the disk. */
@@ -162,9 +164,8 @@ export class PostgresGroup implements GroupDatabase {
     return new IdleWatch(this.#writer);
   }
 
-  look(): void {
-    this.#writer?.look();
-    this.#flush.look();
+  get connections(): readonly PostgresConnection[] {
+    return [this.#writer, this.#flush.connection].filter((one) => one !== null);
   }
 
   async close(): Promise<void> {
@@ -179,7 +180,9 @@ export class PostgresGroup implements GroupDatabase {
 
   async #open(): Promise<PostgresConnection> {
     if (this.#live !== null) return this.#live;
-    this.#writer = await PostgresConnection.open(this.#options.place, "relay writer");
+    this.#writer = await PostgresConnection.open(this.#options.place, "relay writer", {
+      onNoRoom: this.#options.onNoRoom,
+    });
     // Others may have written while there was none.
     this.#version += 1;
     this.#name = crypto.randomUUID();

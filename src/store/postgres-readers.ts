@@ -43,8 +43,11 @@ export class Readers {
     }
   }
 
-  look(): void {
-    for (const reader of this.#all) reader.look();
+  get connections(): Iterable<PostgresConnection> {
+    return this.#all;
+  }
+
+  closeIdle(): void {
     const idle = this.#free.filter(({ sinceMs }) => systemClock.monotonicMs() - sinceMs > READER_IDLE_MS);
     for (const one of idle) {
       this.#free.splice(this.#free.indexOf(one), 1);

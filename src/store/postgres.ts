@@ -26,6 +26,8 @@ import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
 import { connectionOptions } from "./postgres-option.ts";
 import { Readers } from "./postgres-readers.ts";
+import { PostgresRoom } from "./postgres-room.ts";
+import { PostgresSilence } from "./postgres-silence.ts";
 import { CommitListeners } from "./transaction.ts";
 
 const LOOK_EVERY_MS = 1_000;
@@ -69,6 +71,8 @@ class OpenPostgres implements PostgresStore {
   readonly #database: PostgresGroup;
   readonly #group: GroupCommit;
   readonly #readers: Readers;
+  readonly #silence: PostgresSilence;
+  readonly #room: PostgresRoom;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -102,7 +106,10 @@ class OpenPostgres implements PostgresStore {
       onUnknown: () => {
         this.#foreignChange = true;
       },
+      onNoRoom: () => this.#room.noteNone(),
     });
+    this.#silence = new PostgresSilence(place);
+    this.#room = new PostgresRoom((trouble) => this.#tellTrouble(trouble));
     this.#readers = new Readers(place);
     void this.#overdue.start(LOOK_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
@@ -219,8 +226,9 @@ class OpenPostgres implements PostgresStore {
   }
 
   #lookForAnswers(): undefined {
-    this.#database.look();
-    this.#readers.look();
+    this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
+    this.#readers.closeIdle();
+    if (!this.#closed) this.#room.look((work) => this.read(work));
   }
 
   #look(): undefined {
@@ -256,6 +264,8 @@ class OpenPostgres implements PostgresStore {
   }
 
   #tellTrouble(trouble: string | null): void {
+    // What needs no new room goes on.
+    if (trouble === null && this.#room.isWanting) return;
     if ((trouble === null) === (this.#trouble === null)) return;
     this.#trouble = trouble;
     this.#onTrouble(trouble);

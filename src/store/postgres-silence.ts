@@ -1,0 +1,73 @@
+/**
+ * Connections whose answers are overdue: a server that died without a word says as little as one that has much to do. A connection made for it asks
+ * what became of their other ends, so that a long statement may take its time and a dead server costs ten seconds. What is given up is lost like
+ * any connection.
+ */
+import { systemClock, waitAtMost } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
+import { StoreUnavailable } from "./port.ts";
+import { OTHER_END, PostgresConnection } from "./postgres-connection.ts";
+import { isUnreachable } from "./postgres-error.ts";
+
+const OVERDUE_MS = 3_000;
+const ASK_EVERY_MS = 3_000;
+/** A server that waits for a statement while its answer is waited for may have sent it just now. */
+const UNHEARD_MS = 10_000;
+/** Longer than any statement may take on the server. */
+const MOST_MS = 35_000;
+
+/** What becomes of other ends, by name: whether a statement runs there. */
+type Ends = ReadonlyMap<string, boolean>;
+
+export class PostgresSilence {
+  readonly #place: DatabaseUrl;
+  #isAsking = false;
+  #askedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(place: DatabaseUrl) {
+    this.#place = place;
+  }
+
+  /** To be called every second with those that are open. */
+  look(connections: readonly PostgresConnection[]): void {
+    const overdue = connections.filter((one) => !one.lost && one.silentMs >= OVERDUE_MS);
+    for (const one of overdue) if (one.silentMs >= MOST_MS) one.giveUp();
+    const nowMs = systemClock.monotonicMs();
+    if (overdue.length === 0 || this.#isAsking || nowMs - this.#askedMs < ASK_EVERY_MS) return;
+    this.#askedMs = nowMs;
+    this.#isAsking = true;
+    void this.#askAbout(overdue).finally(() => {
+      this.#isAsking = false;
+    });
+  }
+
+  async #askAbout(overdue: readonly PostgresConnection[]): Promise<void> {
+    const before = overdue.map((one) => [one, one.answers] as const);
+    const ends = await this.#findEnds();
+    if (ends === null) return;
+    for (const [one, answers] of before) {
+      if (one.lost || one.silentMs === 0 || one.answers !== answers || one.otherEnd === null) continue;
+      const runs = ends.get(one.otherEnd);
+      if (runs === undefined || (!runs && one.silentMs >= UNHEARD_MS)) one.giveUp();
+    }
+  }
+
+  /** None where the server cannot be reached; null where it does not tell. */
+  async #findEnds(): Promise<Ends | null> {
+    let asked: PostgresConnection | null = null;
+    try {
+      asked = await PostgresConnection.open(this.#place, "relay silence");
+      const found = asked.all<{ name: string; runs: number }>(
+        `SELECT ${OTHER_END} AS name, CASE WHEN state LIKE 'idle%' THEN 0 ELSE 1 END AS runs FROM pg_stat_activity WHERE datname = current_database()`,
+      );
+      await waitAtMost(systemClock, OVERDUE_MS, found);
+      if (asked.silentMs > 0) asked.giveUp();
+      return new Map((await found).map(({ name, runs }) => [name, runs === 1]));
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      return asked === null && isUnreachable(error) ? new Map() : null;
+    } finally {
+      await asked?.close();
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/** What a node says of its readiness where its database answers nothing, and where that has no room for new rows. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { until } from "../kit/event-flow.ts";
+import { makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+/** For a second, readiness is answered as before. */
+const KEPT_MS = 1_100;
+
+let database: FreshDatabase;
+let road: Awaited<ReturnType<typeof openRoad>>;
+let node: Node;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  road = await openRoad(database.url);
+  node = await startNode(road.url);
+});
+afterEach(async () => {
+  await node[Symbol.asyncDispose]();
+  road[Symbol.dispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+async function ready(): Promise<{ status: number; problem?: string }> {
+  const answer = await fetch(`${node.service.url}/readyz`);
+  const { problem } = (await answer.json()) as { problem?: string };
+  return { status: answer.status, ...(problem === undefined ? {} : { problem }) };
+}
+
+test("a database that answers nothing: readiness is refused in three seconds, at once from then on, and there again with it", async () => {
+  expect(await ready()).toEqual({ status: 200 });
+  await Bun.sleep(KEPT_MS);
+  road.cut();
+  const begun = performance.now();
+  const first = await ready();
+  expect(first).toEqual({ status: 503, problem: expect.stringContaining("given no answer for three seconds") });
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  const again = performance.now();
+  expect(await ready()).toEqual(first);
+  expect(performance.now() - again).toBeLessThan(1_000);
+  road.mend();
+  await until("it is ready", async () => (await ready()).status === 200, { withinMs: 20_000, everyMs: 50 });
+}, 60_000);
+
+test("a database without room for new rows: readiness is refused with the reason, though small writes go on, until there is room", async () => {
+  const [tenant] = (await makeTenants(node, "app_a", ["development"])) as [Tenant];
+  await saveReceiver(node, tenant, receiverDefinition({ name: "orders" }));
+  await using admin = new SQL(database.url, { max: 1 });
+  await admin.unsafe(
+    `CREATE FUNCTION take_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`,
+  );
+  await admin.unsafe("CREATE TRIGGER take_nothing BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION take_nothing()");
+  expect(await ready()).toEqual({ status: 200 });
+  await expect(post(node, tenant, "orders", "first")).rejects.toThrow("503");
+  const full = { status: 503, problem: "The database's disk is full: make room there, and writes go on by themselves." };
+  for (let turn = 0; turn < 3; turn++) {
+    await Bun.sleep(KEPT_MS);
+    expect(await ready()).toEqual(full);
+  }
+  await admin.unsafe("DROP TRIGGER take_nothing ON event");
+  await until("it is ready", async () => (await ready()).status === 200, { withinMs: 20_000, everyMs: 50 });
+  await post(node, tenant, "orders", "first");
+  const told = node.logged.map((line) => JSON.parse(line).message).filter((message) => /the database can/.test(message));
+  expect(told).toEqual(["the database cannot be used, so nothing is recorded", "the database can be used again, and writes go on"]);
+}, 60_000);

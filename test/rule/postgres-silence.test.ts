@@ -1,0 +1,100 @@
+/** Connections whose answers are overdue: which are given up, and when, and which are waited for. */
+import { expect, test } from "bun:test";
+import { SQL } from "bun";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type Store, StoreUnavailable } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { freshDatabase, placeOf } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+import { addApp, listApps } from "../kit/store-conformance.ts";
+
+interface World extends AsyncDisposable {
+  store: Store;
+  road: Awaited<ReturnType<typeof openRoad>>;
+  admin: SQL;
+}
+
+async function makeWorld(): Promise<World> {
+  const stack = new AsyncDisposableStack();
+  const database = stack.use(await freshDatabase());
+  const road = stack.use(await openRoad(database.url));
+  const admin = stack.adopt(new SQL(database.url, { max: 1 }), (sql) => sql.close());
+  const store = stack.adopt(await openPostgres(placeOf(road.url), { clock: systemClock }), (one) => one.close());
+  await store.write("app", addApp("first"));
+  await store.read(listApps);
+  return { store, road, admin, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+async function timed<Result>(work: Promise<Result>): Promise<{ seconds: number; result: Result | Error }> {
+  const begun = performance.now();
+  const result = await work.catch((error: Error) => error);
+  return { seconds: (performance.now() - begun) / 1_000, result };
+}
+
+const LONG_S = 13;
+
+/** Side by side, as each takes its time. */
+const CASES: Record<string, (world: World) => Promise<void>> = {
+  async "a statement that takes its time, and one that waits for another's lock, are waited for"({ store, admin }) {
+    const pids: unknown[] = [];
+    const work = (id: string) => async (tx: Parameters<Parameters<Store["write"]>[1]>[0]) => {
+      pids.push(await tx.get("SELECT pg_backend_pid() AS pid WHERE ?1 = 1", 1));
+      await addApp(id)(tx);
+    };
+    await store.write("app", work("a"));
+    const held = Promise.withResolvers<void>();
+    const holds = admin.begin(async (tx) => {
+      await tx.unsafe("LOCK TABLE app IN EXCLUSIVE MODE");
+      held.resolve();
+      await tx.unsafe(`SELECT pg_sleep(${LONG_S})`);
+    });
+    await held.promise;
+    const [read, written] = await Promise.all([
+      timed(store.read((tx) => tx.get("SELECT 1 AS one, pg_sleep(?1)", LONG_S))),
+      timed(store.write("app", work("b"))),
+      holds,
+    ]);
+    expect(read.result).toMatchObject({ one: 1 });
+    expect(written.result).not.toBeInstanceOf(Error);
+    expect(Math.min(read.seconds, written.seconds)).toBeGreaterThan(LONG_S - 1);
+    // Once each, on the connection of before.
+    expect(pids).toEqual([pids[0], pids[0]]);
+  },
+  async "a server that cannot be reached any more is given up"({ store, road }) {
+    road.cut();
+    const { seconds, result } = await timed(store.write("app", addApp("a")));
+    expect(result).toBeInstanceOf(StoreUnavailable);
+    expect(seconds).toBeLessThan(25);
+    road.mend();
+    await store.write("app", addApp("b"));
+    expect(await store.read(listApps)).toEqual(["b", "first"]);
+  },
+  async "a connection whose other end is gone, as on a server that took over the address, is given up at once"({ store, road, admin }) {
+    road.cut("relay writer");
+    const writer = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay writer'";
+    await admin.unsafe(writer);
+    const { seconds } = await timed(store.write("app", addApp("a")));
+    expect(seconds).toBeLessThan(9);
+    expect(await store.read(listApps)).toEqual(["a", "first"]);
+  },
+  async "a connection on which nothing comes through, of a server that answers others, is given up"({ store, road }) {
+    road.cut("relay writer");
+    const { seconds } = await timed(store.write("app", addApp("a")));
+    expect(seconds).toBeLessThan(25);
+    expect(await store.read(listApps)).toEqual(["a", "first"]);
+  },
+};
+
+test("which connections are given up", async () => {
+  const ended = await Promise.all(
+    Object.entries(CASES).map(async ([name, check]) => {
+      await using world = await makeWorld();
+      const error = await check(world).then(
+        () => "as it says",
+        (thrown: Error) => thrown.message,
+      );
+      return [name, error];
+    }),
+  );
+  expect(ended).toEqual(Object.keys(CASES).map((name) => [name, "as it says"]));
+}, 60_000);
