@@ -110,7 +110,7 @@ function writeExchange({ request, answer }: ShownResult): string[] {
 function writeResult({ type, outcome, code, message, answer }: ShownResult): string {
   const words = [`${type} ${outcome}`];
   if (code !== undefined) words.push(code);
-  if (message !== undefined) words.push(message);
+  if (message !== undefined) words.push(answer === undefined ? message : message.replace(/\.$/, ""));
   if (answer !== undefined) words.push(`answer ${answer.status}`);
   return cut(words.join(": "));
 }

@@ -279,7 +279,11 @@ async function explain(
     return 0;
   }
   if (answer.duplicate === true) {
-    world.tell("An event with this id was received before, so nothing runs; send another event_id.");
+    world.tell(
+      Object.hasOwn(target.trigger.map, "event_id")
+        ? "An event with this id was received before, so nothing runs; send another event_id."
+        : "The same body was received before on this day (UTC), so nothing runs; send another body, or name event_id in the relay's map.",
+    );
     return 0;
   }
   const id = typeof answer.eventId === "string" ? answer.eventId : "";

@@ -19,6 +19,10 @@ const RELAYS = {
     },
     actions: order("{{mapped.event_id}}"),
   },
+  bare: {
+    trigger: { kind: "receiver", verify: { scheme: "signature", header: "x-signature", signedPayload: "{body}" }, map: { event_type: "type" } },
+    actions: order("{{mapped.event_type}}"),
+  },
   daily: { trigger: { kind: "schedule", every: "1d" }, actions: order("{{tick.periodStart}}") },
   told: {
     trigger: { kind: "data_change", collection: "letters", on: ["created"] },
@@ -68,6 +72,18 @@ describe("relay send", () => {
     const { said: shown } = await relay("events", "show", id);
     expect(shown).toContain('"test":true');
     expect(shown).toContain("sent by hand");
+  });
+
+  test("of what came before says what told it: its event_id, or its body", async () => {
+    writeFileSync(join(cwd, "event.json"), '{"id":"a","type":"paid"}');
+    const twice = async (name: string) => {
+      expect((await relay("send", name, "--data", "event.json")).said).toContain("is done");
+      return (await relay("send", name, "--data", "event.json")).said;
+    };
+    expect(await twice("paid")).toContain("An event with this id was received before, so nothing runs; send another event_id.");
+    expect(await twice("bare")).toContain(
+      "The same body was received before on this day (UTC), so nothing runs; send another body, or name event_id",
+    );
   });
 
   test("on a record change writes a marked record that the relay watches", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { addAgo, readMoment, sayTimes } from "../../src/cli/ago.ts";
 import { refuseChoice } from "../../src/cli/command.ts";
 import { wholeEventId, wholeId } from "../../src/cli/ending.ts";
+import { writeOutcome } from "../../src/cli/event-words.ts";
 import { findPager, isLong } from "../../src/cli/pager.ts";
 import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
 import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";
@@ -218,4 +219,13 @@ describe("help", () => {
     for (const { words, summary } of COMMANDS)
       expect({ words, long: "  relay ".length + width + 2 + summary.length > 80 }).toEqual({ words, long: false });
   });
+});
+
+test("an event's outcome is one line, with no full stop in its middle where a URL answered", () => {
+  const message = "The URL answered 503: only 2xx is success.";
+  const failed = { type: "call_url", outcome: "failed", code: "http_error", message, answer: { status: 503, body: "" } };
+  const event = { id: "evt_1", state: "queued", reason: "http_error", runs: [{ results: [failed] }] } as never;
+  expect(writeOutcome(event)).toBe(
+    "evt_1 is queued (http_error); call_url failed: http_error: The URL answered 503: only 2xx is success: answer 503",
+  );
 });
