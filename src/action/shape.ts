@@ -4,6 +4,7 @@
  * Source: the specification's "Actions" and "Templates".
  */
 import { type TProperties, Type } from "typebox";
+import { isCalendarDay } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
@@ -96,11 +97,6 @@ export function parseExpiry(text: string, nowMs: number): number | null {
   const date = ISO_DATE.exec(text);
   if (!date || !isCalendarDay(Number(date[1]), Number(date[2]), Number(date[3]))) return null;
   return Date.parse(text);
-}
-
-function isCalendarDay(year: number, month: number, day: number): boolean {
-  if (month < 1 || month > 12 || day < 1) return false;
-  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 /** The rule of `expiresAt` beyond its shape. */

@@ -40,6 +40,25 @@ export function toIsoOrNull(ms: number | null): string | null {
   return ms === null ? null : toIso(ms);
 }
 
+const ISO_TIME =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2}))?$/;
+
+/**
+ * The moment that an ISO 8601 text means, or null: a date is its first moment in UTC, a time of day says its zone, for nobody knows this machine's,
+ * and a day that no calendar has is none.
+ */
+export function parseIso(text: string): number | null {
+  const [, year, month, day] = ISO_TIME.exec(text) ?? [];
+  if (year === undefined || !isCalendarDay(Number(year), Number(month), Number(day))) return null;
+  const ms = Date.parse(text);
+  return Number.isFinite(ms) ? ms : null;
+}
+
+export function isCalendarDay(year: number, month: number, day: number): boolean {
+  if (month < 1 || month > 12 || day < 1) return false;
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+}
+
 /** Resolves `delayMs` later by the given clock. */
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));

@@ -1,6 +1,6 @@
 /** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
-import { toIsoOrNull } from "./clock.ts";
+import { parseIso, toIsoOrNull } from "./clock.ts";
 import { Refusal, type Warning } from "./refusal.ts";
 import { WARNINGS } from "./warning-code.ts";
 
@@ -64,8 +64,8 @@ export const pageQuery = {
 /** Milliseconds since the epoch of an ISO 8601 text in a query. Refuses with `invalid_input`; undefined stays undefined. */
 export function readTime(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isFinite(ms)) return ms;
+  const ms = parseIso(text);
+  if (ms !== null) return ms;
   throw new Refusal("invalid_input", `${field} is not valid: write a time such as 2026-01-31T12:00:00Z.`);
 }
 

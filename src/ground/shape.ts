@@ -144,6 +144,7 @@ export function saysWhy(node: ShapeNode, value: unknown): string {
   if (typeof value === "string") return saysWhyText(node, value);
   if (value === null) return "is null";
   if (Array.isArray(value)) return "is a list";
+  if (JSON.isRawJSON(value)) return "is a number too large or too small to keep";
   if (typeof value === "object") return "is an object";
   if (typeof value === "number" || typeof value === "bigint") {
     return wants(node, "number", "integer") ? `is ${showNumber(value)}` : "is a number";

@@ -141,6 +141,8 @@ describe("times", () => {
     ["yesterday", null],
     ["24", null],
     ["h", null],
+    ["2030-02-30", null],
+    ["2029-02-29T12:00:00Z", null],
   ] as const)("%s as --since", (text, ms) => {
     expect(readMoment(text, NOW_MS)).toBe(ms);
   });
