@@ -5,6 +5,7 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import type { Warning } from "../ground/refusal.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
@@ -16,6 +17,8 @@ import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 type Setting = Json | undefined;
+/** A server of 0.10 tells no warnings. */
+type Changed = { settings: SettingsView; warnings?: Warning[] };
 type Kind = "switch" | "text" | "secret" | "json";
 
 /** What can be set, as `PUT …/settings` names it, but for the alerts' own switches. */
@@ -128,33 +131,35 @@ export const settingsSet: Command = {
     const value = await readValue(name, text, world);
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
     const change = nest(name.split("."), value);
-    const settings = await atPlace(input, world, {
+    const { settings, warnings = [] } = await atPlace(input, world, {
       writes: true,
       here: async (store, environment) => {
         // A hold is released without the key, too.
         const sealer =
           value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
         const deps = { sealer, allowPrivate: input.list("allow-private") };
-        return await store.write("dashboard", async (tx) => {
+        return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);
           const body = checkInput(settingsInput, { version, ...change });
-          await changeSettings(tx, { environmentId: environment.id, by, nowMs }, body, deps);
-          return await show(tx, input, world, environment.id, environment.name);
+          const made = { environmentId: environment.id, by, nowMs };
+          const warnings = await changeSettings(tx, made, body, deps);
+          return { settings: await show(tx, input, world, environment.id, environment.name), warnings };
         });
       },
       there: async (remote) => {
         const { version } = (await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)).settings;
         const body = { version, ...change };
-        return (await askPlace<{ settings: SettingsView }>(remote, "PUT", PATH, body)).settings;
+        return await askPlace<Changed>(remote, "PUT", PATH, body);
       },
     });
-    if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
+    if (input.on("json")) world.say(writeJson({ settings, warnings } as object as Json, 2));
     const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
     world.tell(
       isJsonObject(told)
         ? `${name} is set: ${writeJson(told)}`
         : `${name} is ${sayValue(shownAs(name), told)}.`,
     );
+    for (const { message } of warnings) world.tell(`warning: ${message}`);
   },
 };
 

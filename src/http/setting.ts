@@ -1,5 +1,6 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
+import { warningView } from "../ground/schema.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../setting/setting.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -26,11 +27,11 @@ export const settingRoutes = [
     summary:
       "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
     body: settingsInput,
-    answer: Type.Object({ settings: settingsView }),
+    answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
     async write(tx, { deps, environmentId, change, body }) {
       const { allowPrivate } = deps.config;
-      await changeSettings(tx, change, body, { sealer: deps.sealer, allowPrivate });
-      return { settings: await showSettings(tx, environmentId, factsOf(deps)) };
+      const warnings = await changeSettings(tx, change, body, { sealer: deps.sealer, allowPrivate });
+      return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
     },
   }),
 ];

@@ -1,10 +1,11 @@
 /**
  * Which relays name what of the catalog, and what a change of the catalog does to those that name what it changed: what they no longer fit is
- * told in the answer of the change, and stands as the relay's problem until either side is mended. A relay that was saved before what it names,
+ * told in the answer of the change, and stands as the relay's problem until either side is mended; that receipts are no records any more is told. A relay that was saved before what it names,
  * as one that sells is, has no problem: its save told it.
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../ground/refusal.ts";
+import { warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { LiveRelay } from "./live-relay.ts";
@@ -39,6 +40,7 @@ export async function followCatalogEdit<Result>(
     const { broken } = await settleBroken(tx, edited, after, definition, misfits);
     warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
   }
+  if (name !== null) warnings.push(...(await warnOfReceipts(tx, environmentId, name)));
   if (warnings.length > MAX_TOLD) {
     const more = warnings.splice(MAX_TOLD).length;
     warnings.push(warnOfOthers(more, "more warnings of this change are told by the problems of its relays"));

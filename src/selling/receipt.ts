@@ -8,7 +8,7 @@ import { findEnvironmentById, settingsSection } from "../account/environment.ts"
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Outcome, Success } from "../ground/outcome.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../ground/refusal.ts";
 import { fields } from "../ground/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
 import { requireActingPerson } from "../people/person.ts";
@@ -195,7 +195,25 @@ async function writeReceiptRecord(tx: Writer, sale: SaleContext, receipt: Purcha
 }
 
 async function findMappedCollection(tx: Reader, environmentId: number) {
+  const name = await findMappedName(tx, environmentId);
+  return name === null ? null : findCollection(tx, environmentId, name);
+}
+
+async function findMappedName(tx: Reader, environmentId: number): Promise<string | null> {
   const environment = await findEnvironmentById(tx, environmentId);
   const name = environment === null ? undefined : settingsSection(environment, RECEIPTS_SECTION).collection;
-  return typeof name === "string" ? findCollection(tx, environmentId, name) : null;
+  return typeof name === "string" ? name : null;
+}
+
+/** One sentence where receipts are mapped to a collection, this one where one is named, that is not there: nothing is written then, and no relay hears of them. */
+export async function warnOfReceipts(
+  tx: Reader,
+  environmentId: number,
+  named: string | null = null,
+): Promise<Warning[]> {
+  const name = await findMappedName(tx, environmentId);
+  if (name === null || (named !== null && named !== name)) return [];
+  if ((await findCollection(tx, environmentId, name)) !== null) return [];
+  const message = `\`receipts.collection\` is ${name}, and there is no collection of this name here, so that receipts are kept and no record is written of them: make the collection, or name one that exists.`;
+  return [{ code: "reference_missing", field: "receipts.collection", message }];
 }

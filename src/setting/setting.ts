@@ -20,7 +20,7 @@ import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../ground/refusal.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import {
   changeMailSettings,
@@ -37,7 +37,7 @@ import { keepProcessorSecret } from "../relay/relay-secret.ts";
 import { VERSION } from "../release/change.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { readPastedSecret } from "../secret/secret-text.ts";
-import { RECEIPTS_SECTION } from "../selling/receipt.ts";
+import { RECEIPTS_SECTION, warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
@@ -157,13 +157,13 @@ interface SettingDeps {
   allowPrivate: readonly string[];
 }
 
-/** Makes the change. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
+/** Makes the change, and answers what is to be warned of it. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
 export async function changeSettings(
   tx: Writer,
   change: Change,
   input: SettingsInput,
   deps: SettingDeps,
-): Promise<void> {
+): Promise<Warning[]> {
   const { nowMs } = change;
   const before = await requireNow(tx, change.environmentId);
   requireVersion(before, input.version);
@@ -184,6 +184,7 @@ export async function changeSettings(
     before: tellSettings(before, input),
     after: tellSettings(after, input),
   });
+  return input.receipts === undefined ? [] : await warnOfReceipts(tx, before.id);
 }
 
 function changeSections(

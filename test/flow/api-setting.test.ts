@@ -112,6 +112,34 @@ runScenarios([
       });
     },
   },
+  {
+    name: "receipts mapped to a collection that is not there are warned of, and kept so",
+    request: "PUT /settings",
+    call: { body: { version: 1, receipts: { collection: "payments" } } },
+    status: 200,
+    answer: {
+      settings: { receipts: { collection: "payments" } },
+      warnings: [
+        {
+          code: "reference_missing",
+          field: "receipts.collection",
+          message: expect.stringContaining("is payments, and there is no collection of this name here"),
+        },
+      ],
+    },
+    changes: { environment: 0, audit: 1 },
+    async also(api) {
+      const call = (method: string, path: string, body?: object) => api.call(api.E + path, { method, session: true, ...(body && { body }) });
+      const shape = { kind: "shared", fields: { ref: { type: "text" } } };
+      expect((await call("POST", "/collections", { name: "payments", ...shape })).json.warnings).toEqual([]);
+      const same = { version: 2, receipts: { collection: "payments" } };
+      expect((await call("PUT", "/settings", same)).json.warnings).toEqual([]);
+      expect((await call("POST", "/collections", { name: "other", ...shape })).json.warnings).toEqual([]);
+      expect((await call("DELETE", "/collections/other")).json.warnings).toEqual([]);
+      const gone = await call("DELETE", "/collections/payments");
+      expect(gone.json.warnings).toMatchObject([{ code: "reference_missing", field: "receipts.collection" }]);
+    },
+  },
   ...(
     [
       ["an alert code that is none", { alerts: { relay_faild: false } }, "alerts.relay_faild", "relay_failed"],
