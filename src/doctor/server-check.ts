@@ -15,12 +15,11 @@ import {
   readSchemaThere,
 } from "../store/postgres-look.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+import { checkNodes } from "./node-check.ts";
 
 /** A node's writer, readers, listener, and one that migrates. */
 const CONNECTIONS_A_NODE = 8;
 const CLOCK_SLACK_MS = MINUTE_MS;
-/** Nodes show up every few seconds. */
-const LIVE_MS = 10_000;
 
 /** What is found, and a reader where its rows can be looked at with this version's words. */
 export async function lookAtServer(
@@ -45,7 +44,7 @@ export async function lookAtServer(
       const schema = await readSchemaThere(reader);
       findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
       if (schema === SCHEMA_VERSION) {
-        findings.push(await checkCollation(reader), await checkNodes(reader));
+        findings.push(await checkCollation(reader), ...(await checkNodes(reader)));
         return { findings, reader };
       }
     }
@@ -215,15 +214,4 @@ async function checkCollation(tx: Reader): Promise<Finding> {
     `${rows.map(({ name }) => name).join(", ")} compare by the system's libraries.`,
     'ALTER TABLE … ALTER COLUMN … TYPE text COLLATE "C"',
   );
-}
-
-async function checkNodes(tx: Reader): Promise<Finding> {
-  const nodes = await tx.all<{ host: string; version: string }>(
-    `SELECT host, version FROM node WHERE seen_at > now_ms() - ${LIVE_MS} ORDER BY started_at`,
-  );
-  if (nodes.length === 0) return fine("nodes", "None serves at present.");
-  const names = nodes.map(({ host, version }) => `${host} (${version})`).join(", ");
-  const message = `${count(nodes.length, "node")} ${nodes.length === 1 ? "serves" : "serve"}: ${names}.`;
-  if (new Set(nodes.map(({ version }) => version)).size === 1) return fine("nodes", message);
-  return worry("nodes", message, "bring every node to the newest of these versions, one after the other");
 }

@@ -138,7 +138,7 @@ async function openShared(
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));
   // Leases are real time under any clock, as nodes and their database share that alone.
-  const holding = new NodeHolding({ store, clock: systemClock, log });
+  const holding = new NodeHolding({ store, clock: systemClock, log, baseUrl: config.baseUrl });
   started.defer(() => holding.release());
   return { store, holding };
 }

@@ -70,6 +70,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 40, name: "writer-commit", sql: writerCommit },
   { number: 41, name: "record-trigger", sql: recordTrigger },
   { number: 42, name: "record-file", sql: recordFile },
+  { number: 43, name: "node-compared", sql: nodeCompared },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -207,3 +208,4 @@ import syncMinute from "../../migrations/0039-sync-minute.sql" with { type: "tex
 import writerCommit from "../../migrations/0040-writer-commit.sql" with { type: "text" };
 import recordTrigger from "../../migrations/0041-record-trigger.sql" with { type: "text" };
 import recordFile from "../../migrations/0042-record-file.sql" with { type: "text" };
+import nodeCompared from "../../migrations/0043-node-compared.sql" with { type: "text" };

@@ -2,7 +2,7 @@
  * What one node of several runs by itself: a lease for each environment and one for the house, each with an epoch that rises with every taking and
  * an end in the database's time. A node renews its own every few seconds, takes what is free, and gives back what is more than its share. It
  * believes in a lease for less time than others do, by the clock that never jumps; whatever it believes, every write of what it runs asks for
- * the epoch in its own transaction. It never looks at a wall clock of its own.
+ * the epoch in its own transaction. What its own wall clock says it shows to others, and goes by nothing of it.
  */
 import { type Clock, Loop } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
@@ -42,6 +42,8 @@ interface NodeDeps {
   store: Store;
   clock: Clock;
   log: Log;
+  /** The public origin that it was given; null: none. */
+  baseUrl: string | null;
   /** Milliseconds by the database. */
   readNow?: (tx: Reader) => Promise<number>;
 }
@@ -148,13 +150,14 @@ export class NodeHolding implements Holding {
   }
 
   async #turn(): Promise<number> {
-    const { store, clock, readNow } = this.#deps;
+    const { store, clock, baseUrl, readNow } = this.#deps;
     const askedMs = clock.monotonicMs();
     const held = new Map([...this.#held].map(([environmentId, { epoch }]) => [environmentId, epoch]));
     const known = this.#validUntilMs > Number.NEGATIVE_INFINITY;
-    const believed = { id: this.#id, url: this.#url, known, held, leaving: new Map(this.#leaving) };
+    const about = { id: this.#id, url: this.#url, baseUrl: baseUrl ?? "" };
+    const believed = { ...about, known, held, leaving: new Map(this.#leaving) };
     const found = await store.write("app", async (tx) =>
-      lookAtLeases(tx, { ...believed, nowMs: await readNow(tx) }),
+      lookAtLeases(tx, { ...believed, nowMs: await readNow(tx), clockAt: clock.now() }),
     );
     // From before it was asked, so never longer than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;

@@ -29,6 +29,10 @@ const NODE = defineTable({
     /** As is `seenAt`: the database's time. */
     startedAt: integer(),
     seenAt: integer(),
+    /** The public origin that it was given; "": none. */
+    baseUrl: orNull(text()),
+    /** Its own clock as it was seen. */
+    clockAt: orNull(integer()),
   },
 });
 
@@ -58,7 +62,10 @@ export async function readDatabaseTime(tx: Reader): Promise<number> {
 interface Looking {
   id: string;
   url: string | null;
+  baseUrl: string;
   nowMs: number;
+  /** By its own clock. */
+  clockAt: number;
   /** Whether it was there before. */
   known: boolean;
   /** By environment, the epoch of what it holds. */
@@ -116,12 +123,12 @@ export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found>
   return found;
 }
 
-async function showUp(tx: Writer, { id, url, nowMs }: Looking): Promise<void> {
+async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking): Promise<void> {
   const about = { host: hostname(), pid: process.pid, version: VERSION, schemaVersion: SCHEMA_VERSION };
   await NODE.insert(
     tx,
-    { id, ...about, url, startedAt: nowMs, seenAt: nowMs },
-    "ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, url = excluded.url",
+    { id, ...about, url, baseUrl, startedAt: nowMs, seenAt: nowMs, clockAt },
+    "ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, url = excluded.url, clock_at = excluded.clock_at",
   );
   await tx.run("DELETE FROM node WHERE seen_at < ?1", nowMs - DAY_MS);
   // The database's clock was set back.
@@ -174,7 +181,8 @@ export async function hasLease(
 export async function listNodes(tx: Reader, own: string, nowMs: number): Promise<NodeView[]> {
   const all = await NODE_LEASE.all(tx, "ORDER BY environment_id");
   const leases = all.filter(({ until }: LeaseRow) => until > nowMs);
-  return (await NODE.all(tx, "ORDER BY started_at, id")).map(({ schemaVersion: _, ...node }) => {
+  return (await NODE.all(tx, "ORDER BY started_at, id")).map((row) => {
+    const { schemaVersion: _, baseUrl: _url, clockAt: _at, ...node } = row;
     const held = leases.filter((lease) => lease.node === node.id).map(({ environmentId }) => environmentId);
     return {
       ...node,

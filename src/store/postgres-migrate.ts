@@ -23,6 +23,7 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 40, name: "writer-commit", sql: writerCommit },
   { number: 41, name: "record-trigger", sql: recordTrigger },
   { number: 42, name: "record-file", sql: recordFile },
+  { number: 43, name: "node-compared", sql: nodeCompared },
 ];
 
 /** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
@@ -80,3 +81,4 @@ import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text"
 import writerCommit from "../../migrations/postgres/0040-writer-commit.sql" with { type: "text" };
 import recordTrigger from "../../migrations/postgres/0041-record-trigger.sql" with { type: "text" };
 import recordFile from "../../migrations/postgres/0042-record-file.sql" with { type: "text" };
+import nodeCompared from "../../migrations/postgres/0043-node-compared.sql" with { type: "text" };

@@ -48,6 +48,40 @@ test("what is found of a database, and what stands against it", async () => {
   expect(JSON.stringify(away)).not.toContain("hunter2");
 });
 
+test("nodes that differ are told apart by what they differ in; those that serve no more, and what an earlier version did not say, are left out", async () => {
+  await using database = await freshDatabase();
+  await using sql = new SQL({ url: database.url, max: 1 });
+  let started = 0;
+  const add = (host: string, baseUrl: string | null, aheadMs: number | null, { version = "1.0.0", agoMs = 0 } = {}) =>
+    sql.unsafe(
+      `INSERT INTO node (id, host, pid, version, schema_version, started_at, seen_at, base_url, clock_at)
+       SELECT $1, $1, 7, $4, 1, $6, now_ms() - $5::bigint, $2, now_ms() - $5::bigint + $3::bigint`,
+      [host, baseUrl, aheadMs, version, agoMs, ++started],
+    );
+  const look = async () => {
+    const { said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: database.url }, clock: systemClock });
+    const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
+    return items.filter(({ check }) => check.startsWith("nodes")).map(({ check, state, message }) => `${check} ${state}: ${message}`);
+  };
+  await add("gone", "https://c.example", 900_000, { agoMs: 60_000 });
+  await add("one", "https://a.example", 200);
+  expect(await look()).toEqual(["nodes ok: 1 node serves: one (1.0.0)."]);
+  await add("two", "https://a.example", -300);
+  await add("old", null, null, { version: "0.9.0" });
+  expect((await look()).slice(1)).toEqual([
+    "nodes' base URLs ok: Every node has https://a.example.",
+    "nodes' clocks ok: They say the same time, to a minute.",
+  ]);
+  await add("three", "https://b.example", 180_000);
+  await add("four", "", 0);
+  const told = await look();
+  expect(told[0]).toStartWith("nodes warn: 5 nodes serve: one (1.0.0), two (1.0.0), old (0.9.0), three");
+  expect(told.slice(1)).toEqual([
+    "nodes' base URLs warn: They differ: one (process 7) and two (process 7): https://a.example; three (process 7): https://b.example; four (process 7): none.",
+    "nodes' clocks warn: That of three (process 7) is 3 minutes ahead of that of two (process 7).",
+  ]);
+});
+
 /** Stands between, as a pooler does that gives each transaction another connection: nobody hears what is told. */
 async function startDeafPooler(to: URL): Promise<{ port: number; close: () => void }> {
   const server = createServer((client) => {

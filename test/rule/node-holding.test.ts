@@ -11,7 +11,8 @@ const HOUR_MS = 3_600_000;
 /** As migrations/postgres has them. */
 const TABLES = [
   `CREATE TABLE node (id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, version TEXT NOT NULL, schema_version INTEGER NOT NULL,
-     url TEXT, started_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, probes INTEGER NOT NULL DEFAULT 0)`,
+     url TEXT, started_at INTEGER NOT NULL, seen_at INTEGER NOT NULL, probes INTEGER NOT NULL DEFAULT 0,
+     base_url TEXT, clock_at INTEGER)`,
   "CREATE TABLE node_lease (environment_id INTEGER PRIMARY KEY, node TEXT, epoch INTEGER NOT NULL, until INTEGER NOT NULL)",
 ];
 
@@ -37,7 +38,7 @@ class Node {
     };
     const store: Store = Object.assign(Object.create(fresh.store) as Store, { write });
     for (const name of ["read", "behind", "listen"] as const) Object.assign(store, { [name]: fresh.store[name].bind(fresh.store) });
-    this.holding = new NodeHolding({ store, clock: this.clock, log: fresh.log, readNow: async () => databaseMs });
+    this.holding = new NodeHolding({ store, clock: this.clock, log: fresh.log, baseUrl: null, readNow: async () => databaseMs });
     this.holding.watch({
       begin: async (id) => void this.told.push(`+${id}`),
       end: async (id) => {

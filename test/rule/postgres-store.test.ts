@@ -335,7 +335,7 @@ describe("another node", () => {
     let held = new Map<number, number>();
     const look = async (leaving: [number, boolean][] = []) => {
       const known = held.size > 0;
-      const looking = { id: "nod_other", url: null, nowMs: 1_000_000, known, held, leaving: new Map(leaving) };
+      const looking = { id: "nod_other", url: null, baseUrl: "", nowMs: 1_000_000, clockAt: 0, known, held, leaving: new Map(leaving) };
       held = (await other.write("app", (tx) => lookAtLeases(tx, looking))).own;
     };
     const first = await version();
@@ -344,7 +344,7 @@ describe("another node", () => {
     expect([held.get(HOUSE), taken === first]).toEqual([1, false]);
     await look();
     const log = createLog({ clock: systemClock, format: "json", sink: () => undefined });
-    const node = new NodeHolding({ store: other, clock: systemClock, log });
+    const node = new NodeHolding({ store: other, clock: systemClock, log, baseUrl: null });
     await other.write("app", (tx) => node.probe(tx));
     expect(await version()).toBe(taken);
     // One that wrote in the same transaction is heard.
