@@ -37,6 +37,7 @@ import type { CallRing } from "./call-ring.ts";
 import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./refusal.ts";
 import {
   type EarlierUse,
+  findDurableUse,
   findEarlierUse,
   type OnceUse,
   onceUse,
@@ -132,10 +133,8 @@ export class Acceptance {
     }
     const once =
       verdict.onceText === null ? null : onceUse(relay, verdict.onceText, verdict.expiresAtMs, body);
-    if (once !== null) {
-      const earlier = await store.read((tx) => findEarlierUse(tx, once));
-      if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
-    }
+    const earlier = once === null ? null : await findDurableUse(store, once);
+    if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
     if (!parsed.ok) {
       this.#countEventless(relay);

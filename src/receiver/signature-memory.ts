@@ -50,6 +50,19 @@ export async function findEarlierUse(tx: Reader, use: OnceUse): Promise<EarlierU
   return sameBody ? { sameBody, eventId: row.eventId } : { sameBody };
 }
 
+/**
+ * The same for an answer by which the sender takes its call for received: what a read sees may not be on the disk yet, what a transaction saw is
+ * when it has ended.
+ */
+export async function findDurableUse(store: Store, use: OnceUse): Promise<EarlierUse | null> {
+  const seen = await store.read((tx) => findEarlierUse(tx, use));
+  if (seen === null || !seen.sameBody) return seen;
+  return await store.write("app", (tx) => {
+    tx.keepQuiet();
+    return findEarlierUse(tx, use);
+  });
+}
+
 /** Spends the signature. `eventId` is null when the call was ignored by `when`. */
 export async function spendSignature(tx: Writer, use: OnceUse, eventId: string | null): Promise<void> {
   await SIGNATURE_MEMORY.insert(tx, { ...use, eventId });

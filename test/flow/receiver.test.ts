@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
-import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, TOKEN_RECIPE, tokenCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 let running: RunningService;
@@ -24,23 +24,6 @@ const order = (id: string, more: object = {}): { headers: Record<string, string>
   signedCall({ id, type: "order.paid", amount: 4200, ...more });
 
 const countEvents = async (): Promise<number> => (await running.rows("SELECT seq FROM event")).length;
-
-const TOKEN_RECIPE = {
-  scheme: "signature",
-  signatureField: "signature",
-  timestampField: "timestamp",
-  tokenField: "token",
-  signedPayload: "{timestamp}{token}",
-  encoding: "hex",
-};
-
-function tokenCall(token: string, more: object, atSeconds = 1_768_478_400): { headers: Record<string, string>; body: string } {
-  const signature = createHmac("sha256", HOOK_SECRET).update(`${atSeconds}${token}`).digest("hex");
-  return {
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ timestamp: String(atSeconds), token, signature, ...more }),
-  };
-}
 
 describe("answers", () => {
   test("200 with received and the event's id once the row is stored", async () => {

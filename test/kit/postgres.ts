@@ -3,7 +3,7 @@
  * RELAY_TEST_DATABASE names. Its programs and its data stand in the tests' own folder; whoever started it holds a pipe, and when
  * that closes, however its holder ended, the server ends and its folder goes.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -14,6 +14,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -205,6 +206,10 @@ interface OwnPostgres extends AsyncDisposable {
   /** As after a loss of power: every connection ends at once. */
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Starts it anew, and keeps its files as they are now. */
+  copy(): Promise<void>;
+  /** As where it dies and a standby takes its address over that has nothing of what came since the copy. */
+  failOver(): Promise<void>;
   /** Starts it anew as one that speaks TLS with this certificate; null: that speaks none. */
   certify(certificate: Issued | null): Promise<void>;
 }
@@ -276,6 +281,18 @@ async function startIn(folder: string): Promise<OwnPostgres> {
     url,
     stop,
     start,
+    async copy() {
+      await stop();
+      // With their owner, whoever that is.
+      spawnSync("cp", ["-a", data, `${data}-copy`], { stdio: "inherit" });
+      await start();
+    },
+    async failOver() {
+      await stop();
+      rmSync(data, { recursive: true });
+      renameSync(`${data}-copy`, data);
+      await start();
+    },
     async certify(certificate) {
       for (const [name, text] of Object.entries({ "server.crt": certificate?.cert, "server.key": certificate?.key })) {
         if (text === undefined) continue;

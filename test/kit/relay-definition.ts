@@ -90,3 +90,22 @@ export async function breakRelay(store: Store, name: string, spoil: (definition:
     await tx.run("UPDATE relay SET definition = ?1 WHERE name = ?2", JSON.stringify(definition), name);
   });
 }
+
+/** A recipe whose signatures are accepted once. */
+export const TOKEN_RECIPE = {
+  scheme: "signature",
+  signatureField: "signature",
+  timestampField: "timestamp",
+  tokenField: "token",
+  signedPayload: "{timestamp}{token}",
+  encoding: "hex",
+};
+
+/** A call of a sender that signs by it. */
+export function tokenCall(token: string, more: object, atSeconds = 1_768_478_400): { headers: Record<string, string>; body: string } {
+  const signature = createHmac("sha256", HOOK_SECRET).update(`${atSeconds}${token}`).digest("hex");
+  return {
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ timestamp: String(atSeconds), token, signature, ...more }),
+  };
+}

@@ -5,7 +5,10 @@ import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
+import { makeTenants, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { placeOf, startPostgres } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+import { receiverDefinition, TOKEN_RECIPE, tokenCall } from "../kit/relay-definition.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
 
 let ended: AsyncDisposableStack;
@@ -109,4 +112,66 @@ test("a commit whose answer was lost while it is under way is waited for, and no
   while ((await admin`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).length === 0) await Bun.sleep(10);
   cut();
   expect([await write.ended, write.runs(), await store.read(listApps)]).toEqual(["a", 1, ["a"]]);
+}, 30_000);
+
+test("a call that is a duplicate of one whose commit is not on the disk yet is answered with it, and not before", async () => {
+  const node = ended.use(await startNode(server.url));
+  const [tenant] = (await makeTenants(node, "shop", ["development"])) as [Tenant];
+  await saveReceiver(node, tenant, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
+  const call = async (token: string) => {
+    const answer = await fetch(`${node.service.url}/hooks/shop/mails`, {
+      method: "POST",
+      ...tokenCall(token, { event: { id: token } }, Math.floor(Date.now() / 1_000)),
+    });
+    return [answer.status, await answer.json()];
+  };
+  expect(await call("before")).toMatchObject([200, { received: true }]);
+  const flusher = await findProcess(FLUSHER);
+  process.kill(flusher, "SIGSTOP");
+  const answered: string[] = [];
+  const first = call("once");
+  void first.then(() => answered.push("first"));
+  while ((await admin`SELECT 1 FROM signature_memory`).length < 2) await Bun.sleep(5);
+  const second = call("once");
+  void second.then(() => answered.push("second"));
+  await Bun.sleep(300);
+  expect(answered).toEqual([]);
+  process.kill(flusher, "SIGCONT");
+  const [[, { eventId }]] = (await Promise.all([first, second])) as [[number, { eventId: string }], unknown];
+  expect([await first, await second]).toEqual([
+    [200, { received: true, eventId }],
+    [200, { received: true, duplicate: true, eventId }],
+  ]);
+}, 30_000);
+
+test("a commit whose answer is lost in a failover to a server that never had it is written there, though another transaction has its number", async () => {
+  await admin.close();
+  using road = await openRoad(server.url);
+  const store = await openStore(road.url);
+  await store.write("app", addApp("a"));
+  await server.copy();
+  await store.write("app", async (tx) => tx.keepQuiet());
+  let number = 0n;
+  road.loseCommit = (said) => {
+    if (!said.includes("lost")) return null;
+    road.isClosed = true;
+    road.drop("relay flusher");
+    return "unheard";
+  };
+  let runs = 0;
+  const write = store.write("app", async (tx) => {
+    runs += 1;
+    const row = await tx.get<{ number: string }>("SELECT pg_current_xact_id()::text AS number WHERE ?1 = 1", 1);
+    if (runs === 1) number = BigInt(row?.number ?? 0);
+    return await addApp("lost")(tx);
+  });
+  while (!road.isClosed) await Bun.sleep(5);
+  await server.failOver();
+  admin = ended.adopt(new SQL(server.url, { max: 1 }), (sql) => sql.close());
+  const given = async (): Promise<bigint> => BigInt((await admin`SELECT pg_current_xact_id()::text AS number`)[0].number);
+  expect(await given()).toBeLessThan(number);
+  while ((await given()) < number);
+  road.isClosed = false;
+  road.loseCommit = () => null;
+  expect([await write, runs, await store.read(listApps)]).toEqual(["lost", 2, ["a", "lost"]]);
 }, 30_000);
