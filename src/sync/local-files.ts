@@ -38,8 +38,8 @@ export class LocalFiles {
   readonly #secrets: LocalSecretFile;
   /** What stood in each file when it was applied, refused, or written last. */
   #texts = new Map<string, FileText>();
-  /** By relay, as the last look left them: what it does not fit. */
-  #misfits: ReadonlyMap<string, Misfits> = new Map();
+  /** By relay, as the last look left them: what this version of it does not fit. */
+  #misfits: ReadonlyMap<string, { of: string; misfits: Misfits }> = new Map();
   #lastTrouble = "";
   #first = true;
 
@@ -160,19 +160,22 @@ export class LocalFiles {
     const last = this.#misfits;
     const { saved } = this.#relays;
     const found = await store.write("dashboard", async (tx) => {
-      const misfits = new Map<string, Misfits>();
+      const all = new Map<string, { of: string; misfits: Misfits }>();
       const stock = stockOf(tx, environment.id);
       const warnings: [name: string, Warning][] = [];
-      for (const { name, definition } of await listRelayRows(tx, environment.id)) {
-        const { broken, after } = await settleBroken(tx, edited, stock, definition, last.get(name) ?? null);
-        misfits.set(name, after);
+      for (const { id, name, version, definition } of await listRelayRows(tx, environment.id)) {
+        const [of, known] = [`${id} ${version}`, last.get(name)];
+        // What an edit of the relay itself broke was told by its save.
+        const before = known?.of === of ? known.misfits : null;
+        const { broken, after } = await settleBroken(tx, edited, stock, definition, before);
+        all.set(name, { of, misfits: after });
         const told = saved.has(name) ? await warnOfReferences(stock, definition) : broken;
         for (const warning of told) warnings.push([name, warning]);
       }
-      return { misfits, warnings };
+      return { all, warnings };
     });
     saved.clear();
-    this.#misfits = found.misfits;
+    this.#misfits = found.all;
     for (const [name, { message }] of found.warnings) tell(`relay ${name}: warning: ${message}`);
   }
 

@@ -347,6 +347,15 @@ describe("the catalog", () => {
     expect(await problems()).toEqual([]);
   });
 
+  test("is not blamed for what a relay's own edit names and is not there: its save warned of that", async () => {
+    const started = await start();
+    told = [];
+    save({ actions: [{ type: "grant_access", entitlement: "access:nowhere" }] });
+    await started.look();
+    expect(told.filter((line) => line.includes("nowhere"))).toHaveLength(1);
+    expect(await problems()).toEqual([]);
+  });
+
   test("makes products and plans that are sold through a relay of the same look, without a warning", async () => {
     catalog({
       products: { ebook: { credits: 5, soldThrough: { kind: "relay", relay: NAME } } },
