@@ -131,7 +131,10 @@ class Carrier {
       (entry) => entry.kind !== "relay" && isChange(entry, this.#replacesEdited),
     );
     const edited = { environmentId: this.#context.environment.id, nowMs: this.#context.nowMs };
-    const saved = new Set(this.#relays.keys());
+    const saves = this.#plan.entries.filter(
+      (entry) => entry.kind === "relay" && isChange(entry, this.#replacesEdited),
+    );
+    const saved = new Set(saves.map(({ name }) => name));
     const before: ReadonlyMap<string, Misfits> = isCatalogChange
       ? await readMisfits(this.#tx, edited.environmentId, saved)
       : new Map();

@@ -97,7 +97,7 @@ export const appliedView = Type.Object({
 
 export type Planned = Static<typeof planView>;
 
-/** What was carried, or would be. `warnings`: of relays that no file names, which the catalog's changes broke. */
+/** What was carried, or would be. `warnings`: of relays that are not saved with it, which the catalog's changes broke. */
 export type Carried = Static<typeof appliedView>;
 
 /** One thing of either side. */

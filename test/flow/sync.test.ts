@@ -253,6 +253,25 @@ describe("an apply", () => {
     expect([renamed.status, renamed.json.changes]).toEqual([200, 2]);
   });
 
+  test.each([
+    ["unchanged", async () => undefined],
+    ["edited", (api: ApiServer) => edit(api, receiver("one", { when: { event_id: "a" } }))],
+  ])("tells what the catalog's change breaks of a relay whose file stays as it is: %s", async (state, given) => {
+    await using api = await startApi();
+    const relays = [receiver("one"), receiver("two")];
+    await sync(api, { relays, catalog: NOTES });
+    await given(api);
+    const catalog = { collections: { notes: { kind: "shared", fields: { body: { type: "text" } } } } };
+    const next = { relays: [receiver("one"), receiver("two", {}, [{ type: "write_record", collection: "notes", data: { body: "x" } }])], catalog };
+    const { json } = await plan(api, next);
+    expect(states(json)).toEqual([`${state} relay:one`, "changed relay:two", "changed collection:notes"]);
+    expect(json.warnings).toMatchObject([{ code: "record_does_not_fit", field: "relays.one.actions.0.data.text" }]);
+    const problems = async () => (await api.call(`${api.E}/problems`, { key: api.keys.dev })).json.items;
+    expect(await problems()).toEqual([]);
+    expect((await sync(api, next)).json.warnings).toEqual(json.warnings);
+    expect(await problems()).toMatchObject([{ code: "relay_misfit", target: "relay:one" }]);
+  });
+
   test("tells what the catalog's change breaks of a relay that no file names", async () => {
     await using api = await startApi();
     await sync(api, { relays: [], catalog: NOTES });
