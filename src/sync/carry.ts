@@ -7,7 +7,7 @@ import { Refusal, type Warning } from "../ground/refusal.ts";
 import { type Misfits, readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
 import { type RelayContext, relayTarget } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-fit.ts";
+import { settleMisfit, warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
 import type { Store, Writer } from "../store/port.ts";
@@ -143,7 +143,13 @@ class Carrier {
     await this.#saveRelays();
     if (catalog !== null) await this.#saveItems(listOffers(catalog));
     await this.#warnOfReferences();
-    if (isCatalogChange) this.#broken = await settleMisfits(this.#tx, edited, before);
+    if (!isCatalogChange) return;
+    this.#broken = await settleMisfits(this.#tx, edited, before);
+    // What is sold came behind the relays that sell it.
+    for (const name of saved) {
+      const checked = this.#relays.get(name);
+      if (checked !== undefined) await settleMisfit(this.#tx, edited, checked.definition);
+    }
   }
 
   /** What stands now is what the files say, but for what was edited and stays so. */

@@ -272,6 +272,21 @@ describe("an apply", () => {
     expect(await problems()).toMatchObject([{ code: "relay_misfit", target: "relay:one" }]);
   });
 
+  test.each([
+    ["its file stays as it is", {}],
+    ["its file changes too", { when: { event_id: "a" } }],
+  ])("ends the problem of a relay that misses what it sells, once that is brought: %s", async (_what, change) => {
+    await using api = await startApi();
+    const sells = [{ type: "fulfil_product", product: "book" }];
+    const catalog = { products: { book: { soldThrough: { kind: "relay", relay: "one" } } } };
+    await sync(api, { relays: [receiver("one", {}, sells)], catalog });
+    const problems = async () => (await api.call(`${api.E}/problems`, { key: api.keys.dev })).json.items;
+    await api.call(`${api.E}/products/book`, { method: "DELETE", session: true });
+    expect(await problems()).toMatchObject([{ code: "relay_misfit", target: "relay:one" }]);
+    expect((await sync(api, { relays: [receiver("one", change, sells)], catalog })).status).toBe(200);
+    expect(await problems()).toEqual([]);
+  });
+
   test("tells what the catalog's change breaks of a relay that no file names", async () => {
     await using api = await startApi();
     await sync(api, { relays: [], catalog: NOTES });
