@@ -45,7 +45,7 @@ export const WARNINGS = {
     todo: "Nothing; a later call_url gets a new one.",
   },
   reference_missing: {
-    when: "The relay names a collection, entitlement, product or plan that is not there, or receipts are to be records of such a collection.",
+    when: "The relay names a collection, entitlement, product or plan that is not there, receipts are to be records of such a collection, or something is sold through a relay that is not there.",
     todo: "Create it, or name one that exists.",
   },
   not_sold_here: {

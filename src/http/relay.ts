@@ -11,7 +11,7 @@ import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { listVersions, type RelayContext, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
-import { checkWrites, listMissing, missingThing, stockOf } from "../relay/relay-reference.ts";
+import { checkWrites, listMissing, missingThing, stockOf, warnOfSold } from "../relay/relay-reference.ts";
 import {
   createRelay,
   deleteRelay,
@@ -199,8 +199,9 @@ export const relayRoutes = [
     summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
     answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
     async write(tx, call) {
-      await deleteRelay(tx, relayContext(call), call.params.name);
-      return { warnings: [] };
+      const { environmentId, params } = call;
+      await deleteRelay(tx, relayContext(call), params.name);
+      return { warnings: await warnOfSold(tx, environmentId, params.name) };
     },
   }),
   environmentRoute({

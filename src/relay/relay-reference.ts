@@ -139,6 +139,21 @@ export async function warnOfMissing(stock: Stock, definition: Definition): Promi
   return warnings;
 }
 
+/** One sentence each thing that is sold through a relay of this name, where there is none: nothing fulfils it until there is one again. */
+export async function warnOfSold(tx: Reader, environmentId: number, relay: string): Promise<Warning[]> {
+  if ((await findRelay(tx, environmentId, relay)) !== null) return [];
+  const warnings: Warning[] = [];
+  for (const kind of ["product", "plan"] as const) {
+    const sql = `SELECT name FROM ${kind} WHERE environment_id = ?1
+      AND sold_through ->> '$.kind' = 'relay' AND sold_through ->> '$.relay' = ?2 ORDER BY name LIMIT ${MAX_NAMES}`;
+    for (const { name } of await tx.all<{ name: string }>(sql, environmentId, relay)) {
+      const message = `The ${kind} ${name} is sold through the relay ${relay}, which is not there any more: nothing fulfils it until there is a relay of that name again, or its soldThrough names another way.`;
+      warnings.push({ code: "reference_missing", field: `${kind}s.${name}.soldThrough.relay`, message });
+    }
+  }
+  return warnings;
+}
+
 /**
  * Refuses with `relay_missing` a selling action on a product or plan whose sold-through setting names a relay that does not exist here; the
  * relay that is being saved exists. Source: the specification's "Relay-sold products and plans".

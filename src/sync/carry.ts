@@ -8,7 +8,7 @@ import { type Misfits, readMisfits, settleMisfits } from "../relay/catalog-edit.
 import type { Checked } from "../relay/definition.ts";
 import { type RelayContext, relayTarget } from "../relay/relay.ts";
 import { settleMisfit, warnOfReferences } from "../relay/relay-fit.ts";
-import { stockOf } from "../relay/relay-reference.ts";
+import { stockOf, warnOfSold } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { undone } from "../store/undone.ts";
@@ -143,6 +143,7 @@ class Carrier {
     await this.#saveRelays();
     if (catalog !== null) await this.#saveItems(listOffers(catalog));
     await this.#warnOfReferences();
+    await this.#warnOfGone(edited.environmentId);
     if (!isCatalogChange) return;
     this.#broken = await settleMisfits(this.#tx, edited, before);
     // What is sold came behind the relays that sell it.
@@ -180,6 +181,14 @@ class Carrier {
       warnings: this.#broken,
       secrets: this.#secrets,
     };
+  }
+
+  /** What was sold through a relay that goes, as the catalog stands when all is carried. */
+  async #warnOfGone(environmentId: number): Promise<void> {
+    for (const entry of this.#plan.entries) {
+      if (entry.state !== "deleted") continue;
+      this.#warnings.set(entryTarget(entry), await warnOfSold(this.#tx, environmentId, entry.name));
+    }
   }
 
   async #deleteGone(): Promise<void> {

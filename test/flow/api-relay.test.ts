@@ -241,6 +241,28 @@ runScenarios([
     changes: { relay: -1, audit: 1 },
   },
   {
+    name: "deleting a relay tells what was sold through it, which nothing fulfils now",
+    async given(api) {
+      await make(api);
+      const soldThrough = { kind: "relay", relay: "shop-orders" };
+      for (const path of ["/products/book", "/plans/pro"]) await api.call(api.E + path, { method: "PUT", key: api.keys.dev, body: { soldThrough } });
+      await api.call(`${api.E}/products/pen`, { method: "PUT", key: api.keys.dev, body: {} });
+    },
+    request: "DELETE /relays/shop-orders",
+    status: 200,
+    answer: {
+      warnings: [
+        {
+          code: "reference_missing",
+          field: "products.book.soldThrough.relay",
+          message: expect.stringContaining("The product book is sold through the relay shop-orders, which is not there any more"),
+        },
+        { code: "reference_missing", field: "plans.pro.soldThrough.relay", message: expect.stringContaining("The plan pro") },
+      ],
+    },
+    changes: { relay: -1, audit: 1 },
+  },
+  {
     name: "a relay that does not exist is not_found",
     request: "GET /relays/nobody",
     status: 404,

@@ -287,6 +287,20 @@ describe("an apply", () => {
     expect(await problems()).toEqual([]);
   });
 
+  test("tells of a relay that is pruned what was sold through it, unless that is sold another way now", async () => {
+    await using api = await startApi();
+    const sells = [{ type: "fulfil_product", product: "book" }];
+    const through = (relay: string) => ({ products: { book: { soldThrough: { kind: "relay", relay } } } });
+    await sync(api, { relays: [receiver("one", {}, sells)], catalog: through("one") });
+    const { json } = await plan(api, { relays: [], prune: true });
+    expect(json.entries).toMatchObject([
+      { name: "one", state: "deleted", warnings: [{ code: "reference_missing", field: "products.book.soldThrough.relay" }] },
+    ]);
+    const moved = await sync(api, { relays: [receiver("two", {}, sells)], catalog: through("two"), prune: true });
+    expect(states(moved.json)).toContain("deleted relay:one");
+    expect(moved.json.entries.flatMap(({ warnings }: { warnings: unknown[] }) => warnings)).toEqual([]);
+  });
+
   test("tells what the catalog's change breaks of a relay that no file names", async () => {
     await using api = await startApi();
     await sync(api, { relays: [], catalog: NOTES });
