@@ -1,10 +1,11 @@
 /**
  * Which relays name what of the catalog, and what a change of the catalog does to those that name what it changed: what they no longer fit is
- * told in the answer of the change, and stands as the relay's problem until either side is mended; that receipts are no records any more is told. A relay that was saved before what it names,
+ * told in the answer of the change, and stands as the relay's problem until either side is mended; what else names it and is no relay, a product's key or the mapping of receipts, is told. A relay that was saved before what it names,
  * as one that sells is, has no problem: its save told it.
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../ground/refusal.ts";
+import { warnOfKeys } from "../selling/product.ts";
 import { warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -41,6 +42,7 @@ export async function followCatalogEdit<Result>(
     warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
   }
   if (name !== null) warnings.push(...(await warnOfReceipts(tx, environmentId, name)));
+  warnings.push(...(await warnOfKeys(tx, environmentId, name)));
   if (warnings.length > MAX_TOLD) {
     const more = warnings.splice(MAX_TOLD).length;
     warnings.push(warnOfOthers(more, "more warnings of this change are told by the problems of its relays"));

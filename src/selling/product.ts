@@ -137,6 +137,25 @@ async function findKeyBeforeDeletion(
   return (await tx.get<{ key: string | null }>(sql, environmentId, `product:${name}`))?.key ?? null;
 }
 
+/** Products told of in one answer. */
+const MAX_TOLD = 50;
+
+/** One sentence each product whose key is this name, or any access slug for null, and means nothing now that it is not there. */
+export async function warnOfKeys(tx: Reader, environmentId: number, name: string | null): Promise<Warning[]> {
+  const such = name === null ? "substr(key, 1, 7) = 'access:'" : "key = $key";
+  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${such} ORDER BY name LIMIT ${MAX_TOLD}`;
+  const found = await PRODUCT.all(tx, rest, { environmentId, ...(name === null ? {} : { key: name }) });
+  const warnings: Warning[] = [];
+  for (const product of found)
+    for (const { code, message } of await warnOfKey(tx, environmentId, product))
+      warnings.push({
+        code,
+        field: `products.${product.name}.key`,
+        message: `The product ${product.name}: ${message}`,
+      });
+  return warnings;
+}
+
 async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<Warning[]> {
   if (key === name) return [];
   const sql = key.startsWith("access:")

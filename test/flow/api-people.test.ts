@@ -209,6 +209,30 @@ runScenarios([
     changes: { person_token: -1, audit: 1 },
   },
   {
+    name: "an access slug that goes tells of the product whose key it is",
+    async given(api) {
+      await send(api, "PUT", "/access/vault", {});
+      await send(api, "PUT", "/products/box", { key: "access:vault" });
+      expect((await send(api, "PUT", "/access/vault", { title: "Vault" })).warnings).toEqual([]);
+    },
+    request: "DELETE /access/vault",
+    status: 200,
+    answer: {
+      warnings: [
+        {
+          code: "key_names_nothing",
+          field: "products.box.key",
+          message: expect.stringContaining("The product box: `key` names access:vault, and there is no such access slug here"),
+        },
+      ],
+    },
+    changes: { access_slug: -1, audit: 1 },
+    async also(api) {
+      expect((await send(api, "PUT", "/access", { items: [] })).warnings).toMatchObject([{ field: "products.box.key" }]);
+      expect((await send(api, "PUT", "/access/vault", {})).warnings).toEqual([]);
+    },
+  },
+  {
     name: "a product is made with its way of being sold, and audited",
     request: "PUT /products/book",
     call: {
