@@ -33,7 +33,7 @@ const LONG_FILES = {
   "test/flow/newcomer": 60,
   "test/browser/sweep": 60,
   "test/flow/move": 46,
-  "test/flow/silent-database": 23,
+  "test/flow/silent-database": 35,
   "test/crash/crash": 35,
   "test/crash/apply-crash": 30,
   "test/crash/mail-crash": 30,
