@@ -173,9 +173,15 @@ export async function listReadyRelays(tx: Reader): Promise<string[]> {
   return rows.map(({ relayId }) => relayId);
 }
 
-/** The oldest due events of a relay, in arrival order, not taken. */
-export async function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
-  const rows = await tx.all<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(DUE, { relayId, limit });
+/** The oldest due events of a relay, or the oldest behind the one numbered `after`, in arrival order, not taken. */
+export async function listDueEvents(
+  tx: Reader,
+  relayId: string,
+  limit: number,
+  after = 0,
+): Promise<EventToRun[]> {
+  const values = { relayId, limit, after };
+  const rows = await tx.all<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(DUE, values);
   return rows.map((stored) => {
     const row = EVENT_TO_RUN.read(stored);
     return { ...row, id: eventIdOf(row) };
@@ -183,7 +189,8 @@ export async function listDueEvents(tx: Reader, relayId: string, limit: number):
 }
 
 const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FROM event INDEXED BY event_ready
-  WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
+  WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL AND seq > $after
+  ORDER BY seq LIMIT $limit`;
 
 /** The event as it is once its next attempt counts. */
 export function countAttempt(event: EventToRun): EventToRun {

@@ -18,8 +18,9 @@ import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole }
 export const BATCH_SIZE = 128;
 /** Of those that have to be read: each may take 32 KB, and is read anew where the time did not suffice for it. */
 const MOST_READ = 64;
-/** A batch ends after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
-const MAX_BATCH_MS = 8;
+/** A batch ends after so many, and after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
+const MOST_RUN = 384;
+const MAX_BATCH_MS = { whole: 8, shared: 40 } as const;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
@@ -165,57 +166,63 @@ function commitBatch(
   deps: BatchDeps,
   { careful }: { careful: boolean },
 ): ReturnType<typeof runBatch> {
-  const { store, clock, arrivals } = deps;
+  const { store, clock, arrivals, holding } = deps;
   return store.write("relay", async (tx) => {
     arrivals.begin(tx.foreignVersion);
     const nowMs = clock.now();
-    const endMs = clock.monotonicMs() + MAX_BATCH_MS;
+    const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
     const isOver = (): boolean => clock.monotonicMs() >= endMs;
     const ended: Ending[] = [];
     const finished: Finished[] = [];
-    let reached = 0;
-    const standing = deps.holding.whole ? relays : await listStanding(tx, relays, deps.relays);
-    for (const relay of relays) {
-      if (!standing.includes(relay)) arrivals.lose(relay.id);
-    }
-    for (const relay of standing) {
-      if (reached > 0 && isOver()) break;
-      await runShare(tx, relay, 1 / standing.length, deps, async ({ event, payload, came }) => {
-        const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
-        if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
-        else ended.push(await run());
-        return isOver();
-      });
-      reached += 1;
-    }
+    const standing = holding.whole ? relays : await listStanding(tx, relays, deps.relays);
+    for (const relay of relays) if (!standing.includes(relay)) arrivals.lose(relay.id);
+    let [reached, round] = [0, standing.map((relay): Share => ({ relay, through: 0, hasMore: true }))];
+    do {
+      // While anything waits, what comes on any node waits behind it: one share may be less than what comes until the next.
+      [reached, round] = [0, round.filter(({ hasMore }) => hasMore)];
+      for (const share of round) {
+        if (reached > 0 && isOver()) break;
+        const { relay } = share;
+        await runShare(tx, share, standing.length, deps, async ({ event, payload, came }) => {
+          const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
+          if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
+          else ended.push(await run());
+          return isOver();
+        });
+        reached += 1;
+      }
+    } while (!holding.whole && !isOver() && ended.length < MOST_RUN && round.some(({ hasMore }) => hasMore));
     finished.push(...(await finishAttempts(tx, ended, nowMs)));
-    return { finished, unreached: standing.slice(reached) };
+    return { finished, unreached: round.slice(reached).map(({ relay }) => relay) };
   });
 }
+
+/** `through`: the last event that ran; `hasMore`: the store may hold more behind that. */
+type Share = { relay: LiveRelay; through: number; hasMore: boolean };
 
 /** Runs the relay's due events, up to its share of a batch, until `run` says that the time is over; tells the arrivals once that is durable. */
 async function runShare(
   tx: Writer,
-  relay: LiveRelay,
-  share: number,
+  share: Share,
+  shares: number,
   { arrivals }: BatchDeps,
   run: (one: Due) => Promise<boolean>,
 ): Promise<void> {
-  const { arrived, losses } = arrivals.peek(relay.id, Math.ceil(BATCH_SIZE * share));
+  const { relay } = share;
+  const { arrived, losses } = arrivals.peek(relay.id, Math.ceil(BATCH_SIZE / shares));
   // A map that moved is read with the row.
   const handed = arrived?.every(({ event }) => event.mapVersion === relay.version) === true ? arrived : null;
-  const came = handed === null ? "read" : "handed";
-  const most = Math.ceil(MOST_READ * share);
-  const due = handed ?? (await listDueEvents(tx, relay.id, most)).map((event) => ({ event, payload: null }));
-  let through = 0;
-  let ran = 0;
+  const most = Math.ceil(MOST_READ / shares);
+  const read = handed === null ? await listDueEvents(tx, relay.id, most, share.through) : [];
+  const due = handed ?? read.map((event) => ({ event, payload: null }));
   for (const { event, payload } of due) {
-    const isOver = await run({ event: countAttempt(event), payload, came });
-    through = event.seq;
-    ran += 1;
-    if (isOver) break;
+    share.through = event.seq;
+    const came = handed === null ? "read" : "handed";
+    if (await run({ event: countAttempt(event), payload, came })) break;
   }
-  const isWhole = handed !== null || (ran === due.length && due.length < most);
+  const { through } = share;
+  const isWhole = handed !== null || (read.length < most && through === (read.at(-1)?.seq ?? through));
+  share.hasMore = !isWhole;
   arrivals.runIn(tx.whole, relay.id, through);
   tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
 }

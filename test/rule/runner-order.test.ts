@@ -1,5 +1,6 @@
 /** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { NEXT_SEQ } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -55,6 +56,24 @@ describe("order", () => {
     const ended = await running.rows("SELECT state, reason FROM event WHERE payload = '{broken'");
     expect(ended).toEqual([{ state: "queued", reason: "internal" }]);
   });
+
+  // What comes to any node while something waits is stored, read and written again: one share at a time may never come to its end.
+  if (ON_POSTGRES)
+    test("where others write too, a batch runs all that waits if its time suffices, in order and as many of each relay at a time", async () => {
+      for (const name of ["many", "few"]) await saveRelay(running, receiverDefinition({ name }));
+      await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+      running.service.refresh();
+      await putEvents(running, numbers(250, "m"), { relay: "many" });
+      await putEvents(running, numbers(40, "f"), { relay: "few" });
+      await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+      running.service.refresh();
+      await running.drain();
+      const orders = await written();
+      expect(orders.filter((order) => order.startsWith("m"))).toEqual(numbers(250, "m"));
+      expect(orders.filter((order) => order.startsWith("f"))).toEqual(numbers(40, "f"));
+      expect(orders.slice(0, 128).filter((order) => order.startsWith("f"))).toEqual(numbers(40, "f"));
+      expect(await running.rows("SELECT count(DISTINCT CAST(xmin AS text)) AS transactions FROM run")).toEqual([{ transactions: 1 }]);
+    });
 
   test("events of one relay start in arrival order where another process stored the older one", async () => {
     await saveRelay(running, receiverDefinition({}));
