@@ -18,7 +18,7 @@ import { type Change, writeAudit } from "../watch/audit.ts";
 import { tellUnnamed, textOf } from "./accept.ts";
 import { judgeLine, type MissedEvent } from "./missed-line.ts";
 import { explainToOwner } from "./refusal.ts";
-import { findEarlierUse, spendSignature } from "./signature-memory.ts";
+import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
 
 /** Lines of one batch, which is one request. */
 export const MAX_MISSED_LINES = 1_000;
@@ -91,7 +91,7 @@ export async function importMissed(
   const part = new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
   const file = batch.file ?? part;
   const lines: MissedLineView[] = [];
-  const known = new Set<string>();
+  let planned = new Planned();
   let nextLine = firstLine;
   for (const step of stepsOf(batch.bytes, firstLine)) {
     const judged: Judged[] = [];
@@ -101,14 +101,21 @@ export async function importMissed(
       if (bytes.byteLength > STEP_BYTES) await turnLoop();
     }
     await turnLoop();
-    const done = await store.write(origin, (tx) =>
-      enter(tx, judged, { dryRun, file, part, change, relay, way }),
-    );
-    for (const { outcome, key, ...one } of done) {
-      const again = dryRun && outcome === "new" && key !== null && known.has(key);
-      if (key !== null) known.add(key);
-      lines.push({ ...one, key, outcome: again ? "known" : outcome });
-    }
+    const done = await store.write(origin, async (tx) => {
+      // The work may be run twice.
+      const after = planned.fork();
+      const told = await enter(tx, judged, {
+        planned: dryRun ? after : null,
+        file,
+        part,
+        change,
+        relay,
+        way,
+      });
+      return { told, after };
+    });
+    planned = done.after;
+    lines.push(...done.told);
     nextLine = (step.at(-1)?.line ?? nextLine) + 1;
     await turnLoop();
   }
@@ -195,8 +202,40 @@ function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: num
   return { line, event, payload };
 }
 
+/** What a plan would have stored by the line that it is at. */
+class Planned {
+  readonly #keys = new Set<string>();
+  /** Bodies by the signature that counts once with them, in hex. */
+  readonly #uses = new Map<string, string>();
+
+  fork(): Planned {
+    const copy = new Planned();
+    for (const key of this.#keys) copy.#keys.add(key);
+    for (const [signed, body] of this.#uses) copy.#uses.set(signed, body);
+    return copy;
+  }
+
+  add({ keys: [dedupe], once }: MissedEvent): void {
+    this.#keys.add(hex(dedupe.hash));
+    if (once !== null) this.#uses.set(hex(once.signedTextHash), hex(once.bodyHash));
+  }
+
+  holds({ keys }: MissedEvent): boolean {
+    return keys.some(({ hash }) => this.#keys.has(hex(hash)));
+  }
+
+  findUse({ signedTextHash, bodyHash }: OnceUse): EarlierUse | null {
+    const body = this.#uses.get(hex(signedTextHash));
+    if (body === undefined) return null;
+    return body === hex(bodyHash) ? { sameBody: true, eventId: null } : { sameBody: false };
+  }
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
 interface Entering {
-  dryRun: boolean;
+  /** null: what is new is stored. */
+  planned: Planned | null;
   /** As the caller says. */
   file: string;
   /** Of this batch. */
@@ -208,13 +247,13 @@ interface Entering {
 
 /** One transaction: the lines that are new, and the audit row of them. */
 async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<MissedLineView[]> {
-  const { dryRun, file, part, change, relay, way } = entering;
+  const { planned, file, part, change, relay, way } = entering;
   const told: MissedLineView[] = [];
   for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
   const count = (outcome: MissedLineView["outcome"]): number =>
     told.filter((one) => one.outcome === outcome).length;
   const made = told.filter(({ outcome }) => outcome === "new");
-  if (dryRun || made.length === 0) return told;
+  if (planned !== null || made.length === 0) return told;
   if (way === "test") {
     const after = { eventId: made[0]?.eventId ?? null };
     await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(relay.name), after });
@@ -241,13 +280,13 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
 async function enterOne(
   tx: Writer,
   { line, event, payload }: Exclude<Judged, MissedLineView>,
-  { dryRun, change: { environmentId, nowMs }, relay, way }: Entering,
+  { planned, change: { environmentId, nowMs }, relay, way }: Entering,
 ): Promise<MissedLineView> {
   const { keys, once, verified, unsigned, mapped, parsed } = event;
   const [dedupe] = keys;
-  const shown = { ...NOTHING, line, key: Buffer.from(dedupe.hash).toString("hex"), verified, unsigned };
+  const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };
   if (once !== null) {
-    const earlier = await findEarlierUse(tx, once);
+    const earlier = (await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null;
     if (earlier?.sameBody === true) return { ...shown, outcome: "known", eventId: earlier.eventId };
     if (earlier !== null) {
       const message = "its signature was accepted once before, with another body, and counts once.";
@@ -258,6 +297,7 @@ async function enterOne(
     const first = await findDuplicate(tx, key);
     if (first !== null) return { ...shown, outcome: "known", eventId: first.id };
   }
+  if (planned?.holds(event) === true) return { ...shown, outcome: "known" };
   const address = Object.hasOwn(mapped, "person_email") ? mapped.person_email : null;
   if (typeof address === "string" && address !== "") {
     const digest = relay.digestAddress(address);
@@ -267,7 +307,10 @@ async function enterOne(
       return { ...shown, outcome: "refused", code: "person_erased", message };
     }
   }
-  if (dryRun) return { ...shown, outcome: "new" };
+  if (planned !== null) {
+    planned.add(event);
+    return { ...shown, outcome: "new" };
+  }
   const { id } = await insertEvent(tx, {
     environmentId,
     relayId: relay.id,

@@ -210,6 +210,18 @@ describe("the unsigned-event rule", () => {
     expect(await told("mails", event(2, { ...base, sign: hmac(`${at}tok_1`) }))).toEqual(["1 refused bad_signature"]);
   });
 
+  test("a plan says of signatures that count once what the import then does, within the file too", async () => {
+    await make("mails", { verify: TOKEN });
+    const at = String(Math.floor(house.clock.now() / 1000) - 86_400);
+    const hmac = (text: string): string => new Bun.CryptoHasher("sha256", SECRET).update(text).digest("hex");
+    const mail = (id: number, token: string) => event(id, { token, at, sign: hmac(`${at}${token}`) });
+    // The third is refused, so that its id is free for the fourth; the last is the first once more.
+    const file = [mail(1, "a"), mail(2, "b"), mail(3, "a"), mail(3, "c"), mail(2, "d"), mail(1, "a")].join("\n");
+    const expected = ["1 new", "2 new", "3 refused bad_signature", "4 new", "5 known", "6 known"];
+    expect(await told("mails", file, { dryRun: "true" })).toEqual(expected);
+    expect(await told("mails", file)).toEqual(expected);
+  });
+
   test("what entered unsigned never acts later", async () => {
     const { body } = await make("orders");
     await house.api("POST", "/relays/orders/pause", {});
