@@ -5,8 +5,7 @@
  * It does not bound the value's depth or size: that is the caller's.
  */
 import type { Static, TSchema } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
-import { Check } from "typebox/value";
+import { Check, Compile, type Validator } from "typebox/schema";
 import { isJsonObject } from "./json.ts";
 import { type Problem, Refusal } from "./refusal.ts";
 import {
