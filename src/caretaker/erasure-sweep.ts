@@ -4,7 +4,14 @@
  * forgets what it looked for when nothing is left; then the file's free pages and its log are given back, so that no copy stays in them.
  * Backups made before, and records that other people wrote, are not touched.
  */
-import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/expunge.ts";
+import {
+  type Open,
+  readEvents,
+  readSweptEvent,
+  STEP_ROWS,
+  sweepEvent,
+  sweepEvents,
+} from "../event/expunge.ts";
 import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import {
@@ -121,9 +128,8 @@ export class ErasureSweep {
           from,
           STEP_ROWS,
         );
-        for (const { seq, person } of rows) {
-          if (ids.has(person)) await tx.run("DELETE FROM record_change WHERE seq = ?1", seq);
-        }
+        const theirs = rows.filter(({ person }) => ids.has(person)).map(({ seq }) => ({ seq }));
+        await tx.postEach("DELETE FROM record_change WHERE seq = $seq", theirs);
         return rows.length < STEP_ROWS ? null : (rows.at(-1)?.seq ?? null);
       });
     }
@@ -137,10 +143,8 @@ export class ErasureSweep {
       const from: number = after;
       after = await this.#write(async (tx) => {
         const events = await readEvents(tx, environmentId, from);
-        for (const event of events) {
-          await sweepEvent(tx, event, sought);
-          if (event.state === "running") running.push(event.seq);
-        }
+        await sweepEvents(tx, events, sought);
+        for (const event of events) if (event.state === "running") running.push(event.seq);
         return events.at(-1)?.seq ?? null;
       });
     }
@@ -168,7 +172,7 @@ export class ErasureSweep {
       const from: string | number = after;
       after = await this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
-        for (const row of rows) await redactRow(tx, environmentId, table, row, sought);
+        await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, sought)));
         return rows.at(-1)?.key ?? null;
       });
     }

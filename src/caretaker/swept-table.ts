@@ -174,7 +174,7 @@ export async function redactRow(
       const redacted = text.redactStored(stored, { unique: column === unique, own: isOwn });
       row.texts[column] = redacted;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;
-      await tx.run(sql, environmentId, row.key, redacted);
+      await tx.post(sql, environmentId, row.key, redacted);
     }
   }
 }

@@ -14,7 +14,7 @@ import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { type BulkFilter, bulkFilter, type Counted, choose, LOOK, look } from "./bulk-choice.ts";
 import { eventIdOf } from "./event.ts";
-import { type ReplayRefusal, tryReplay } from "./replay.ts";
+import { type ReplayRefusal, tryReplays } from "./replay.ts";
 
 export const MAX_PER_SECOND = 1_000;
 export const DEFAULT_PER_SECOND = 50;
@@ -128,9 +128,12 @@ export async function stepBulkReplay(
   const isCut = step !== null && step.found.length > most;
   const leftOut = { ...row.leftOut };
   let { replayed } = row;
-  for (const event of found) {
-    const request = { environmentId: row.environmentId, id: eventIdOf(event), actor: row.createdBy, nowMs };
-    const refusal = await tryReplay(tx, { ...request, bulkReplay: id });
+  const request = { environmentId: row.environmentId, actor: row.createdBy, nowMs, bulkReplay: id };
+  const refusals = await tryReplays(
+    tx,
+    found.map((event) => ({ ...request, id: eventIdOf(event) })),
+  );
+  for (const refusal of refusals) {
     if (refusal === null) replayed += 1;
     else leftOut[refusal] = (leftOut[refusal] ?? 0) + 1;
   }

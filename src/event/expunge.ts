@@ -32,7 +32,7 @@ async function expungeEvent(tx: Writer, eventSeq: number, why: Expunged): Promis
 async function expungePayload(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
   const payload = writeJson({ expunged: why });
   await EVENT.change(tx, { seq: eventSeq }, { payload, truncated: false, preview: null, warnings: null });
-  await tx.run("UPDATE effect SET result = NULL WHERE event_seq = ?1", eventSeq);
+  await tx.post("UPDATE effect SET result = NULL WHERE event_seq = ?1", eventSeq);
 }
 
 /** Takes out what the runs after number `after` quote, some milliseconds of them; answers where to go on, or null. */
@@ -45,7 +45,7 @@ async function expungeRuns(tx: Writer, eventSeq: number, after: number): Promise
   for (const { number, results } of runs) {
     const bare = writeJson(bareResults(parseJson(results)));
     if (bare === results) continue;
-    await tx.run("UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2", eventSeq, number, bare);
+    await tx.post("UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2", eventSeq, number, bare);
   }
   return runs.length < STEP_RUNS ? null : (runs.at(-1)?.number ?? null);
 }
@@ -161,6 +161,15 @@ export async function readEvents(tx: Reader, environmentId: number, seq: number)
   return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
 }
 
+/** Each of them by itself, as `sweepEvent` does; side by side, as each asks for its runs where the database is another process. */
+export async function sweepEvents(
+  tx: Writer,
+  events: readonly SweptEvent[],
+  sought: readonly Open[],
+): Promise<void> {
+  await Promise.all(events.map((event) => sweepEvent(tx, event, sought)));
+}
+
 /** Expunges an event about one of them; of any other that arrived before, writes the address over. */
 export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
   for (const one of sought) {
@@ -201,7 +210,7 @@ async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Pro
   const { seq, payload, preview, warnings } = event;
   const sql =
     "UPDATE event SET payload = $payload, preview = $preview, warnings = $warnings WHERE seq = $seq";
-  await tx.run(sql, { seq, payload, preview, warnings });
+  await tx.post(sql, { seq, payload, preview, warnings });
 }
 
 /** What the runs of others' events quote of them. */
@@ -219,6 +228,6 @@ async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[])
       key === null
         ? "UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2"
         : "UPDATE effect SET result = ?3 WHERE event_seq = ?1 AND key = ?2";
-    await tx.run(update, eventSeq, number ?? key, redacted);
+    await tx.post(update, eventSeq, number ?? key, redacted);
   }
 }

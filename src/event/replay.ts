@@ -11,7 +11,7 @@ import { RELAY } from "../relay/relay.ts";
 import { barsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { writeAudit } from "../watch/audit.ts";
+import { writeAudits } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step } from "./alignment.ts";
 import {
   EVENT,
@@ -88,24 +88,58 @@ export async function planReplay(
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
   const { event, relay } = await requireReplayable(tx, request);
-  await queueAgain(tx, event, relay, request, await chooseWork(tx, event, relay, request));
+  const chosen = await chooseWork(tx, event, relay, request);
+  await queueAgain(tx, [{ event, relay, request, chosen }]);
 }
 
-/** As `replayEvent`, of one among many: answers why it is left out, or null where it was queued again. */
-export async function tryReplay(tx: Writer, request: ReplayRequest): Promise<ReplayRefusal | null> {
-  const found = await findReplayable(tx, request);
-  if (typeof found === "string") return found;
-  await queueAgain(tx, found.event, found.relay, request, []);
-  return null;
+/**
+ * As `replayEvent`, of events of an environment, each once: answers of each why it is left out, or null where it was queued again. All of them
+ * are asked for side by side, as each answer is a round trip where the database is another process.
+ */
+export async function tryReplays(
+  tx: Writer,
+  requests: readonly ReplayRequest[],
+): Promise<(ReplayRefusal | null)[]> {
+  const relays = new RelaysNow(tx);
+  const found = await Promise.all(requests.map((request) => findReplayable(tx, request, relays)));
+  const again = found.flatMap((one, at) => {
+    const request = requests[at];
+    return typeof one === "string" || request === undefined ? [] : [{ ...one, request, chosen: [] }];
+  });
+  await queueAgain(tx, again);
+  return found.map((one) => (typeof one === "string" ? one : null));
+}
+
+/** Relays by their names now, each asked for once. */
+class RelaysNow {
+  readonly #tx: Reader;
+  readonly #known = new Map<string, Promise<RelayNow | null>>();
+
+  constructor(tx: Reader) {
+    this.#tx = tx;
+  }
+
+  find(environmentId: number, name: string): Promise<RelayNow | null> {
+    const key = `${environmentId} ${name}`;
+    const found =
+      this.#known.get(key) ??
+      RELAY_NOW.get(this.#tx, "WHERE environment_id = $environmentId AND name = $name", {
+        environmentId,
+        name,
+      });
+    this.#known.set(key, found);
+    return found;
+  }
 }
 
 /** The event and its relay; or why nothing of it may run any more, or would. */
 async function findReplayable(
   tx: Reader,
   request: Pick<ReplayRequest, "environmentId" | "id">,
+  relays = new RelaysNow(tx),
 ): Promise<{ event: ReplayedEvent; relay: RelayNow } | ReplayRefusal> {
   try {
-    const { event, relay } = await requireReplayable(tx, request);
+    const { event, relay } = await requireReplayable(tx, request, relays);
     if (relay === null) return "relay_deleted";
     if (relay.definition.trigger.kind !== event.trigger) return "trigger_changed";
     return relay.definition.actions.every(({ type }) => findAction(type) !== null)
@@ -134,26 +168,44 @@ export async function outlineReplay(
   return { relay: event.relayName, will };
 }
 
-async function queueAgain(
-  tx: Writer,
-  event: ReplayedEvent,
-  relay: RelayNow | null,
-  request: ReplayRequest,
-  chosen: readonly string[],
-): Promise<void> {
-  const relayId = relay?.id ?? event.relayId;
-  const key = await tx.get<{ key: number }>("SELECT key FROM relay_key WHERE relay_id = ?1", relayId);
+interface Queued {
+  event: ReplayedEvent;
+  relay: RelayNow | null;
+  request: ReplayRequest;
+  /** Keys of work that runs although it was done under another text. */
+  chosen: readonly string[];
+}
+
+async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> {
+  const keys = new Map<string, number | null>();
+  const idOf = ({ event, relay }: Queued): string => relay?.id ?? event.relayId;
+  await Promise.all(
+    [...new Set(queued.map(idOf))].map(async (relayId) => {
+      const row = await tx.get<{ key: number }>("SELECT key FROM relay_key WHERE relay_id = ?1", relayId);
+      keys.set(relayId, row?.key ?? null);
+    }),
+  );
   // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
-  await tx.run(
+  await tx.postEach(
     `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
        relay_key = $relayKey, chosen = $chosen, map_version = CASE WHEN relay_key = $relayKey THEN map_version END WHERE seq = $seq`,
-    { seq: event.seq, relayKey: key?.key ?? null, chosen: chosen.length === 0 ? null : writeJson(chosen) },
+    queued.map((one) => ({
+      seq: one.event.seq,
+      relayKey: keys.get(idOf(one)) ?? null,
+      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen),
+    })),
   );
-  await writeAudit(tx, {
+  await writeAudits(tx, queued.map(asAudited));
+  for (const one of queued) tx.touch("event", idOf(one));
+  for (const { request } of queued) tx.touch("event_moved", request.environmentId);
+}
+
+function asAudited({ event, relay, request, chosen }: Queued) {
+  return {
     environmentId: request.environmentId,
     nowMs: request.nowMs,
     by: request.actor,
-    action: "event.replayed",
+    action: "event.replayed" as const,
     target: `event:${request.id}`,
     before: { state: event.state },
     after: {
@@ -161,14 +213,13 @@ async function queueAgain(
       ...(request.bulkReplay === undefined ? {} : { bulkReplay: request.bulkReplay }),
       ...(chosen.length === 0 ? {} : { run: [...(request.run ?? [])], version: relay?.version ?? null }),
     },
-  });
-  tx.touch("event", relayId);
-  tx.touch("event_moved", request.environmentId);
+  };
 }
 
 async function requireReplayable(
   tx: Reader,
   { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
+  relays = new RelaysNow(tx),
 ): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
   const seq = await findEventSeq(tx, environmentId, id);
   const stored =
@@ -194,11 +245,7 @@ async function requireReplayable(
     );
   }
   // A relay that was deleted and made again under its name takes its earlier events up.
-  const name = event.relayName;
-  const relay = await RELAY_NOW.get(tx, "WHERE environment_id = $environmentId AND name = $name", {
-    environmentId,
-    name,
-  });
+  const relay = await relays.find(environmentId, event.relayName);
   if (relay !== null && event.unsigned && barsUnsigned(relay.definition)) {
     throw new Refusal(
       "unsigned_event",

@@ -5,7 +5,7 @@
  * erasure touches, which is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
  */
 import type { Sealer } from "../secret/seal.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { requirePerson, toEmailKey } from "./person.ts";
 
@@ -205,8 +205,6 @@ const FILE_ID = /"(fil_[0-9a-f]{32})"/g;
 
 interface HeldRecord {
   seq: number;
-  environmentId: number;
-  ownerId: string | null;
   bytes: number;
 }
 
@@ -218,8 +216,7 @@ async function deleteRecords(
   afterSeq: number,
 ): Promise<{ deleted: number; seq: number } | null> {
   const found = await tx.all<HeldRecord>(
-    `SELECT seq, environment_id AS environmentId, owner_id AS ownerId, octet_length(data) AS bytes FROM record
-     WHERE ${column} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
+    `SELECT seq, octet_length(data) AS bytes FROM record WHERE ${column} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
     personId,
     afterSeq,
     STEP_ROWS,
@@ -227,35 +224,35 @@ async function deleteRecords(
   if (found.length === 0) return null;
   let bytesLeft = STEP_BYTES;
   let seq = afterSeq;
-  const own: HeldRecord[] = [];
   for (const row of found) {
     if (seq > afterSeq && row.bytes > bytesLeft) break;
     bytesLeft -= row.bytes;
     seq = row.seq;
-    if (row.environmentId === environmentId && (row.ownerId === null || row.ownerId === personId))
-      own.push(row);
   }
-  // Side by side, as each is a round trip where the database is another process.
-  await Promise.all(own.map((row) => noteFiles(tx, environmentId, personId, row.seq)));
-  const rows = own.map((row) => ({ seq: row.seq }));
-  return { deleted: await tx.runEach("DELETE FROM record WHERE seq = $seq", rows), seq };
+  const theirs = `WHERE ${column} = $personId AND seq > $afterSeq AND seq <= $seq AND environment_id = $environmentId
+    AND (owner_id IS NULL OR owner_id = $personId)`;
+  const span = { environmentId, personId, afterSeq, seq };
+  await noteFiles(tx, { environmentId, personId }, theirs, span);
+  return { deleted: await tx.run(`DELETE FROM record ${theirs}`, span), seq };
 }
 
-async function noteFiles(tx: Writer, environmentId: number, personId: string, seq: number): Promise<void> {
-  const row = await tx.get<{ data: string }>(
-    "SELECT data FROM record WHERE seq = ?1 AND instr(data, 'fil_') > 0",
-    seq,
+async function noteFiles(
+  tx: Writer,
+  person: Pick<Erasure, "environmentId" | "personId">,
+  theirs: string,
+  span: SqlNames,
+): Promise<void> {
+  const rows = await tx.all<{ data: string }>(
+    `SELECT data FROM record ${theirs} AND instr(data, 'fil_') > 0`,
+    span,
   );
-  for (const [, id] of row?.data.matchAll(FILE_ID) ?? []) {
-    await tx.run(
-      `INSERT INTO erasure_file (erasure_seq, file_id)
-       SELECT seq, ?3 FROM erasure WHERE environment_id = ?1 AND person_id = ?2 AND sought IS NOT NULL
-       ON CONFLICT DO NOTHING`,
-      environmentId,
-      personId,
-      id ?? "",
-    );
-  }
+  const ids = new Set(rows.flatMap(({ data }) => [...data.matchAll(FILE_ID)].map(([, id = ""]) => id)));
+  await tx.postEach(
+    `INSERT INTO erasure_file (erasure_seq, file_id)
+     SELECT seq, $fileId FROM erasure WHERE environment_id = $environmentId AND person_id = $personId AND sought IS NOT NULL
+     ON CONFLICT DO NOTHING`,
+    [...ids].map((fileId) => ({ ...person, fileId })),
+  );
 }
 
 function contextOf(environmentId: number): string {

@@ -90,13 +90,18 @@ export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string
 /** Writes one row; `before` and `after` are kept as JSON. */
 export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
   await AUDIT.insert(tx, asRow(entry));
-  if (!entry.eventId)
-    tx.touch("audit", entry.environmentId === WHOLE_SERVER ? undefined : entry.environmentId);
+  tell(tx, entry);
 }
 
 /** As `writeAudit`, one row after another. */
 export async function writeAudits(tx: Writer, entries: readonly (Change & AuditEntry)[]): Promise<void> {
   await AUDIT.insertEach(tx, entries.map(asRow));
+  for (const entry of entries) tell(tx, entry);
+}
+
+/** What runs do is told as their events are. */
+function tell(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
+  if (!eventId) tx.touch("audit", environmentId === WHOLE_SERVER ? undefined : environmentId);
 }
 
 function asRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
