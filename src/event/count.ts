@@ -9,14 +9,14 @@ import { firstSeqAbout } from "../store/time-order.ts";
 import { readPage, turnLoop } from "../store/walk.ts";
 import { EVENT_STATES, type EventState } from "./event.ts";
 import { type EventFilter, findNameKey, listEvents } from "./list.ts";
-import { newestSpan, OF_ENVIRONMENT } from "./span.ts";
+import { MAX_SPAN, newestSpan, OF_ENVIRONMENT } from "./span.ts";
 
 /** More than so many are not counted. */
 const MAX_COUNTED = 10_000;
 /** Nor are more looked at for one state. */
 const MAX_LOOKED_AT = 2 * MAX_COUNTED;
 /** Looked at in one step: through an index alone, or in their rows. */
-const STEP = 2_000;
+const STEP = MAX_SPAN;
 /** Events that hold a text, each of which has to be read. */
 const TEXT_PAGE = { limit: 200, after: null };
 const TEXT_STEPS = { steps: 2 };

@@ -12,6 +12,8 @@ interface Span {
   ended: boolean;
 }
 
+/** No span is asked for more: whoever is led to its rows from several names at once takes no more from each. */
+export const MAX_SPAN = 2_000;
 /** A span that was too narrow is followed by one so much wider. */
 const LEAP = 4;
 
@@ -54,6 +56,8 @@ async function widen(
   widest: number,
   count: (width: number) => Promise<number>,
 ): Promise<number> {
+  if (most > MAX_SPAN)
+    throw new Error(`A span of ${most} rows was asked for, and none holds more than ${MAX_SPAN}.`);
   let [fits, tooMany] = [0, widest + 1];
   let width = Math.min(most, widest);
   for (;;) {

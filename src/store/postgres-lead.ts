@@ -3,14 +3,14 @@
  * it believes that every tenth event is one, walks all events from the newest on to find it, and where the relay's are old, through all there are.
  * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
  */
-import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text" };
+import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
 import { closing, isSign, isWord, next, split, type Token } from "./postgres-token.ts";
 
-/** The columns of each index, by its name. */
+/** The columns of each index, by its name, as the last migration that made one of that name says it. */
 const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(
-  [...whole.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) ON \w+ \(([^()]+)\)/g)].map(
-    ([, name = "", columns = ""]) => [name, columns.split(", ")],
-  ),
+  POSTGRES_MIGRATIONS.flatMap(({ sql }) => [
+    ...sql.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+) ON \w+ \(([^()]+)\)/g),
+  ]).map(([, name = "", columns = ""]) => [name, columns.split(", ")]),
 );
 
 /** What is led through several places is a span of that many rows at most; a bound makes the server take the index even where it believes in a million. */

@@ -7,24 +7,10 @@ import type { Clock } from "../ground/clock.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
 import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
+import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
 const MIGRATION_LOCK = 0x72656c62;
-
-interface PostgresMigration {
-  /** As in SQLite. The first makes a whole schema, as it is with this number. */
-  number: number;
-  name: string;
-  sql: string;
-}
-
-export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
-  { number: 39, name: "whole", sql: whole },
-  { number: 40, name: "writer-commit", sql: writerCommit },
-  { number: 41, name: "record-trigger", sql: recordTrigger },
-  { number: 42, name: "record-file", sql: recordFile },
-  { number: 43, name: "node-compared", sql: nodeCompared },
-];
 
 /** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
 export async function migratePostgres(
@@ -76,9 +62,3 @@ async function readSchema(connection: PostgresConnection): Promise<number> {
   );
   return row?.number ?? 0;
 }
-
-import whole from "../../migrations/postgres/0039-whole.sql" with { type: "text" };
-import writerCommit from "../../migrations/postgres/0040-writer-commit.sql" with { type: "text" };
-import recordTrigger from "../../migrations/postgres/0041-record-trigger.sql" with { type: "text" };
-import recordFile from "../../migrations/postgres/0042-record-file.sql" with { type: "text" };
-import nodeCompared from "../../migrations/postgres/0043-node-compared.sql" with { type: "text" };

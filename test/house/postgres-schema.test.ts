@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { toPostgres } from "../../src/store/postgres-dialect.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";
 
@@ -62,6 +63,23 @@ test("each table has the same columns, keys, indexes and checks in both", () => 
   const shared = Object.keys(sqlite).filter((name) => !ONLY_SQLITE.includes(name));
   const expected = Object.fromEntries(shared.map((name) => [name, withPostgresIndexes(name, sqlite[name])]));
   expect(Object.fromEntries(shared.map((name) => [name, postgres[name]]))).toEqual(expected);
+});
+
+test("every index that a statement may name is followed, whichever migration made it", () => {
+  const followed: string[] = [];
+  const named = Object.entries(postgres).flatMap(([table, { indexes }]) =>
+    indexes.flatMap((index) => {
+      const [, name = "", columns = ""] = /^(\w+): (?:unique )?\(([\w, ]+)\)/.exec(index) ?? [];
+      const [first = "", second] = columns.split(", ");
+      return second === undefined ? [] : [{ table, name, first, second }];
+    }),
+  );
+  for (const { table, name, first, second } of named) {
+    const { text } = toPostgres(`SELECT 1 FROM ${table} INDEXED BY ${name} WHERE ${first} = ?1 ORDER BY ${second}`);
+    if (text.endsWith(` WHERE ${first} IN ($1, $2) ORDER BY ${first}, ${second}`)) followed.push(name);
+  }
+  expect(named.length).toBeGreaterThan(20);
+  expect(followed).toEqual(named.map(({ name }) => name));
 });
 
 test("every text of PostgreSQL's is compared byte by byte", async () => {

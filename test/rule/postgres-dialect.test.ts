@@ -1,5 +1,6 @@
 /** What the two databases say in different words, and that everything else is left as it was written. */
 import { expect, test } from "bun:test";
+import { MAX_SPAN, OF_ENVIRONMENT } from "../../src/event/span.ts";
 import { toPostgres, toPostgresRows } from "../../src/store/postgres-dialect.ts";
 
 const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: string, places?: readonly (string | number)[]])[] = [
@@ -90,3 +91,8 @@ for (const [what, sqlite, postgres] of REPEATED)
   test(`for several rows at once: ${what}`, () => {
     expect(toPostgresRows(sqlite, 2)?.text ?? null).toEqual(postgres);
   });
+
+test("what is led from several places at once takes more of each than a span of them holds", () => {
+  const { text } = toPostgres(`SELECT seq FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT} AND seq < ? ORDER BY seq`);
+  expect(Number(/ORDER BY name_key, seq LIMIT (\d+)\) AS led/.exec(text)?.[1])).toBeGreaterThan(MAX_SPAN);
+});

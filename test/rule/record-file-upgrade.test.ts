@@ -9,7 +9,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-migrate.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-schema.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 
