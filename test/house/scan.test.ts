@@ -5,34 +5,7 @@
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { HOUR_MS } from "../../src/ground/limit.ts";
-import { CALL, GRANT, sendEvent, WRITE } from "../kit/event-flow.ts";
-import { BROKEN, FakeCaller } from "../kit/fake-caller.ts";
-import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
-import { type RunningService, startRunningService } from "../kit/running-service.ts";
-
-/** Tables whose rows people make one by one, or that hold one row: a walk through them ends soon, however long the service runs. */
-const SMALL = new Set([
-  "access_slug",
-  "api_key",
-  "app",
-  "capture_switch",
-  "collection",
-  "environment",
-  "event_last",
-  "key_run",
-  "master_key_proof",
-  "owner",
-  "plan",
-  "product",
-  "ran_actions",
-  "record_watch",
-  "relay",
-  "runner_lease",
-  "schedule_cursor",
-  "schema_migration",
-  "sender_domain",
-]);
+import { fileOf, liveThroughAll, SMALL } from "../kit/whole-life.ts";
 
 /** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
 const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
@@ -88,20 +61,6 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
   },
 ];
 
-/** Every statement that any connection of this process prepares while `work` runs. */
-async function noteStatements(noted: Set<string>, work: () => Promise<void>): Promise<void> {
-  const { prepare } = Database.prototype;
-  Database.prototype.prepare = function (this: Database, sql: string, ...rest: never[]) {
-    noted.add(sql);
-    return Reflect.apply(prepare, this, [sql, ...rest]);
-  } as typeof prepare;
-  try {
-    await work();
-  } finally {
-    Database.prototype.prepare = prepare;
-  }
-}
-
 const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\b/i;
 
 test("no statement of a start, a poll or a caretaker scans a table that grows", async () => {
@@ -144,45 +103,4 @@ test("no statement of a start, a poll or a caretaker scans a table that grows", 
 /** A plan names a table by its alias. */
 function realTable(sql: string, name: string): string {
   return new RegExp(`(?:FROM|JOIN) (\\w+) AS ${name}\\b`).exec(sql)?.[1] ?? name;
-}
-
-async function fileOf(running: RunningService): Promise<string> {
-  const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-  return file?.file ?? "missing";
-}
-
-/** A service through all that it does by itself: two starts, every road of a run, ticks, captured changes, rounds of every caretaker. */
-async function liveThroughAll(statements: Set<string>): Promise<RunningService> {
-  const caller = new FakeCaller();
-  caller.reply = () => BROKEN;
-  const running = await startRunningService({ ports: { caller } });
-  const { clock } = running;
-  await makeOrders(running);
-  const map = { event_id: "id", person_email: "email" };
-  await saveRelay(running, receiverDefinition({ map, actions: [WRITE, GRANT] }));
-  await saveRelay(running, { ...receiverDefinition({ map, actions: [CALL] }), name: "notices" });
-  for (const [name, trigger] of Object.entries({
-    hourly: { kind: "schedule", every: "1h" },
-    watcher: { kind: "data_change", collection: "orders", on: ["created"] },
-  }))
-    await running.api("POST", "/relays", { definition: { name, trigger, actions: [CALL] } });
-  await running.api("POST", "/collections/orders/records", { data: { order: "x" } });
-  const file = await fileOf(running);
-  await noteStatements(statements, async () => {
-    for (const name of ["orders", "notices"]) await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
-    await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
-    await clock.advance(2 * HOUR_MS);
-    // What a killed process left, while the clock was set back and then far ahead.
-    using other = new Database(file);
-    other.run("UPDATE event SET state = 'running' WHERE name_key = (SELECT key FROM relay_name WHERE name = 'notices')");
-    clock.jump(-24 * HOUR_MS);
-    await clock.advance(10_000);
-    clock.jump(120 * 24 * HOUR_MS);
-    await running.restart();
-    for (const at of [5, 6]) {
-      await sendEvent(running, `b ${at}`, { email: "ada@example.com" });
-      await clock.advance(1.1 * HOUR_MS);
-    }
-  });
-  return running;
 }

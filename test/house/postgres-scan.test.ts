@@ -1,0 +1,187 @@
+/**
+ * What `scan.test.ts` says of a database file, for PostgreSQL: the statements of a whole service's life and of what people ask of it, in PostgreSQL's
+ * words, are planned over tables that the server takes for large ones. None walks through a table that grows, whole or by an index whose first
+ * column it does not name, unless it takes the first rows and stops. Nothing is timed and nothing runs, so that a busy machine says the same.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { toPostgres } from "../../src/store/postgres-dialect.ts";
+import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
+import { askAll, liveThroughAll, SMALL } from "../kit/whole-life.ts";
+
+const PLANNED = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/;
+/** What only SQLite has, and what a service asks of that. */
+const ONLY_SQLITE = /\b(capture_switch|dedupe|key_piece|key_recent|key_run|runner_lease|sqlite_\w+|pragma_\w+)\b/;
+/** The server takes each table for so large. */
+const ROWS = 1_000_000;
+
+/** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
+const BOUNDED: readonly { walk: RegExp; sql: RegExp; why: string }[] = [
+  {
+    walk: /^Index (Only )?Scan problem_(by_)?standing$/,
+    sql: /WHERE cleared_at IS NULL AND code (IN|<>)/,
+    why: "the index holds the problems that stand, a few for each relay",
+  },
+  {
+    walk: /^Seq Scan problem$/,
+    sql: /max\(raised_at\) AS raisedAt FROM problem/,
+    why: "a start asks once, and by itself, for all that ended and that retention has not taken yet",
+  },
+  {
+    walk: /^Index Scan email_intended$/,
+    sql: /WHERE state = 'intended'/,
+    why: "the index holds the mails that are on their way, one a place of the runner at most",
+  },
+  {
+    walk: /^Index Scan bulk_replay_running$/,
+    sql: /WHERE state = 'running'/,
+    why: "the index holds the bulk replays under way, one an environment",
+  },
+];
+
+let fresh: FreshDatabase;
+let sql: SQL;
+
+beforeAll(async () => {
+  fresh = await freshDatabase();
+  sql = new SQL(fresh.url, { max: 1 });
+  await fillTables();
+  for (const setting of ["plan_cache_mode = force_generic_plan", "jit = off"]) await sql.unsafe(`SET ${setting}`);
+}, 60_000);
+
+afterAll(async () => {
+  await sql.close();
+  await fresh[Symbol.asyncDispose]();
+});
+
+test("no statement of a service's life, or of what people ask of it, walks through a table that grows", async () => {
+  const noted = new Set<string>();
+  await using running = await liveThroughAll(noted);
+  await askAll(running, noted);
+  // A file's connection writes a sign before each value.
+  const statements = [...noted].filter((one) => PLANNED.test(one) && !ONLY_SQLITE.test(one)).map((one) => one.replace(/\+(?=[?$])/g, ""));
+  const first = await firstColumns();
+  const walks: string[] = [];
+  const used = new Set<string>();
+  for (const text of statements)
+    for (const walk of listWalks(await planOf(text), first)) {
+      const bounded = BOUNDED.find((one) => one.walk.test(walk) && one.sql.test(text));
+      if (bounded === undefined) walks.push(`${walk}: ${text.replace(/\s+/g, " ")}`);
+      else used.add(bounded.why);
+    }
+  expect(walks).toEqual([]);
+  expect(BOUNDED.map(({ why }) => why).filter((why) => !used.has(why))).toEqual([]);
+  for (const seen of [
+    "WHERE state = 'running'",
+    "FROM audit WHERE seq >",
+    "AS packed",
+    "FROM record WHERE recipient_id",
+    "UPDATE event SET state = 'queued'",
+  ])
+    expect([seen, statements.some((one) => one.includes(seen))]).toEqual([seen, true]);
+  expect(listWalks(await planOf("SELECT seq FROM event WHERE reason = ?1"), first)).toEqual(["Seq Scan event"]);
+  expect(listWalks(await planOf("SELECT seq FROM event WHERE reason = ?1 ORDER BY seq LIMIT 1"), first)).toEqual(["Index Scan event_pkey"]);
+}, 60_000);
+
+interface Plan {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Index Cond"?: string;
+  Filter?: string;
+  Plans?: Plan[];
+}
+
+/** As for values that nobody knows yet, but for how many rows are asked for. */
+async function planOf(text: string): Promise<Plan> {
+  let place = 0;
+  const asked = toPostgres(text)
+    .text.replace(/\bLIMIT nullif\(\$\d+, -1\)/g, "LIMIT 100")
+    .replace(/\$\d+/g, () => `$${++place}`);
+  await sql.unsafe(`PREPARE asked AS ${asked}`);
+  try {
+    const given = place === 0 ? "" : `(${Array(place).fill("NULL").join(", ")})`;
+    const [row] = await sql.unsafe(`EXPLAIN (FORMAT JSON) EXECUTE asked${given}`);
+    const told = row["QUERY PLAN"];
+    return (typeof told === "string" ? JSON.parse(told) : told)[0].Plan;
+  } finally {
+    await sql.unsafe("DEALLOCATE asked");
+  }
+}
+
+/** `first`: the table and the first column of each index. */
+function listWalks(plan: Plan, first: ReadonlyMap<string, { table: string; column: string }>, above = ""): string[] {
+  const {
+    "Node Type": type,
+    "Relation Name": table,
+    "Index Name": name = "",
+    "Index Cond": condition = "",
+    Filter: filter,
+    Plans: plans = [],
+  } = plan;
+  const below = plans.flatMap((one) => listWalks(one, first, type));
+  const stops = above === "Limit" && filter === undefined;
+  if (type === "Seq Scan") return stops || SMALL.has(table ?? "") ? below : [`${type} ${table}`, ...below];
+  const index = first.get(name);
+  if (index === undefined || SMALL.has(index.table)) return below;
+  return stops || new RegExp(`\\b${index.column}\\b`).test(condition) ? below : [`${type} ${name}`, ...below];
+}
+
+async function firstColumns(): Promise<Map<string, { table: string; column: string }>> {
+  const rows = await sql<{ name: string; table: string; column: string }[]>`
+    SELECT c.relname AS name, i.indrelid::regclass::text AS table, pg_get_indexdef(i.indexrelid, 1, true) AS column
+    FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid WHERE c.relnamespace = 'public'::regnamespace`;
+  return new Map(rows.map(({ name, ...of }) => [name, of]));
+}
+
+/** For the indexes of some rows alone: those have to be in them. */
+const STATES: Readonly<Record<string, readonly string[]>> = {
+  event: ["queued", "running", "dead"],
+  bulk_replay: ["running"],
+  email: ["intended", "unknown"],
+};
+const VALUES: Readonly<Record<string, (number: number) => string>> = {
+  text: (number) => `'x${number}'`,
+  bigint: (number) => `${number}`,
+  bytea: (number) => `'x${number}'`,
+};
+
+interface Column {
+  table: string;
+  column: string;
+  type: string;
+  isNeeded: boolean;
+  /** The first that it may be. */
+  word: string | null;
+}
+
+/** A few rows in each, with and without what they need not have, and the server's word that there are many more. */
+async function fillTables(): Promise<void> {
+  const columns = await sql<
+    Column[]
+  >`SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type, a.attnotnull AS "isNeeded",
+      (SELECT substring(pg_get_constraintdef(o.oid) FROM '(?:''|= )([a-z0-9]+)') FROM pg_constraint AS o
+       WHERE o.contype = 'c' AND o.conrelid = c.oid AND o.conkey = ARRAY[a.attnum]) AS word
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''`;
+  await sql.unsafe("SET session_replication_role = replica");
+  for (const [table, of] of Map.groupBy(columns, (one) => one.table)) {
+    let number = 0;
+    for (const state of STATES[table] ?? [null])
+      for (const isWhole of [true, false]) {
+        number += 1;
+        const values = of.map(({ column, type, word, isNeeded }) => {
+          if (column === "state" && state !== null) return `'${state}'`;
+          if (!isWhole && !isNeeded) return "NULL";
+          return word === null ? VALUES[type]?.(number) : `'${word}'`;
+        });
+        await sql.unsafe(
+          `INSERT INTO "${table}" (${of.map(({ column }) => `"${column}"`).join(", ")}) VALUES (${values.join(", ")}) ON CONFLICT DO NOTHING`,
+        );
+      }
+  }
+  await sql.unsafe("SET session_replication_role = origin");
+  const ours = "WHERE relnamespace = 'public'::regnamespace AND relkind";
+  await sql.unsafe(`UPDATE pg_class SET reltuples = ${ROWS}, relpages = 1 ${ours} = 'r'`);
+  await sql.unsafe(`UPDATE pg_class SET reltuples = ${ROWS}, relpages = 2 ${ours} = 'i'`);
+}

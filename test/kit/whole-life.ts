@@ -1,0 +1,137 @@
+/** A service through all that it does by itself, and the statements that it asks its database file on the way. */
+import { Database } from "bun:sqlite";
+import { HOUR_MS } from "../../src/ground/limit.ts";
+import { CALL, GRANT, sendEvent, WRITE } from "./event-flow.ts";
+import { BROKEN, FakeCaller } from "./fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "./relay-definition.ts";
+import { type RunningService, startRunningService } from "./running-service.ts";
+
+/** Tables whose rows people make one by one, or that hold one row: a walk through them ends soon, however long the service runs. */
+export const SMALL = new Set([
+  "access_slug",
+  "api_key",
+  "app",
+  "capture_switch",
+  "collection",
+  "environment",
+  "event_last",
+  "key_run",
+  "master_key_proof",
+  "owner",
+  "plan",
+  "product",
+  "ran_actions",
+  "record_watch",
+  "relay",
+  "runner_lease",
+  "schedule_cursor",
+  "schema_migration",
+  "sender_domain",
+]);
+
+/** Every statement that any connection of this process prepares while `work` runs. */
+async function noteStatements(noted: Set<string>, work: () => Promise<void>): Promise<void> {
+  const { prepare } = Database.prototype;
+  Database.prototype.prepare = function (this: Database, sql: string, ...rest: never[]) {
+    noted.add(sql);
+    return Reflect.apply(prepare, this, [sql, ...rest]);
+  } as typeof prepare;
+  try {
+    await work();
+  } finally {
+    Database.prototype.prepare = prepare;
+  }
+}
+
+/** A service through all that it does by itself: two starts, every road of a run, ticks, captured changes, rounds of every caretaker. */
+export async function liveThroughAll(statements: Set<string>): Promise<RunningService> {
+  const caller = new FakeCaller();
+  caller.reply = () => BROKEN;
+  const running = await startRunningService({ ports: { caller } });
+  const { clock } = running;
+  await makeOrders(running);
+  const map = { event_id: "id", person_email: "email" };
+  await saveRelay(running, receiverDefinition({ map, actions: [WRITE, GRANT] }));
+  await saveRelay(running, { ...receiverDefinition({ map, actions: [CALL] }), name: "notices" });
+  for (const [name, trigger] of Object.entries({
+    hourly: { kind: "schedule", every: "1h" },
+    watcher: { kind: "data_change", collection: "orders", on: ["created"] },
+  }))
+    await running.api("POST", "/relays", { definition: { name, trigger, actions: [CALL] } });
+  await running.api("POST", "/collections/orders/records", { data: { order: "x" } });
+  const file = await fileOf(running);
+  await noteStatements(statements, async () => {
+    for (const name of ["orders", "notices"]) await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
+    await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
+    await clock.advance(2 * HOUR_MS);
+    // What a killed process left, while the clock was set back and then far ahead.
+    using other = new Database(file);
+    other.run("UPDATE event SET state = 'running' WHERE name_key = (SELECT key FROM relay_name WHERE name = 'notices')");
+    clock.jump(-24 * HOUR_MS);
+    await clock.advance(10_000);
+    clock.jump(120 * 24 * HOUR_MS);
+    await running.restart();
+    for (const at of [5, 6]) {
+      await sendEvent(running, `b ${at}`, { email: "ada@example.com" });
+      await clock.advance(1.1 * HOUR_MS);
+    }
+  });
+  return running;
+}
+
+export async function fileOf(running: RunningService): Promise<string> {
+  const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
+  return file?.file ?? "missing";
+}
+
+/** What people ask of it afterwards: every list with its filters, what is counted and found, a bulk replay, an erasure. */
+export async function askAll(running: RunningService, statements: Set<string>): Promise<void> {
+  const [{ id: person } = { id: "nobody" }] = await running.rows<{ id: string }>("SELECT id FROM person ORDER BY id LIMIT 1");
+  const [event] = await running.rows<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq LIMIT 1");
+  const at = encodeURIComponent(new Date(event?.at ?? 0).toISOString());
+  const events = [
+    "",
+    "relay=orders",
+    `person=${person}`,
+    "trigger=receiver",
+    "state=dead",
+    "state=done",
+    "q=ada",
+    "mapped=event_id:a",
+    `since=${at}`,
+  ];
+  const both = ["state=dead", "state=done", "state=queued", "trigger=schedule", `since=${at}`, `until=${at}`].map((other) => `relay=orders&${other}`);
+  await noteStatements(statements, async () => {
+    for (const path of [
+      ...["/relays", "/relays/orders", "/relays/orders/funnel", "/relays/orders/versions", "/relays/orders/sender", "/overview", "/url-times"],
+      ...[...events, ...both].map((filter) => `/events?limit=50&${filter}`),
+      ...[...events, ...both].map((filter) => `/events/counts?${filter}`),
+      ...["", "relay=orders", "trigger=schedule", "state=dead", "relay=orders&state=done"].map((filter) => `/events/histogram?${filter}`),
+      ...["", "kind=run", "target=relay:orders", "actor=nobody"].map((filter) => `/audit?${filter}`),
+      ...[
+        "/problems",
+        "/problems?all=true",
+        "/alerts",
+        "/alerts?open=true",
+        "/calls",
+        "/calls/counts",
+        "/unknown-calls",
+        "/find?q=ada",
+        "/find?q=evt_",
+      ],
+      ...["/collections", "/collections/orders/records", "/collections/orders/records?q=x", `/collections/orders/records?owner=${person}`, "/files"],
+      ...["/persons", "/persons?q=ada", "/persons?status=invited", "/persons?access=true", "/persons?email=ada@example.com"],
+      ...["", "/story", "/access", "/access/access:pro", "/grants", "/credits", "/mail-stop"].map((of) => `/persons/${person}${of}`),
+      ...["/grants", "/grants?entitlement=access:pro", "/purchases", "/purchases?ref=x", "/subscriptions", "/subscriptions?status=active"],
+      ...["/emails", `/emails?person=${person}`, "/emails?state=sent", "/emails?kind=event", "/bulk-replays", "/mail/stops"],
+    ])
+      await running.api("GET", path);
+    for (const chosen of [{ state: "dead" }, { state: "failed", relay: "orders" }]) {
+      await running.api("POST", "/bulk-replays/plan", chosen);
+      await running.api("POST", "/bulk-replays", { ...chosen, perSecond: 10 });
+      await running.clock.advance(2_000);
+    }
+    await running.api("DELETE", `/persons/${person}`);
+    await running.clock.advance(5_000);
+  });
+}
