@@ -13,10 +13,12 @@ import {
   findInRun,
   findInSlots,
   hasSlots,
+  KeyFilters,
   type KeyRun,
   listCutOff,
   listRuns,
   makeFreeze,
+  mayBeIn,
   readFilter,
   writeFreezeStep,
 } from "./key-run.ts";
@@ -50,6 +52,7 @@ export class KeyLog implements KeyMemory {
   #recent = new KeyTable();
   #freeze: Freeze<KeyTable> | null = null;
   #runs: KeyRun[] = [];
+  readonly #filters = new KeyFilters();
   /** The last row of the log that memory holds, and the bytes of its keys. */
   #lastId = 0;
   #lastBytes = 0;
@@ -59,8 +62,8 @@ export class KeyLog implements KeyMemory {
   #open: number[] = [];
   readonly #openByKey = new Map<number, number[]>();
   #wrote: Wrote = {};
-  /** Filters that the open transaction read. */
-  #filters = 0;
+  /** Filters that the open transaction read, or had no more time for. */
+  #read = 0;
   /** Whether a table of an earlier version still holds keys. */
   #hasSlots = false;
   #loaded = false;
@@ -80,7 +83,7 @@ export class KeyLog implements KeyMemory {
   find(hash: Uint8Array): readonly number[] | Promise<readonly number[]> {
     if (!this.#isReady || this.#hasSlots) return this.#findStored(hash);
     const key = numberOfHash(hash);
-    for (const { filter } of this.#runs) if (filter?.mayHold(key) !== false) return this.#findStored(hash);
+    if (this.#filters.mayHold(key, this.#runs.length)) return this.#findStored(hash);
     return this.#findInMemory(key);
   }
 
@@ -97,8 +100,8 @@ export class KeyLog implements KeyMemory {
     const key = numberOfHash(hash);
     const found = this.#findInMemory(key);
     for (const run of this.#runs) {
-      if (run.filter === null) await this.#readFilter(run);
-      if (run.filter?.mayHold(key) !== false) found.push(...(await findInRun(this.#connection, run, key)));
+      if (run.filter === null && this.#read++ < STEP_FILTERS) await this.#readFilter(run);
+      if (mayBeIn(run, key)) found.push(...(await findInRun(this.#connection, run, key)));
     }
     if (this.#hasSlots) found.push(...(await findInSlots(this.#connection, hash)));
     return found;
@@ -177,7 +180,7 @@ export class KeyLog implements KeyMemory {
     if (mark > 0) return;
     this.used = false;
     this.#wrote = {};
-    this.#filters = 0;
+    this.#read = 0;
     // Its pieces were undone too, and another process may take the number.
     if (this.#freeze?.done === 0) this.#freeze.run = 0;
   }
@@ -195,8 +198,8 @@ export class KeyLog implements KeyMemory {
     const { row, step, gone } = this.#wrote;
     this.used = false;
     this.#wrote = {};
-    this.#filters = 0;
-    if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
+    this.#read = 0;
+    if (gone !== undefined) this.#runs = this.#filters.without(gone, this.#runs);
     if (row === undefined) return;
     this.#recent.add(Float64Array.from(this.#open));
     this.#open = [];
@@ -218,7 +221,7 @@ export class KeyLog implements KeyMemory {
       this.#freeze = makeFreeze(freeze.table, freeze.untilId);
     } else if (step === "whole") {
       const { run, newest, pieces, filter, untilId } = freeze;
-      this.#runs.push({ run, newest, pieces, filter });
+      this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words) });
       this.#foldedId = untilId;
       this.#freeze = null;
     }
@@ -239,8 +242,7 @@ export class KeyLog implements KeyMemory {
     for (let rows = 0; rows < STEP_ROWS && bytes < STEP_BYTES; rows++) {
       const row = await this.#connection.get<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
       if (row === null) return false;
-      const pairs = decodeNumbers(row.keys);
-      this.#recent.add(pairs);
+      this.#recent.add(decodeNumbers(row.keys));
       this.#lastId = row.id;
       this.#lastBytes = row.keys.length;
       bytes += row.keys.length;
@@ -259,11 +261,10 @@ export class KeyLog implements KeyMemory {
     return keys.length;
   }
 
-  /** Unless this transaction has read enough of them. A run that has none any more has gone. */
+  /** A run that has none any more has gone. */
   async #readFilter(run: KeyRun): Promise<void> {
-    if (this.#filters >= STEP_FILTERS) return;
-    this.#filters += 1;
-    if (!(await readFilter(this.#connection, run))) this.#runs = this.#runs.filter((one) => one !== run);
+    if (!(await readFilter(this.#connection, run, this.#filters)))
+      this.#runs = this.#filters.without(run, this.#runs);
   }
 
   /** Deletes rows of the log whose keys are in a run. */
