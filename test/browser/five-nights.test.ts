@@ -107,7 +107,7 @@ test("three: the sender's secret was rotated over there", async () => {
   await sendEvery(night, 10 * MINUTE_MS, 12, ROTATED);
   const needs = await night.signIn();
   await needs.getByRole("heading", { name: "orders: refuses every call" }).waitFor();
-  expect(await needs.innerText()).toMatch(/since \d\d:\d\d.*the signature does not match.*was the secret rotated at the sender\?/s);
+  expect(await needs.innerText()).toMatch(/since (\d+ \w+, )?\d\d:\d\d.*the signature does not match.*was the secret rotated at the sender\?/s);
   await night.click(needs.getByRole("link", { name: "Paste its secret…" }));
   await night.click(page.getByRole("button", { name: "Rotate or paste…" }));
   const dialog = page.getByRole("dialog");
