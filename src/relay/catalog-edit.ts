@@ -1,7 +1,8 @@
 /**
- * Which relays name what of the catalog, and what a change of the catalog does to those that name what it changed: what they no longer fit is
- * told in the answer of the change, and stands as the relay's problem until either side is mended; what else names it and is no relay, a product's key or the mapping of receipts, is told. A relay that was saved before what it names,
- * as one that sells is, has no problem: its save told it.
+ * What a change of the catalog does to what names the thing that was changed. A relay that no longer fits is told in the answer of the change,
+ * and that stands as the relay's problem until either side is mended. The mapping of receipts and the key of a product name things too: they have
+ * no relay and no problem, so that the answer alone tells of them. A relay that was saved before what it names, as one that sells is, has no
+ * problem: its save told it.
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../ground/refusal.ts";
@@ -16,7 +17,7 @@ import { type Stock, stockOf } from "./relay-reference.ts";
 
 interface Followed<Result> {
   result: Result;
-  /** What the change broke, each by its relay: `relays.checkout.actions.0.product`. */
+  /** What the change broke: what is no relay's, then each relay's by its name (`relays.checkout.actions.0.product`). */
   warnings: Warning[];
 }
 
@@ -34,31 +35,36 @@ export async function followCatalogEdit<Result>(
   for (const { definition } of naming.relays) {
     relays.push({ definition, misfits: misfitsOf(await warnOfMisfits(before, definition)) });
   }
+  const idle = misfitsOf(await warnOfKeys(tx, environmentId, name));
   const result = await change();
   const after = stockOf(tx, environmentId);
+  const told = name === null ? [] : await warnOfReceipts(tx, environmentId, name);
+  told.push(...(await warnOfKeys(tx, environmentId, name)).filter((warning) => !idle.has(keyOf(warning))));
   const warnings: Warning[] = [];
   for (const { definition, misfits } of relays) {
     const { broken } = await settleBroken(tx, edited, after, definition, misfits);
     warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
   }
-  if (name !== null) warnings.push(...(await warnOfReceipts(tx, environmentId, name)));
-  warnings.push(...(await warnOfKeys(tx, environmentId, name)));
-  if (warnings.length > MAX_TOLD) {
-    const more = warnings.splice(MAX_TOLD).length;
-    warnings.push(warnOfOthers(more, "more warnings of this change are told by the problems of its relays"));
-  }
-  if (naming.more > 0) {
-    const what =
-      "more relays name what was changed and were not looked at: a save of each tells what it does not fit";
-    warnings.push(warnOfOthers(naming.more, what));
-  }
-  return { result, warnings };
+  told.push(...cutToTold(warnings));
+  if (naming.more > 0)
+    told.push(warnOfOthers(naming.more, `more relays name what was changed and ${NOT_LOOKED_AT}`));
+  return { result, warnings: told };
 }
 
 const NAMED = RELAY.pick("definition");
-/** So many are looked at while a change is made, which holds the loop; where there are more, the answer says how many were not. */
+/** So many relays are looked at while a change is made or tried, which holds the loop; an answer says how many more there are. */
 const MAX_RELAYS = 25;
+/** So many warnings of relays stand in one answer, which says how many more there are. */
 const MAX_TOLD = 50;
+
+const NOT_LOOKED_AT = "were not looked at: a save of each tells what it does not fit";
+
+function cutToTold(warnings: readonly Warning[]): Warning[] {
+  const told = warnings.slice(0, MAX_TOLD);
+  const more = warnings.length - told.length;
+  const what = "more warnings of this change are told by the problems of its relays, once it is made";
+  return more > 0 ? [...told, warnOfOthers(more, what)] : told;
+}
 
 /** How a definition begins to name an access slug. */
 const ANY_ACCESS = JSON.stringify("access:").slice(0, -1);
@@ -79,39 +85,47 @@ function warnOfOthers(count: number, what: string): Warning {
   return { code: "relays_not_told", field: "relays", message: `${count} ${what}.` };
 }
 
-const STANDING = "WHERE environment_id = $environmentId AND json_valid(definition) ORDER BY name LIMIT $most";
+const STANDING = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
 
-/** What relays do not fit before several things of the catalog change at once, by name, but for those that are saved with them. */
+/** What relays do not fit before several things of the catalog change at once. `more`: relays that were not looked at. */
+interface Standing {
+  misfits: ReadonlyMap<string, Misfits>;
+  more: number;
+}
+
+/** Looks at the first relays by name, but for those that are saved with the change. */
 export async function readMisfits(
   tx: Reader,
   environmentId: number,
   saved: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, Misfits>> {
+): Promise<Standing> {
   const stock = stockOf(tx, environmentId);
+  const all = await tx.all<{ name: string }>(`SELECT name FROM relay ${STANDING}`, environmentId);
+  const names = all.map(({ name }) => name).filter((name) => !saved.has(name));
   const misfits = new Map<string, Misfits>();
-  const rows = await NAMED.all(tx, STANDING, { environmentId, most: MAX_RELAYS + saved.size });
-  for (const { definition } of rows) {
-    if (!saved.has(definition.name))
-      misfits.set(definition.name, misfitsOf(await warnOfMisfits(stock, definition)));
+  for (const name of names.slice(0, MAX_RELAYS)) {
+    const row = await findRelay(tx, environmentId, name);
+    if (row !== null) misfits.set(name, misfitsOf(await warnOfMisfits(stock, row.definition)));
   }
-  return misfits;
+  return { misfits, more: Math.max(0, names.length - MAX_RELAYS) };
 }
 
-/** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand. */
-export async function settleMisfits(
-  tx: Writer,
-  edited: Edited,
-  before: ReadonlyMap<string, Misfits>,
-): Promise<Warning[]> {
+/** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand, and how many it did not look at. */
+export async function settleMisfits(tx: Writer, edited: Edited, before: Standing): Promise<Warning[]> {
   const stock = stockOf(tx, edited.environmentId);
   const warnings: Warning[] = [];
-  for (const [name, misfits] of before) {
+  for (const [name, misfits] of before.misfits) {
     const row = await findRelay(tx, edited.environmentId, name);
     if (row === null) continue;
     const { broken } = await settleBroken(tx, edited, stock, row.definition, misfits);
     warnings.push(...broken.map((warning) => ofRelay(name, warning)));
   }
-  return warnings.slice(0, MAX_TOLD);
+  const told = cutToTold(warnings);
+  if (before.more > 0)
+    told.push(
+      warnOfOthers(before.more, `more relays stand beside this change of the catalog and ${NOT_LOOKED_AT}`),
+    );
+  return told;
 }
 
 /** Which misfits a relay has, to know new ones by. */

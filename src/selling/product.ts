@@ -164,7 +164,7 @@ async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Produ
        UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2`;
   if ((await tx.get(sql, environmentId, key)) !== null) return [];
   const what = key.startsWith("access:") ? "access slug" : "product or plan";
-  const message = `\`key\` names ${key}, and there is no such ${what} here yet: create it, or nothing can ask for what a purchase grants.`;
+  const message = `\`key\` names ${key}, and there is no such ${what} here: make it, or give the product another key; until then nothing can ask for what a purchase grants.`;
   return [{ code: "key_names_nothing", field: "key", message }];
 }
 

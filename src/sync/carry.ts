@@ -4,7 +4,7 @@
  */
 import { actorWords } from "../account/api-key.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
-import { type Misfits, readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
+import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
 import { type RelayContext, relayTarget } from "../relay/relay.ts";
 import { settleMisfit, warnOfReferences } from "../relay/relay-fit.ts";
@@ -135,16 +135,14 @@ class Carrier {
       (entry) => entry.kind === "relay" && isChange(entry, this.#replacesEdited),
     );
     const saved = new Set(saves.map(({ name }) => name));
-    const before: ReadonlyMap<string, Misfits> = isCatalogChange
-      ? await readMisfits(this.#tx, edited.environmentId, saved)
-      : new Map();
+    const before = isCatalogChange ? await readMisfits(this.#tx, edited.environmentId, saved) : null;
     await this.#deleteGone();
     if (catalog !== null) await this.#saveStock(listStock(catalog));
     await this.#saveRelays();
     if (catalog !== null) await this.#saveItems(listOffers(catalog));
     await this.#warnOfReferences();
     await this.#warnOfGone(edited.environmentId);
-    if (!isCatalogChange) return;
+    if (before === null) return;
     this.#broken = await settleMisfits(this.#tx, edited, before);
     // What is sold came behind the relays that sell it.
     for (const name of saved) {

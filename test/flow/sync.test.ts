@@ -308,4 +308,22 @@ describe("an apply", () => {
     const done = await sync(api, { relays: [], catalog: { collections: { notes: { kind: "shared", fields: { title: { type: "text" } } } } } });
     expect(done.json.warnings.map(({ field }: { field: string }) => field)).toEqual(["relays.by-hand.actions.0.data.text"]);
   });
+
+  test("says how many relays it did not look at, and how many warnings it does not list", async () => {
+    await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 100 } });
+    const writes = { type: "write_record", collection: "notes", data: { text: "x" } };
+    const names = Array.from({ length: 28 }, (_, at) => `relay-${at}`);
+    const relays = names.map((name) => receiver(name, {}, [writes, writes, writes]));
+    await sync(api, { relays, catalog: NOTES });
+    await api.clock.advance(60_000);
+    const catalog = { collections: { notes: { kind: "shared", fields: { body: { type: "text" } } } } };
+    const given = { relays: [{ ...relays[0], actions: [{ ...writes, data: { body: "x" } }] }, ...relays.slice(1)], catalog };
+    const { json } = await plan(api, given);
+    expect(json.warnings.filter(({ code }: { code: string }) => code === "record_does_not_fit")).toHaveLength(50);
+    expect(json.warnings.slice(50)).toEqual([
+      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^25 more warnings .* by the problems of its relays/) },
+      { code: "relays_not_told", field: "relays", message: expect.stringMatching(/^2 more relays .* were not looked at: a save of each/) },
+    ]);
+    expect((await sync(api, given)).json.warnings).toEqual(json.warnings);
+  });
 });
