@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/j
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, type RelayContext, type RelayRow, relayTarget } from "../relay/relay.ts";
+import { warnOfSold } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { Change } from "../watch/audit.ts";
@@ -110,16 +111,16 @@ export function isOfFile(row: RelayRow, base: string | null): boolean {
   return base === null ? row.originKind === "file" : base === writeJson(row.definition);
 }
 
-/** Deletes the relay whose file is gone; one that the dashboard made or edited since stays. Answers whether it did. */
-export async function removeRelay(deps: ApplyDeps, name: string): Promise<boolean> {
+/** Deletes the relay whose file is gone, and answers what was sold through it; null: the dashboard made or edited it since, and it stays. */
+export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warning[] | null> {
   return await deps.store.write("dashboard", async (tx) => {
     const row = await findRelay(tx, deps.environment.id, name);
-    if (row === null) return false;
+    if (row === null) return null;
     const target = relayTarget(name);
-    if (!isOfFile(row, (await findBrought(tx, deps.environment.id, target))?.content ?? null)) return false;
+    if (!isOfFile(row, (await findBrought(tx, deps.environment.id, target))?.content ?? null)) return null;
     await deleteRelay(tx, contextOf(deps), name);
     await forgetBrought(tx, deps.environment.id, target);
-    return true;
+    return await warnOfSold(tx, deps.environment.id, name);
   });
 }
 

@@ -193,10 +193,12 @@ export class LocalRelays {
         if (existsSync(path)) continue;
         this.#away.delete(name);
         this.#notes.clear("file_behind", relayTarget(name));
-        if (!(await removeRelay(this.#deps, name))) continue;
+        const warnings = await removeRelay(this.#deps, name);
+        if (warnings === null) continue;
         removed = true;
         this.#removed = true;
         tell(`relay ${name}: deleted, its file has been gone for ${PATIENCE_MS / 1000} seconds`);
+        for (const { message } of warnings) tell(`relay ${name}: warning: ${message}`);
       } else if (!since.told && now - since.sinceMs >= TOLD_AFTER_MS) {
         since.told = true;
         tell(

@@ -260,6 +260,22 @@ describe("a file that goes", () => {
     expect(told.at(-1)).toContain("deleted, its file has been gone for 10 seconds");
   });
 
+  test("tells what was sold through it", async () => {
+    const started = await start();
+    const soldThrough = { kind: "relay", relay: NAME };
+    writeFileSync(file("catalog.json"), JSON.stringify({ products: { ebook: { soldThrough } }, plans: { pro: { soldThrough } } }));
+    await pass(started);
+    told = [];
+    rmSync(relayFile());
+    await pass(started);
+    expect(told.slice(-2)).toEqual([
+      expect.stringMatching(
+        /^relay checkout-completed: warning: The product ebook is sold through the relay checkout-completed, which is not there any more: /,
+      ),
+      expect.stringMatching(/^relay checkout-completed: warning: The plan pro is sold through /),
+    ]);
+  });
+
   test("for a moment keeps its relay with all it has, however often", async () => {
     const started = await start();
     const text = readFileSync(relayFile());
