@@ -189,7 +189,7 @@ export function tellNextTick(
   if (activeSince <= startMs || activeSince > nowMs)
     return { at: next, message: `The next tick is at ${next}.` };
   const since = toIso(activeSince);
-  const message = `The next tick is at ${next}: the period that began at ${toIso(startMs)} has none, because the schedule was made, changed or resumed after that, at ${since}.`;
+  const message = `The next tick is at ${next}: it counts from ${since}, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more.`;
   return { at: next, message };
 }
 

@@ -141,12 +141,22 @@ describe("a schedule says when it ticks next", () => {
     expect(await next()).toEqual({
       at: "2026-01-16T09:00:00.000Z",
       message:
-        "The next tick is at 2026-01-16T09:00:00.000Z: the period that began at 2026-01-15T09:00:00.000Z has none, because the schedule was made, changed or resumed after that, at 2026-01-15T12:00:00.000Z.",
+        "The next tick is at 2026-01-16T09:00:00.000Z: it counts from 2026-01-15T12:00:00.000Z, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more.",
     });
     await running.clock.leap(22 * HOUR_MS);
     await running.drain();
     expect(await next()).toEqual({ at: "2026-01-17T09:00:00.000Z", message: "The next tick is at 2026-01-17T09:00:00.000Z." });
     expect((await running.api("GET", "/relays")).body.items[0].nextTick).toEqual(await next());
+  });
+
+  test("and after a hold, of a period that ticked before it, nothing that is not so", async () => {
+    await running.clock.leap(22 * HOUR_MS);
+    await running.drain();
+    await hold(true);
+    await hold(false);
+    expect((await next()).message).toMatch(
+      /^The next tick is at 2026-01-17T09:00:00\.000Z: it counts from 2026-01-16T10:[^ ]+, when .+ or a hold of its environment ended, and a period that began before that ticks no more\.$/,
+    );
   });
 
   test("and that a paused or held one has none", async () => {
