@@ -172,8 +172,8 @@ function commitBatch(
     const nowMs = clock.now();
     const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
     const isOver = (): boolean => clock.monotonicMs() >= endMs;
-    const ended: Ending[] = [];
-    const finished: Finished[] = [];
+    const [ended, finished]: [Ending[], Finished[]] = [[], []];
+    const isFull = (): boolean => ended.length + finished.length >= MOST_RUN;
     const standing = holding.whole ? relays : await listStanding(tx, relays, deps.relays);
     for (const relay of relays) if (!standing.includes(relay)) arrivals.lose(relay.id);
     let [reached, round] = [0, standing.map((relay): Share => ({ relay, through: 0, hasMore: true }))];
@@ -191,7 +191,7 @@ function commitBatch(
         });
         reached += 1;
       }
-    } while (!holding.whole && !isOver() && ended.length < MOST_RUN && round.some(({ hasMore }) => hasMore));
+    } while (!holding.whole && !isOver() && !isFull() && round.some(({ hasMore }) => hasMore));
     finished.push(...(await finishAttempts(tx, ended, nowMs)));
     return { finished, unreached: round.slice(reached).map(({ relay }) => relay) };
   });
