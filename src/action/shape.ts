@@ -4,7 +4,7 @@
  * Source: the specification's "Actions" and "Templates".
  */
 import { type TProperties, Type } from "typebox";
-import { isCalendarDay } from "../ground/clock.ts";
+import { parseIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
@@ -84,8 +84,6 @@ export const expiresAtShape = Type.String({
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 const DURATION = /^([1-9]\d{0,4})([hdw])$/;
-const ISO_DATE =
-  /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/;
 
 /**
  * The moment `text` means, in ms since the epoch, or null when it is neither a duration (1 to 99,999 h, d or w, counted from `nowMs`)
@@ -94,9 +92,7 @@ const ISO_DATE =
 export function parseExpiry(text: string, nowMs: number): number | null {
   const duration = DURATION.exec(text);
   if (duration) return nowMs + Number(duration[1]) * (UNIT_MS[duration[2] ?? ""] ?? 0);
-  const date = ISO_DATE.exec(text);
-  if (!date || !isCalendarDay(Number(date[1]), Number(date[2]), Number(date[3]))) return null;
-  return Date.parse(text);
+  return parseIso(text);
 }
 
 /** The rule of `expiresAt` beyond its shape. */

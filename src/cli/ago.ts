@@ -1,5 +1,5 @@
 /** Times: as a person writes them on the command line, and as a terminal says them. A pipe gets them whole. */
-import { isCalendarDay } from "../ground/clock.ts";
+import { parseIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 
 const SECOND_MS = 1_000;
@@ -55,12 +55,9 @@ export function addAgo(text: string, nowMs: number): string {
   });
 }
 
-/** Milliseconds since the epoch of `24h`, `90m`, `7d` (so long ago) or of a time as ISO 8601 writes it; null for what is neither. */
+/** Milliseconds since the epoch of `24h`, `90m`, `7d` (so long ago) or of a date or a time with its zone; null for what is neither. */
 export function readMoment(text: string, nowMs: number): number | null {
   const [, count, unit = ""] = SPAN.exec(text) ?? [];
   if (count !== undefined) return nowMs - Number(count) * (UNITS[unit] ?? 0);
-  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(text) ?? [];
-  const isDay = isCalendarDay(Number(year), Number(month), Number(day));
-  const time = isDay ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(time) ? null : time;
+  return parseIso(text);
 }

@@ -38,7 +38,7 @@ export function readTime(input: Input, name: string, { clock }: World): number |
   const time = readMoment(text, clock.now());
   if (time !== null) return time;
   throw new UsageError(
-    `--${name} is ${JSON.stringify(text)}: write how long ago, such as 24h, 90m or 7d, or a time such as 2030-01-31T12:00:00Z.`,
+    `--${name} is ${JSON.stringify(text)}: write how long ago, such as 24h, 90m or 7d, a date, or a time with its zone, such as 2030-01-31T12:00:00Z.`,
   );
 }
 

@@ -41,20 +41,26 @@ export function toIsoOrNull(ms: number | null): string | null {
 }
 
 const ISO_TIME =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2}))?$/;
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:[Zz]|([+-])((?:[01]\d|2[0-3]):?[0-5]\d)))?$/;
 
 /**
- * The moment that an ISO 8601 text means, or null: a date is its first moment in UTC, a time of day says its zone, for nobody knows this machine's,
- * and a day that no calendar has is none.
+ * The moment that an ISO 8601 text means, in whole milliseconds, or null: in the API, in definitions and on the command line alike. A date is
+ * its first moment in UTC, a time of day says its zone, for nobody knows this machine's, and a day that no calendar has is none.
  */
 export function parseIso(text: string): number | null {
-  const [, year, month, day] = ISO_TIME.exec(text) ?? [];
-  if (year === undefined || !isCalendarDay(Number(year), Number(month), Number(day))) return null;
-  const ms = Date.parse(text);
-  return Number.isFinite(ms) ? ms : null;
+  const found = ISO_TIME.exec(text);
+  if (found === null) return null;
+  const [, year, month, day, minutes = "00:00", seconds = "00", fraction = "", sign, offset] = found;
+  if (!isCalendarDay(Number(year), Number(month), Number(day))) return null;
+  // Only this form is read the same by every engine, in every zone and year.
+  const thousandths = fraction.slice(0, 3).padEnd(3, "0");
+  const ms = Date.parse(`${year}-${month}-${day}T${minutes}:${seconds}.${thousandths}Z`);
+  if (offset === undefined) return ms;
+  const awayMs = (Number(offset.slice(0, 2)) * 60 + Number(offset.slice(-2))) * 60_000;
+  return sign === "-" ? ms + awayMs : ms - awayMs;
 }
 
-export function isCalendarDay(year: number, month: number, day: number): boolean {
+function isCalendarDay(year: number, month: number, day: number): boolean {
   if (month < 1 || month > 12 || day < 1) return false;
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }

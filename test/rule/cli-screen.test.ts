@@ -143,6 +143,8 @@ describe("times", () => {
     ["h", null],
     ["2030-02-30", null],
     ["2029-02-29T12:00:00Z", null],
+    ["2030-01-01T12:00:00", null],
+    ["2030-01-01 and more", null],
   ] as const)("%s as --since", (text, ms) => {
     expect(readMoment(text, NOW_MS)).toBe(ms);
   });
