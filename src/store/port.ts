@@ -152,7 +152,7 @@ export interface Store {
    * answer stops it.
    */
   listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void;
-  /** Why every write is refused at present, in a sentence for the log; null while the database stands where it was opened. */
+  /** Why writes are refused at present, all of them or those that need new room, in a sentence for the log; null: none is. */
   readonly trouble: string | null;
   /** Calls back every second: whether another process changed the database since. The answer stops it. */
   watch(work: (seen: { foreignChange: boolean }) => void): () => void;

@@ -33,8 +33,10 @@ export function isAway(error: unknown): boolean {
   if (error instanceof OutcomeUnknown) return true;
   if (!(error instanceof StoreUnavailable)) return false;
   // It gave no answer, or was lost before a commit.
-  if (error instanceof ConnectionLost && error.cause === undefined) return true;
-  return isUnreachable(error) || isTold(error, AWAY);
+  const isSilent = [...causesOf(error)].some(
+    (one) => one instanceof ConnectionLost && one.cause === undefined,
+  );
+  return isSilent || isUnreachable(error) || isTold(error, AWAY);
 }
 
 /** Whether nobody is there who would answer; a server that begins has nothing of before. */

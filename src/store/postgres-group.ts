@@ -7,7 +7,7 @@ import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
-import { ConnectionLost, TransactionUndone } from "./postgres-error.ts";
+import { ConnectionLost, NoRoom, TransactionUndone } from "./postgres-error.ts";
 import { NUMBER, PostgresFlush } from "./postgres-flush.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
@@ -194,6 +194,8 @@ export class PostgresGroup implements GroupDatabase {
   /** `error`: what a transaction failed with; null: one was kept. */
   #tell(error: unknown): void {
     if (error === null) this.#options.onTrouble(null);
+    // That its disk has no room is told as it is noticed.
+    else if (error instanceof NoRoom) return;
     else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
       this.#options.onTrouble(error.message);
   }

@@ -25,8 +25,8 @@ export class PostgresRoom {
     this.#tell = tell;
   }
 
-  get isWanting(): boolean {
-    return this.#isWanting;
+  get trouble(): string | null {
+    return this.#isWanting ? TROUBLE : null;
   }
 
   noteNone(): void {

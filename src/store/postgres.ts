@@ -2,7 +2,6 @@
  * The store on PostgreSQL: one writer at a time of all nodes together, in groups; reads on connections of their own. It goes on by itself after
  * the database was away, and tells this process's listeners what other nodes, and people with SQL of their own, have touched.
  */
-import { SQL } from "bun";
 import { type Clock, Loop, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -22,9 +21,9 @@ import {
 } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
+import { hearChannel } from "./postgres-hearing.ts";
 import { refuseUnfit } from "./postgres-look.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
-import { connectionOptions } from "./postgres-option.ts";
 import { Readers } from "./postgres-readers.ts";
 import { PostgresRoom } from "./postgres-room.ts";
 import { PostgresSilence } from "./postgres-silence.ts";
@@ -61,7 +60,12 @@ export async function openPostgres(place: DatabaseUrl, options: PostgresOptions)
     await connection.close();
   }
   const store = new OpenPostgres(place, options);
-  await store.hear();
+  try {
+    await store.hear();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
   return store;
 }
 
@@ -126,28 +130,21 @@ class OpenPostgres implements PostgresStore {
     });
   }
 
-  /** Hears what others touch, from now on and again after each connection that was lost. */
+  /** Hears what others touch, from now on and again after each connection that was lost. Throws StoreUnavailable. */
   async hear(): Promise<void> {
-    const hearing = new SQL({
-      ...connectionOptions(this.#place),
-      connection: { application_name: "relay listener" },
-    });
     this.#heardMs = systemClock.monotonicMs();
-    const heard = await hearing.listen(
-      TOUCHED_CHANNEL,
-      (notice) => this.#hearOthers(notice),
+    const stop = await hearChannel(this.#place, TOUCHED_CHANNEL, {
+      onNotice: (notice) => this.#hearOthers(notice),
       // What was told while nobody listened was heard by nobody.
-      () => {
+      onBegin: () => {
         this.#foreignChange = true;
       },
-    );
-    const stop = async (): Promise<void> => {
-      await heard.unlisten().catch(() => undefined);
-      await hearing.close({ timeout: 0 }).catch(() => undefined);
-    };
+    });
     if (this.#closed) return await stop();
+    const stopEarlier = this.#stopHearing;
     this.#stopHearing = stop;
     this.#foreignChange = false;
+    void stopEarlier();
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -246,13 +243,13 @@ class OpenPostgres implements PostgresStore {
     const asked = this.read((tx) => tx.get("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice));
     void asked.catch(() => undefined);
     if (silentMs < DEAF_AFTER_MS) return;
-    const stopDeaf = this.#stopHearing;
-    void this.hear()
-      .then(() => {
+    void this.hear().then(
+      () => {
         this.#foreignChange = true;
-      })
-      .catch(() => undefined)
-      .finally(stopDeaf);
+      },
+      // The one before may yet hear again, and it is tried anew.
+      () => undefined,
+    );
   }
 
   #hearOthers(notice: string): void {
@@ -265,10 +262,10 @@ class OpenPostgres implements PostgresStore {
 
   #tellTrouble(trouble: string | null): void {
     // What needs no new room goes on.
-    if (trouble === null && this.#room.isWanting) return;
-    if ((trouble === null) === (this.#trouble === null)) return;
-    this.#trouble = trouble;
-    this.#onTrouble(trouble);
+    const told = trouble ?? this.#room.trouble;
+    if (told === this.#trouble) return;
+    this.#trouble = told;
+    this.#onTrouble(told);
   }
 }
 

@@ -1,6 +1,7 @@
 /** A node that is started while its database is away: it says so, answers that nothing is recorded, and goes on by itself. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { SQL } from "bun";
 import { describeError } from "../../src/cli/refusal-words.ts";
 import type { Service } from "../../src/service.ts";
 import { makeFolder } from "../kit/data-directory.ts";
@@ -78,6 +79,23 @@ test("it waits and says why, receivers are told to send again, and it serves onc
   if (service instanceof Error) throw service;
   expect(service.port).toBe(told?.port as number);
   expect((await ask("/readyz")).status).toBe(200);
+});
+
+test("it waits as well where the database goes away at the last step of opening it, and leaves nothing open", async () => {
+  using road = await openRoad(database.url);
+  road.closedTo = "relay listener";
+  await using admin = new SQL(database.url, { max: 1 });
+  await using node = start(road.url);
+  await until("it waits", () => node.waits().length > 0);
+  expect(node.waits()[0]?.cause).toStartWith("The database cannot be listened to: ");
+  // Two more tries.
+  await Bun.sleep(4_500);
+  const open = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'relay %'";
+  await until("nothing is open", async () => (await admin.unsafe(open))[0].count === 0);
+  road.closedTo = null;
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
+  expect(node.waits()).toHaveLength(1);
 });
 
 test("what no waiting mends ends the start all the same, once the database can be asked", async () => {

@@ -17,6 +17,8 @@ interface Road extends Disposable {
   mend(): void;
   /** Whoever comes is refused. */
   isClosed: boolean;
+  /** Connections that the service calls so are refused as they begin. */
+  closedTo: string | null;
   /** Asked at each commit with all that was said in its transaction; null: it comes through. */
   loseCommit: (said: string) => Loss | null;
 }
@@ -57,7 +59,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     near.on("data", (chunk: Buffer) => {
       if (way.isSilent || way.isLost) return;
       const loss = passOn(way, chunk, road.loseCommit);
-      if (loss === "unsent") drop(way);
+      if (loss === "unsent" || way.name === road.closedTo) drop(way);
       way.isLost = loss === "unheard";
     });
     far.on("data", (chunk: Buffer) => {
@@ -73,6 +75,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
   const road: Road = {
     url: url.href,
     isClosed: false,
+    closedTo: null,
     loseCommit: () => null,
     cut(name) {
       isCut = name === undefined;

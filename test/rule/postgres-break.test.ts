@@ -6,6 +6,7 @@ import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres-group.ts";
+import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
@@ -14,13 +15,15 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let road: Awaited<ReturnType<typeof openRoad>>;
 let store: Store;
 let admin: SQL;
+let troubles: (string | null)[];
 
 beforeEach(async () => {
   database = await freshDatabase();
   road = await openRoad(database.url);
   const place = readDatabaseUrl(road.url);
   if (typeof place === "string") throw new Error(place);
-  store = await openPostgres(place, { clock: systemClock });
+  troubles = [];
+  store = await openPostgres(place, { clock: systemClock, onTrouble: (trouble) => troubles.push(trouble) });
   admin = new SQL(database.url, { max: 1 });
 });
 
@@ -101,6 +104,36 @@ test("a store whose server is cut off without a word is closed all the same, onc
   await store.close();
   expect(await written).toBeInstanceOf(StoreUnavailable);
 }, 120_000);
+
+test("a database that is away and has no room: what stands against it now is what is said, and none hides the other", async () => {
+  const goAway = async (): Promise<void> => {
+    road.isClosed = true;
+    road.drop("relay writer");
+    await store.write("app", addApp("away")).catch(() => undefined);
+    road.isClosed = false;
+  };
+  await admin.unsafe(
+    `CREATE FUNCTION take_no_big() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF NEW.id = 'big' THEN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`,
+  );
+  await admin.unsafe("CREATE TRIGGER take_no_big BEFORE INSERT ON app FOR EACH ROW EXECUTE FUNCTION take_no_big()");
+  const away = expect.stringContaining("The database cannot be reached");
+  const full = "The database's disk is full: make room there, and writes go on by themselves.";
+  await goAway();
+  expect(store.trouble).toEqual(away);
+  await expect(store.write("app", addApp("big"))).rejects.toThrow("could not extend file");
+  expect(store.trouble).toBe(full);
+  await store.write("app", addApp("small"));
+  expect(store.trouble).toBe(full);
+  await goAway();
+  expect(store.trouble).toEqual(away);
+  await store.write("app", addApp("smaller"));
+  expect(store.trouble).toBe(full);
+  await admin.unsafe("DROP TRIGGER take_no_big ON app");
+  await until("nothing stands against it", () => store.trouble === null, { withinMs: 20_000, everyMs: 50 });
+  await store.write("app", addApp("big"));
+  expect(troubles.filter((one) => one === null || one === full)).toEqual([full, full, null]);
+}, 60_000);
 
 test("a server that lost all readers is read from at once", async () => {
   const all = [1, 2, 3, 4].map(() => store.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.2)));
