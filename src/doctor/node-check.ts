@@ -40,11 +40,12 @@ function checkBaseUrls(nodes: readonly Node[]): Finding {
   const alike = [...Map.groupBy(nodes, ({ baseUrl }) => baseUrl)].filter(([baseUrl]) => baseUrl !== null);
   if (alike.length === 0) return fine("nodes' base URLs", "No node says which it has.");
   const [[first] = [""]] = alike;
-  if (alike.length < 2 && first !== "") return fine("nodes' base URLs", `Every node has ${first}.`);
+  const node = nodes.some(({ baseUrl }) => baseUrl === null) ? "node that tells its own" : "node";
+  if (alike.length < 2 && first !== "") return fine("nodes' base URLs", `Every ${node} has ${first}.`);
   const said = alike.map(([baseUrl, some]) => `${some.map(nameOf).join(" and ")}: ${baseUrl || "none"}`);
   return worry(
     "nodes' base URLs",
-    alike.length < 2 ? "No node was given one: each names itself." : `They differ: ${said.join("; ")}.`,
+    alike.length < 2 ? `No ${node} was given one: each names itself.` : `They differ: ${said.join("; ")}.`,
     "start every node with the same --base-url (RELAY_BASE_URL), the https origin that browsers and senders open",
   );
 }

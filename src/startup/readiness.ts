@@ -139,7 +139,7 @@ const READY_KEPT_MS = 1_000;
 /** Balancers ask with a time-out of their own, often five seconds, and write down no reason then. */
 const ANSWER_WITHIN_MS = 3_000;
 const SILENT =
-  "The store has given no answer for three seconds: it is cut off, or has much to do. The server's log tells when it is given up.";
+  "The store has given no answer for three seconds: it is cut off, or has much to do. Where that lasts, look at the disk or the database server that it is on.";
 /** For so long a node that ends goes on: balancers ask every few seconds. */
 const LEAVE_MS = 4_000;
 const LEAVING = "This node ends: the others take its calls.";

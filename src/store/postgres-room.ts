@@ -8,8 +8,9 @@ import { causesOf } from "./postgres-error.ts";
 
 const ASK_EVERY_MS = 5_000;
 const TROUBLE = "The database's disk is full: make room there, and writes go on by themselves.";
-/** As much memory as the server takes before it writes a file, and rows for about a megabyte. */
-const LITTLE_MEMORY = "SELECT set_config('work_mem', '64kB', true)";
+/** As much memory as the server takes before it writes a file, which lies where the database does, and rows for about a megabyte. */
+const LITTLE_MEMORY =
+  "SELECT set_config('work_mem', '64kB', true) AS memory, set_config('temp_tablespaces', '', true) AS place";
 const FILE = "SELECT count(*) AS rows FROM generate_series(1, ?1)";
 const ROWS = 60_000;
 /** By temp_file_limit. */

@@ -67,9 +67,10 @@ test("nodes that differ are told apart by what they differ in; those that serve 
   await add("one", "https://a.example", 200);
   expect(await look()).toEqual(["nodes ok: 1 node serves: one (1.0.0)."]);
   await add("two", "https://a.example", -300);
+  expect((await look())[1]).toBe("nodes' base URLs ok: Every node has https://a.example.");
   await add("old", null, null, { version: "0.9.0" });
   expect((await look()).slice(1)).toEqual([
-    "nodes' base URLs ok: Every node has https://a.example.",
+    "nodes' base URLs ok: Every node that tells its own has https://a.example.",
     "nodes' clocks ok: They say the same time, to a minute.",
   ]);
   await add("three", "https://b.example", 180_000);
