@@ -42,7 +42,7 @@ export const RELEASE_0_11: Release = {
     {
       subject: "Sync and promote: relays whose files stay as they are",
       was: "Nobody looked at them when the catalog beside them changed, and events of what it broke ended dead.",
-      now: "The plan, the approval and the problems tell what the catalog breaks of them, and a problem ends once what was missing is brought.",
+      now: "The plan, the approval and the problems tell what the catalog breaks of them, of 25 at most, and say how many more there are; a problem ends once what was missing is brought.",
     },
     {
       subject: "What goes and is still named",
@@ -52,7 +52,7 @@ export const RELEASE_0_11: Release = {
     {
       subject: "A hold that ends while the service is down",
       was: "Its periods were told as missed, and the newest one ran.",
-      now: "Schedules count from the release.",
+      now: "Schedules count from the release, and a relay's page says so.",
     },
     {
       subject: "Explain and the Test tab",
@@ -60,8 +60,8 @@ export const RELEASE_0_11: Release = {
       now: "Both say what the receiver does.",
     },
     {
-      subject: "Times in the API",
-      was: "A day that no calendar has moved on: 30 February was 2 March. A time without a zone was the server's own.",
+      subject: "Times in the API and on the command line",
+      was: "A day that no calendar has moved on: 30 February was 2 March. A time without a zone was the machine's own.",
       now: "Both are refused. A date alone is its first moment in UTC.",
     },
     {
