@@ -40,9 +40,14 @@ export function adviseOn(error: unknown): string {
 /** "Failed to connect" tells nobody where: whether it is the name, or who stands behind it. */
 export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promise<string> {
   if (!error.message.includes("ERR_POSTGRES_CONNECTION_REFUSED")) return error.message;
-  const isKnown = await lookup(host).then(
+  if (!(await knowsHost(host))) return `this machine knows no host ${host}.`;
+  return `nobody takes connections at ${host}:${port}.`;
+}
+
+/** The driver says of a name that nobody knows that it was refused. */
+export function knowsHost(host: string): Promise<boolean> {
+  return lookup(host).then(
     () => true,
     () => false,
   );
-  return isKnown ? `nobody takes connections at ${host}:${port}.` : `this machine knows no host ${host}.`;
 }

@@ -39,11 +39,18 @@ export function isAway(error: unknown): boolean {
   return isSilent || isUnreachable(error) || isTold(error, AWAY);
 }
 
-/** Whether nobody is there who would answer; a server that begins has nothing of before. */
+/** Whether nobody answered who comes; connections of before may go on all the same. */
 export function isUnreachable(error: StoreUnavailable): boolean {
-  return (
-    isTold(error, /^57P03$/) ||
-    [...causesOf(error)].some(({ code }) => typeof code === "string" && AWAY_CODE.test(code))
+  return [...causesOf(error)].some(({ code }) => typeof code === "string" && AWAY_CODE.test(code));
+}
+
+/** Whether nobody is there who would have connections of before: one that begins has none, and one that ends may. */
+export function isGone(error: StoreUnavailable): boolean {
+  return [...causesOf(error)].some(
+    ({ code, errno, message }) =>
+      code === "ERR_POSTGRES_CONNECTION_REFUSED" ||
+      code === "ECONNREFUSED" ||
+      (errno === "57P03" && /starting up|in recovery mode/.test(message)),
   );
 }
 

@@ -1,13 +1,14 @@
 /**
  * Connections whose answers are overdue: a server that died without a word says as little as one that has much to do. A connection made for it asks
- * what became of their other ends, so that a long statement may take its time and a dead server costs ten seconds. What is given up is lost like
- * any connection.
+ * what became of their other ends, so that a long statement may take its time and a dead server costs a quarter of a minute. What is given up is
+ * lost like any connection.
  */
 import { systemClock, waitAtMost } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { StoreUnavailable } from "./port.ts";
+import { knowsHost } from "./postgres-advice.ts";
 import { OTHER_END, PostgresConnection } from "./postgres-connection.ts";
-import { isUnreachable } from "./postgres-error.ts";
+import { isGone, isUnreachable } from "./postgres-error.ts";
 
 const OVERDUE_MS = 3_000;
 const ASK_EVERY_MS = 3_000;
@@ -23,6 +24,8 @@ export class PostgresSilence {
   readonly #place: DatabaseUrl;
   #isAsking = false;
   #askedMs = Number.NEGATIVE_INFINITY;
+  /** Whether nobody answered the question before. */
+  #wasUnreachable = false;
 
   constructor(place: DatabaseUrl) {
     this.#place = place;
@@ -32,6 +35,7 @@ export class PostgresSilence {
   look(connections: readonly PostgresConnection[]): void {
     const overdue = connections.filter((one) => !one.lost && one.silentMs >= OVERDUE_MS);
     for (const one of overdue) if (one.silentMs >= MOST_MS) one.giveUp();
+    if (overdue.length === 0) this.#wasUnreachable = false;
     const nowMs = systemClock.monotonicMs();
     if (overdue.length === 0 || this.#isAsking || nowMs - this.#askedMs < ASK_EVERY_MS) return;
     this.#askedMs = nowMs;
@@ -52,8 +56,10 @@ export class PostgresSilence {
     }
   }
 
-  /** None where the server cannot be reached; null where it does not tell. */
+  /** None where the server is gone; null where it does not tell. */
   async #findEnds(): Promise<Ends | null> {
+    const wasUnreachable = this.#wasUnreachable;
+    this.#wasUnreachable = false;
     let asked: PostgresConnection | null = null;
     try {
       asked = await PostgresConnection.open(this.#place, "relay silence");
@@ -64,8 +70,11 @@ export class PostgresSilence {
       if (asked.silentMs > 0) asked.giveUp();
       return new Map((await found).map(({ name, runs }) => [name, runs === 1]));
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      return asked === null && isUnreachable(error) ? new Map() : null;
+      if (asked !== null || !(error instanceof StoreUnavailable)) return null;
+      if (isGone(error) && (await knowsHost(this.#place.host))) return new Map();
+      // A machine with too much to do lets nobody in for seconds and works on, and names may not be known for a moment.
+      this.#wasUnreachable = isUnreachable(error);
+      return wasUnreachable && this.#wasUnreachable ? new Map() : null;
     } finally {
       await asked?.close();
     }

@@ -25,7 +25,7 @@ test("a silent one is given up, whatever waits for it", async () => {
   road.cut();
   const begun = performance.now();
   server.kill("SIGTERM");
-  // 14 s as a rule, and in order; on a busy machine perhaps as below.
+  // In order, or as below, since both take about as long.
   expect([0, 1]).toContain(await server.exited);
   await server.line("The database gave no answer for");
   expect(performance.now() - begun).toBeLessThan(ENDS_WITHIN_MS);

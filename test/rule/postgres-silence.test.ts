@@ -60,6 +60,31 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     // Once each, on the connection of before.
     expect(pids).toEqual([pids[0], pids[0]]);
   },
+  async "a statement on a server that lets nobody in for a moment is waited for"({ store, road }) {
+    road.closedTo = "relay silence";
+    let runs = 0;
+    const read = store.read((tx) => {
+      runs += 1;
+      return tx.get("SELECT 1 AS one, pg_sleep(?1)", LONG_S);
+    });
+    // It is asked about once meanwhile.
+    await Bun.sleep(7_000);
+    road.closedTo = null;
+    expect(await read).toMatchObject({ one: 1 });
+    expect(runs).toBe(1);
+  },
+  async "one on a server that lets nobody in any more is given up"({ store, road }) {
+    road.closedTo = "relay silence";
+    let runs = 0;
+    const { seconds, result } = await timed(
+      store.read((tx) => {
+        runs += 1;
+        return tx.get("SELECT 1 AS one, pg_sleep(?1)", runs === 1 ? 2 * LONG_S : 0);
+      }),
+    );
+    expect({ result, runs }).toEqual({ result: expect.objectContaining({ one: 1 }), runs: 2 });
+    expect(seconds).toBeLessThan(2 * LONG_S - 1);
+  },
   async "a server that cannot be reached any more is given up"({ store, road }) {
     road.cut();
     const { seconds, result } = await timed(store.write("app", addApp("a")));
