@@ -12,7 +12,7 @@ export const RELEASE_0_11: Release = {
     {
       subject: "A PostgreSQL that dies without a word",
       was: "Callers waited 36 seconds for its answers, and /readyz hung for as long.",
-      now: "It is noticed in about ten seconds; statements that take their time, and waits for locks, are not taken for that. /readyz answers within three seconds whatever the database does. A server that is told to end meanwhile ends in order.",
+      now: "It is noticed in about a quarter of a minute; statements that take their time, and waits for locks, are not taken for that. /readyz answers within three seconds whatever the database does. A server that is told to end meanwhile ends in order.",
     },
     {
       subject: "A full disk under PostgreSQL",
