@@ -10,7 +10,7 @@ import type { Receiver } from "../../src/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";
-import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall, TOKEN_RECIPE } from "../kit/relay-definition.ts";
 import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";
@@ -21,14 +21,6 @@ const LIMITS = {
   verifiedEventsPerMinute: 3,
   eventlessCallsPerMinute: 5,
   unverifiedCallsPerMinute: 10,
-};
-const FIELD = {
-  scheme: "signature",
-  signatureField: "signature",
-  timestampField: "timestamp",
-  tokenField: "token",
-  signedPayload: "{timestamp}{token}",
-  encoding: "hex",
 };
 const SECONDS = START_MS / 1_000;
 
@@ -137,7 +129,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
 
   beforeEach(async () => {
     const of = (name: string, verify: object) => receiverDefinition({ name, actions: CALL, map: {}, verify: verify as Record<string, unknown> });
-    await saveRelay(running, of("field", FIELD));
+    await saveRelay(running, of("field", TOKEN_RECIPE));
     await saveRelay(running, of("params", params));
     await saveRelay(running, of("keyed", KEYED), keys.stored);
     await saveRelay(running, receiverDefinition({ actions: CALL }));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, TOKEN_RECIPE } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 200);
@@ -26,15 +26,7 @@ beforeAll(async () => {
   const actions = [{ type: "write_record", collection: "orders", data }];
   const map = { event_id: "id", amount: "a", proto: "__proto__.id", made: "constructor.name", deep: "0.0.0" };
   await saveRelay(running, receiverDefinition({ actions, map }));
-  const field = {
-    scheme: "signature",
-    signatureField: "signature",
-    timestampField: "timestamp",
-    tokenField: "token",
-    signedPayload: "{timestamp}{token}",
-    encoding: "hex",
-  };
-  await saveRelay(running, receiverDefinition({ name: "field", verify: field, actions }));
+  await saveRelay(running, receiverDefinition({ name: "field", verify: TOKEN_RECIPE, actions }));
   const params = { scheme: "signature", header: "x-signature", signedPayload: "{params}", encoding: "hex" };
   await saveRelay(running, receiverDefinition({ name: "params", verify: params, actions }));
 });
