@@ -10,7 +10,7 @@ import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
 import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
-import { connectionOptions } from "./postgres-option.ts";
+import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
@@ -20,7 +20,6 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 5_000;
 /** The same for one that waits for another's. */
 const LOCK_TIMEOUT_MS = 15_000;
-const CONNECT_WITHIN_S = 5;
 /** A number is given again, on a server of another address too. */
 export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
 /** A statement takes milliseconds: what compiling it would save is less than what it costs. */
@@ -54,7 +53,6 @@ export class PostgresConnection implements GroupConnection {
   #answers = 0;
   readonly #waiting = new Set<(error: unknown) => void>();
   #onIdle: (() => void)[] = [];
-
   readonly #onNoRoom: () => void;
   /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
   #otherEnd: string | null = null;

@@ -5,9 +5,8 @@ import type { DatabaseUrl } from "../ground/database-url.ts";
 import { StoreUnavailable } from "./port.ts";
 import { sayWhere } from "./postgres-advice.ts";
 import { ConnectionLost, tellApart } from "./postgres-error.ts";
-import { connectionOptions } from "./postgres-option.ts";
+import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
 
-const CONNECT_WITHIN_S = 5;
 const HEAR_WITHIN_MS = 10_000;
 
 interface Hearing {

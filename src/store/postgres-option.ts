@@ -2,6 +2,8 @@
 import type { SQL } from "bun";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 
+export const CONNECT_WITHIN_S = 5;
+
 /** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
   const { host, port, user, database, password, sslMode, sslRootCert } = place;
