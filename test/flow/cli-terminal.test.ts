@@ -22,7 +22,7 @@ beforeAll(async () => {
   // By its ending, as a list shows it.
   expect((await runCommand(["keys", "revoke", revoked.slice(-8)], { cwd })).code).toBe(0);
   for (const name of ["relay", "pager"]) {
-    const what = name === "relay" ? `exec '${requireExecutable("relay")}' "$@"` : `cat > '${join(cwd, "paged")}'`;
+    const what = name === "relay" ? `exec '${requireExecutable("relay")}' "$@"` : `/bin/cat > '${join(cwd, "paged")}'`;
     writeFileSync(join(cwd, name), `#!/bin/sh\n${what}\n`, { mode: 0o755 });
   }
 });
@@ -80,7 +80,7 @@ test("bash completes commands, options, states and names by the script that rela
     }),
   ].join("\n");
   const env = { ...process.env, PATH: `${cwd}:${process.env.PATH}`, XDG_CONFIG_HOME: join(cwd, ".config") };
-  const bash = Bun.spawn(["bash", "--norc", "-c", script], { cwd, env, stderr: "pipe" });
+  const bash = Bun.spawn(["/bin/bash", "--norc", "-c", script], { cwd, env, stderr: "pipe" });
   const [said, told] = await Promise.all([new Response(bash.stdout).text(), new Response(bash.stderr).text()]);
   expect(told).toBe("");
   expect(said.replace(/\n$/, "").split("\n")).toEqual(COMPLETED.map(([, candidates]) => candidates.join(" ")));

@@ -31,7 +31,7 @@ export async function runInTerminal(
   const child = Bun.spawn([requireExecutable("relay"), ...line], { cwd, env: all, terminal });
   const code = await child.exited;
   // What it wrote comes before what is written after it.
-  Bun.spawn(["printf", END], { terminal });
+  Bun.spawn([process.execPath, "-e", `process.stdout.write(${JSON.stringify(END)})`], { terminal });
   await ended.promise;
   const shown = raw.slice(0, raw.indexOf(END));
   return { code, raw: shown, lines: Bun.stripANSI(shown).replaceAll("\r", "").trimEnd().split("\n") };

@@ -3,7 +3,7 @@
  * RELAY_TEST_DATABASE names. Its programs and its data stand in the tests' own folder; whoever started it holds a pipe, and when
  * that closes, however its holder ended, the server ends and its folder goes.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -16,6 +16,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -234,7 +235,7 @@ async function startIn(folder: string): Promise<OwnPostgres> {
   const password = randomBytes(12).toString("hex");
   writeFileSync(passwordFile, password);
   // All of it, so that its keeper can remove it.
-  if (isRoot) for (const path of ["", ...(readdirSync(folder, { recursive: true }) as string[])]) lchownSync(join(folder, path), NOBODY, NOBODY);
+  if (isRoot) giveAway(folder, { uid: NOBODY, gid: NOBODY });
   const env = { PATH: "/usr/bin:/bin", TZ: "UTC", LC_ALL: "C" };
   const asUser = { ...user, cwd: folder, env } as const;
   const made = spawn(
@@ -284,8 +285,7 @@ async function startIn(folder: string): Promise<OwnPostgres> {
     start,
     async copy() {
       await stop();
-      // With their owner, whoever that is.
-      spawnSync("cp", ["-a", data, `${data}-copy`], { stdio: "inherit" });
+      copyWithOwner(data, `${data}-copy`);
       await start();
     },
     async failOver() {
@@ -364,4 +364,16 @@ async function waitUntilReady(url: string, folder: string): Promise<void> {
       throw new Error(`PostgreSQL cannot be reached: ${(error as Error).message}; its log: ${log}`);
     }
   }
+}
+
+function copyWithOwner(from: string, to: string): void {
+  cpSync(from, to, { recursive: true });
+  const owner = statSync(from);
+  chmodSync(to, owner.mode);
+  giveAway(to, owner);
+}
+
+/** With all in it. */
+function giveAway(folder: string, { uid, gid }: { uid: number; gid: number }): void {
+  for (const name of ["", ...(readdirSync(folder, { recursive: true }) as string[])]) lchownSync(join(folder, name), uid, gid);
 }
