@@ -11,7 +11,7 @@ import { listOwners } from "../account/owner.ts";
 import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
-import { type Clock, Loop, systemClock } from "../ground/clock.ts";
+import { type Clock, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -25,13 +25,14 @@ import { refuseLostDatabase } from "../store/database-file.ts";
 import type { Holding } from "../store/holding.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
-import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
+import type { MigrationProgress } from "../store/migrate.ts";
 import { NodeHolding } from "../store/node-holding.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
 import type { EarlyPort } from "./readiness.ts";
+import { ToldMigration } from "./told-migration.ts";
 
 interface OpenData {
   store: Store;
@@ -143,11 +144,6 @@ async function openShared(
   return { store, holding };
 }
 
-/** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */
-const STILL_EVERY_MS = 5_000;
-const NOT_BEGUN =
-  "It waits for the database, which an earlier start's process may still have, or looks at what is to be done.";
-
 /** Receivers are told to send again meanwhile, and whoever asks how far it is. */
 async function migrateAnswering(
   file: string,
@@ -155,52 +151,21 @@ async function migrateAnswering(
   clock: Clock,
   { log, early, stopped }: OpenDeps,
 ): Promise<void> {
-  let moved = "";
-  let step: { name: string; sinceMs: number } | null = null;
-  let wasTold = false;
-  const tellStep = (): string | null => {
+  const told = new ToldMigration({ clock, log, early }, from, () => {
     const copied = readCopyBytes(file);
-    if (copied !== null)
-      return `${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
-    if (step === null) return null;
-    const seconds = Math.floor((clock.monotonicMs() - step.sinceMs) / 1_000);
-    return `Its step ${step.name} has taken ${seconds} s so far; a large database takes a minute or more.`;
-  };
-  const port = early.open(() => {
-    const done = tellStep() ?? moved;
-    return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done === "" ? "" : ` ${done}`}`;
+    if (copied === null) return null;
+    return `${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
   });
   const onMigrate: MigrationWatch["onMigrate"] = (schema, begun) =>
     log.info(
       `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
-      { ...schema, port },
+      { ...schema, port: told.port },
     );
-  const onMigrationProgress: MigrationProgress = (progress) => {
-    const { name, rows, of } = progress;
-    step = of === null ? { name, sinceMs: clock.monotonicMs() } : null;
-    if (of === null) return;
-    wasTold = true;
-    moved = `${rows} of about ${of} rows are moved.`;
-    log.info("the database is being brought to this version's schema", progress);
-  };
-  const still = new Loop({
-    clock,
-    everyMs: STILL_EVERY_MS,
-    turn: async () => {
-      if (!wasTold)
-        log.info("the database is still being brought to this version's schema", {
-          done: tellStep() ?? (moved || NOT_BEGUN),
-        });
-      wasTold = false;
-      return undefined;
-    },
-    onError: () => undefined,
-  });
-  await still.start(STILL_EVERY_MS);
   try {
+    const onMigrationProgress: MigrationProgress = (progress) => told.note(progress);
     await migrateBeside(file, { onMigrate, onMigrationProgress }, stopped);
   } finally {
-    await still.stop();
+    await told.stop();
   }
 }
 

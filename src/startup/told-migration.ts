@@ -1,0 +1,76 @@
+/** What is told of a migration while a start makes it: to whoever asks on the port, and every few seconds to the log. */
+import { type Clock, Loop } from "../ground/clock.ts";
+import type { Log } from "../ground/log.ts";
+import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
+import type { EarlyPort } from "./readiness.ts";
+
+/** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */
+const STILL_EVERY_MS = 5_000;
+const NOT_BEGUN =
+  "It waits for the database, which an earlier start's process may still have, or looks at what is to be done.";
+
+interface ToldDeps {
+  clock: Clock;
+  log: Log;
+  early: EarlyPort;
+}
+
+export class ToldMigration {
+  /** Where it is answered. */
+  readonly port: number;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #aside: () => string | null;
+  readonly #still: Loop;
+  #moved = "";
+  #step: { name: string; sinceMs: number } | null = null;
+  #wasTold = false;
+
+  /** Tells of it from now on. `aside`: what is done before a step begins, in a sentence; null: nothing of the kind. */
+  constructor({ clock, log, early }: ToldDeps, from: number, aside: () => string | null) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#aside = aside;
+    this.port = early.open(() => {
+      const done = this.#tellStep() ?? this.#moved;
+      return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done === "" ? "" : ` ${done}`}`;
+    });
+    this.#still = new Loop({
+      clock,
+      everyMs: STILL_EVERY_MS,
+      turn: async () => this.#tellStill(),
+      onError: () => undefined,
+    });
+    void this.#still.start(STILL_EVERY_MS);
+  }
+
+  readonly note: MigrationProgress = (progress) => {
+    const { name, rows, of } = progress;
+    this.#step = of === null ? { name, sinceMs: this.#clock.monotonicMs() } : null;
+    if (of === null) return;
+    this.#wasTold = true;
+    this.#moved = `${rows} of about ${of} rows are moved.`;
+    this.#log.info("the database is being brought to this version's schema", progress);
+  };
+
+  /** The port is answered as before. */
+  stop(): Promise<void> {
+    return this.#still.stop();
+  }
+
+  #tellStep(): string | null {
+    const aside = this.#aside();
+    if (aside !== null || this.#step === null) return aside;
+    const { name, sinceMs } = this.#step;
+    const seconds = Math.floor((this.#clock.monotonicMs() - sinceMs) / 1_000);
+    return `Its step ${name} has taken ${seconds} s so far; a large database takes a minute or more.`;
+  }
+
+  #tellStill(): undefined {
+    if (!this.#wasTold)
+      this.#log.info("the database is still being brought to this version's schema", {
+        done: this.#tellStep() ?? (this.#moved || NOT_BEGUN),
+      });
+    this.#wasTold = false;
+  }
+}
