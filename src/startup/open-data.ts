@@ -27,8 +27,9 @@ import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";
 import { NodeHolding } from "../store/node-holding.ts";
-import type { Reader, Store } from "../store/port.ts";
+import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import { openPostgres } from "../store/postgres.ts";
+import type { PostgresMigrationWatch } from "../store/postgres-migrate.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
 import type { EarlyPort } from "./readiness.ts";
@@ -118,30 +119,68 @@ async function openEmbedded(
 async function openShared(
   config: ServiceConfig,
   database: DatabaseUrl,
-  { log, onGroup }: OpenDeps,
+  deps: OpenDeps,
   started: AsyncDisposableStack,
 ): Promise<Pick<OpenData, "store" | "holding">> {
-  const store = await openPostgres(database, {
-    clock: config.clock,
-    onGroup,
-    onTrouble: (trouble) => {
-      if (trouble === null) log.info("the database can be used again, and writes go on");
-      else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
-    },
-    onMigrate: (schema) =>
-      log.info(
-        schema.from === 0
-          ? "the database is empty and gets this version's schema"
-          : "the database is brought to this version's schema",
-        schema,
-      ),
-  });
+  const { log, onGroup } = deps;
+  const store = await migrateSharedAnswering(config, deps, (migration) =>
+    openPostgres(database, {
+      ...migration,
+      clock: config.clock,
+      onGroup,
+      onTrouble: (trouble) => {
+        if (trouble === null) log.info("the database can be used again, and writes go on");
+        else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
+      },
+    }),
+  );
   started.defer(() => store.close());
   await store.read((tx) => requireMasterKey(tx, config));
   // Leases are real time under any clock, as nodes and their database share that alone.
   const holding = new NodeHolding({ store, clock: systemClock, log, baseUrl: config.baseUrl });
   started.defer(() => holding.release());
   return { store, holding };
+}
+
+const OTHERS_MIGRATE = "It waits for another node, which is bringing it there.";
+
+/** As `migrateAnswering`, where whoever opens the database migrates it. */
+async function migrateSharedAnswering<Opened>(
+  config: ServiceConfig,
+  { log, early, stopped }: OpenDeps,
+  open: (migration: PostgresMigrationWatch) => Promise<Opened>,
+): Promise<Opened> {
+  let told: ToldMigration | null = null;
+  let waits = true;
+  try {
+    return await open({
+      stopped,
+      look: (tx) => refuseOnly(requireMasterKey(tx, config)),
+      onMigrate: (schema) =>
+        log.info(
+          schema.from === 0
+            ? "the database is empty and gets this version's schema"
+            : "the database is brought to this version's schema",
+          { ...schema, port: (told as ToldMigration | null)?.port },
+        ),
+      onMigrationStep({ from, step }) {
+        told ??= new ToldMigration({ clock: config.clock, log, early }, from, () =>
+          waits ? OTHERS_MIGRATE : null,
+        );
+        waits = step === null;
+        if (step !== null) told.note({ name: step, rows: 0, of: null });
+      },
+    });
+  } finally {
+    await (told as ToldMigration | null)?.stop();
+  }
+}
+
+/** An earlier schema that cannot be asked is asked once it is this one. */
+async function refuseOnly(asked: Promise<unknown>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    if (error instanceof Refusal || error instanceof StoreUnavailable) throw error;
+  });
 }
 
 /** Receivers are told to send again meanwhile, and whoever asks how far it is. */

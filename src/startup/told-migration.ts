@@ -33,7 +33,11 @@ export class ToldMigration {
     this.#aside = aside;
     this.port = early.open(() => {
       const done = this.#tellStep() ?? this.#moved;
-      return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done === "" ? "" : ` ${done}`}`;
+      const what =
+        from === 0
+          ? "The service makes its tables in an empty database before it starts."
+          : `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).`;
+      return done === "" ? what : `${what} ${done}`;
     });
     this.#still = new Loop({
       clock,

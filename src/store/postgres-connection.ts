@@ -269,8 +269,8 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /** Whoever waits is told that the answer will not come. */
-  giveUp(): void {
-    this.#lose(new ConnectionLost(`The database gave no answer for ${Math.round(this.silentMs / 1_000)} s.`));
+  giveUp(why = `The database gave no answer for ${Math.round(this.silentMs / 1_000)} s.`): void {
+    this.#lose(new ConnectionLost(why));
   }
 
   /** Resolves once every statement has its answer. */

@@ -3,27 +3,87 @@
  * a lock of their own, so that of several nodes that start at once one migrates and the others wait. A database written by a newer version is
  * refused, never touched.
  */
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, Loop, systemClock } from "../ground/clock.ts";
+import type { DatabaseUrl } from "../ground/database-url.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
 import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
-import type { PostgresConnection } from "./postgres-connection.ts";
+import type { Reader } from "./port.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { refuseUnfit } from "./postgres-look.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
+import { PostgresSilence } from "./postgres-silence.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
 const MIGRATION_LOCK = 0x72656c62;
 
-/** Brings the database to this executable's schema. `onMigrate` is told before it is changed, and by what it throws it is not. Throws StoreUnavailable or MigrationRefused. */
+/** One that waits for the others' migration, and one whose statement runs long, waits as long as it takes. */
+const ALONE =
+  "SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 15000";
+/** A process that is gone, or cut off, holds its locks no longer than this; not every server that speaks PostgreSQL's protocol knows the words. */
+const NOTICED =
+  "SET client_connection_check_interval = 2000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
+/** Who waits for a table's lock holds up whoever comes behind: longer than any statement of a node takes, and no longer. */
+const LOCKS = "SET LOCAL lock_timeout = 35000";
+const LOOK_EVERY_MS = 1_000;
+const STOPPED = "The start was ended before the database was brought to this version's schema.";
+
+export interface PostgresMigrationWatch {
+  /** Throws what stands against a migration of what is there, before anything is changed. */
+  look?: (tx: Reader) => Promise<void>;
+  /** Told before the database is changed, and by what it throws it is not; `from` 0: an empty one. */
+  onMigrate?: (schema: { from: number; to: number }) => void;
+  /** Told of each step as it begins; `step` null: it waits until no other node migrates. */
+  onMigrationStep?: (at: { from: number; step: string | null }) => void;
+  /** Ends it. */
+  stopped?: Promise<unknown> | undefined;
+}
+
+/** The same over a connection of its own, which is given up where the server falls silent. Throws UnfitServer too. */
+export async function bringToSchema(
+  place: DatabaseUrl,
+  clock: Clock,
+  migration: PostgresMigrationWatch,
+): Promise<void> {
+  const connection = await PostgresConnection.open(place, "relay migration");
+  const silence = new PostgresSilence(place, { mostMs: Number.POSITIVE_INFINITY });
+  const looks = new Loop({
+    clock: systemClock,
+    everyMs: LOOK_EVERY_MS,
+    turn: async () => silence.look([connection]),
+    onError(error) {
+      throw error;
+    },
+  });
+  void looks.start(LOOK_EVERY_MS);
+  void migration.stopped?.then(() => connection.giveUp(STOPPED));
+  try {
+    await refuseUnfit(connection);
+    await migratePostgres(connection, clock, migration);
+  } finally {
+    await looks.stop();
+    await connection.close();
+  }
+}
+
+/** Brings the database to this executable's schema. Throws StoreUnavailable or MigrationRefused. */
 export async function migratePostgres(
   connection: PostgresConnection,
   clock: Clock,
-  onMigrate: (schema: { from: number; to: number }) => void = () => undefined,
+  {
+    look = async () => undefined,
+    onMigrate = () => undefined,
+    onMigrationStep = () => undefined,
+  }: PostgresMigrationWatch = {},
 ): Promise<void> {
-  // What waits for another node's migration waits as long as it takes.
-  await connection.script(
-    "SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",
-  );
-  if ((await readSchema(connection)) === SCHEMA_VERSION) return;
-  await connection.script(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  const from = await readSchema(connection);
+  if (from === SCHEMA_VERSION) return;
+  if (from > 0 && from < SCHEMA_VERSION) await look(connection);
+  onMigrationStep({ from, step: null });
+  await connection.script(ALONE);
+  await connection.script(NOTICED).catch((error: unknown) => {
+    if (connection.lost) throw error;
+  });
+  await connection.script(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}); ${LOCKS}`);
   try {
     const current = await readSchema(connection);
     if (current > SCHEMA_VERSION)
@@ -37,6 +97,7 @@ export async function migratePostgres(
       );
     for (const { number, name, sql } of POSTGRES_MIGRATIONS) {
       if (number <= current) continue;
+      onMigrationStep({ from: current, step: name });
       await connection.script(sql);
       await connection.run(
         "INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)",

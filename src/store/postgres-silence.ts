@@ -22,19 +22,22 @@ type Ends = ReadonlyMap<string, boolean>;
 
 export class PostgresSilence {
   readonly #place: DatabaseUrl;
+  readonly #mostMs: number;
   #isAsking = false;
   #askedMs = Number.NEGATIVE_INFINITY;
   /** Whether nobody answered the question before. */
   #wasUnreachable = false;
 
-  constructor(place: DatabaseUrl) {
+  /** `mostMs`: how long an answer is waited for at most. */
+  constructor(place: DatabaseUrl, { mostMs = MOST_MS }: { mostMs?: number } = {}) {
     this.#place = place;
+    this.#mostMs = mostMs;
   }
 
   /** To be called every second with those that are open. */
-  look(connections: readonly PostgresConnection[]): void {
+  look(connections: readonly PostgresConnection[]): undefined {
     const overdue = connections.filter((one) => !one.lost && one.silentMs >= OVERDUE_MS);
-    for (const one of overdue) if (one.silentMs >= MOST_MS) one.giveUp();
+    for (const one of overdue) if (one.silentMs >= this.#mostMs) one.giveUp();
     if (overdue.length === 0) this.#wasUnreachable = false;
     const nowMs = systemClock.monotonicMs();
     if (overdue.length === 0 || this.#isAsking || nowMs - this.#askedMs < ASK_EVERY_MS) return;

@@ -19,11 +19,9 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
 import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
 import { hearChannel } from "./postgres-hearing.ts";
-import { refuseUnfit } from "./postgres-look.ts";
-import { migratePostgres } from "./postgres-migrate.ts";
+import { bringToSchema, type PostgresMigrationWatch } from "./postgres-migrate.ts";
 import { Readers } from "./postgres-readers.ts";
 import { PostgresRoom } from "./postgres-room.ts";
 import { PostgresSilence } from "./postgres-silence.ts";
@@ -34,14 +32,12 @@ const LOOK_EVERY_MS = 1_000;
 const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
 
-interface PostgresOptions {
+interface PostgresOptions extends PostgresMigrationWatch {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
   /** Told when the database cannot be used (why, in a sentence), and null when it can again. */
   onTrouble?: (trouble: string | null) => void;
-  /** Told before a database is brought to this executable's schema; `from` 0: an empty one. */
-  onMigrate?: (schema: { from: number; to: number }) => void;
 }
 
 /** A PostgreSQL store, and what only several nodes of one have use for. */
@@ -52,13 +48,7 @@ interface PostgresStore extends Store {
 
 /** Connects, makes or migrates the schema. Throws StoreUnavailable, UnfitServer or a MigrationRefused. */
 export async function openPostgres(place: DatabaseUrl, options: PostgresOptions): Promise<PostgresStore> {
-  const connection = await PostgresConnection.open(place, "relay migration");
-  try {
-    await refuseUnfit(connection);
-    await migratePostgres(connection, options.clock, options.onMigrate);
-  } finally {
-    await connection.close();
-  }
+  await bringToSchema(place, options.clock, options);
   const store = new OpenPostgres(place, options);
   try {
     await store.hear();

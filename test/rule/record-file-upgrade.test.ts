@@ -4,14 +4,12 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-schema.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { freshDatabase } from "../kit/postgres.ts";
+import { olderDatabase } from "../kit/older-postgres.ts";
 
 /** The schema of 0.10.0. */
 const BEFORE = 41;
@@ -46,21 +44,13 @@ const UPGRADES: readonly { on: string; open: (records: readonly string[]) => Pro
   {
     on: "PostgreSQL",
     async open(records) {
-      const fresh = await freshDatabase({ empty: true });
-      const old = new SQL(fresh.url, { max: 1 });
-      await old.unsafe(TABLE);
-      for (const { number, name, sql } of POSTGRES_MIGRATIONS.filter((one) => one.number <= BEFORE)) {
-        await old.unsafe(sql).simple();
-        await old`INSERT INTO schema_migration VALUES (${number}, ${name}, 0)`;
-      }
-      for (const record of records) await old.unsafe(record);
-      await old.close();
-      const store = await openPostgres(fresh.place, { clock: systemClock });
+      const older = await olderDatabase(BEFORE, records);
+      const store = await openPostgres(older.place, { clock: systemClock });
       return {
         store,
         async [Symbol.asyncDispose]() {
           await store.close();
-          await fresh[Symbol.asyncDispose]();
+          await older[Symbol.asyncDispose]();
         },
       };
     },

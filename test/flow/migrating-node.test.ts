@@ -1,0 +1,167 @@
+/** A node that brings its PostgreSQL to this version's schema: its port answers meanwhile, it ends when it is told to, and what breaks is taken up again. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { type ReservedSQL, SQL } from "bun";
+import type { Service } from "../../src/service.ts";
+import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { makeFolder } from "../kit/data-directory.ts";
+import { until } from "../kit/event-flow.ts";
+import { serveNode } from "../kit/node.ts";
+import { olderDatabase } from "../kit/older-postgres.ts";
+import type { FreshDatabase } from "../kit/postgres.ts";
+import { openRoad } from "../kit/postgres-road.ts";
+
+const OLD_SCHEMA = 42;
+/** What the step of the schema after it changes. */
+const HOLD = "BEGIN; LOCK TABLE node IN ACCESS SHARE MODE";
+const HOLD_MIGRATIONS = "BEGIN; SELECT pg_advisory_xact_lock(1919249506)";
+const MIGRATING = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay migration'";
+
+let database: FreshDatabase;
+let admin: SQL;
+/** Holds what the migration waits for, as a large table would keep it. */
+let holder: ReservedSQL;
+
+beforeEach(async () => {
+  database = await olderDatabase(OLD_SCHEMA);
+  admin = new SQL(database.url, { max: 2 });
+  holder = await admin.reserve();
+});
+afterEach(async () => {
+  holder.release();
+  await admin.close();
+  await database[Symbol.asyncDispose]();
+});
+
+const readSchema = async (): Promise<number> => (await admin.unsafe("SELECT max(number)::int AS number FROM schema_migration"))[0].number;
+const isMigrating = async (): Promise<boolean> => (await admin.unsafe(MIGRATING))[0].count > 0;
+
+interface Starting extends AsyncDisposable {
+  url: string;
+  /** The service, or what the start failed with. */
+  ended: Promise<Service | Error>;
+  stop(): void;
+  logged(message: string): Record<string, unknown>[];
+  problem(): Promise<string>;
+}
+
+async function start(databaseUrl: string, masterKey?: string): Promise<Starting> {
+  const dataDir = makeFolder();
+  const lines: string[] = [];
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const free = Bun.serve({ port: 0, fetch: () => new Response() });
+  const port = free.port as number;
+  await free.stop(true);
+  const ended = serveNode(
+    { dataDir, databaseUrl, config: { port, ...(masterKey === undefined ? {} : { masterKey }) } },
+    { stopped, logSink: (line) => lines.push(line) },
+  ).catch((error: Error) => error);
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    ended,
+    stop,
+    logged: (message) => lines.map((line) => JSON.parse(line)).filter((line) => line.message.startsWith(message)),
+    async problem() {
+      const response = await fetch(`${url}/readyz`).catch(() => null);
+      return response === null ? "" : (((await response.json()) as { problem?: string }).problem ?? "");
+    },
+    async [Symbol.asyncDispose]() {
+      stop();
+      const service = await ended;
+      if (!(service instanceof Error)) await service[Symbol.asyncDispose]();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+const untilItSays = (node: Starting, what: RegExp) =>
+  until(`it says ${what}`, async () => what.test(await node.problem()), { withinMs: 40_000, everyMs: 50 });
+
+async function serves(node: Starting): Promise<void> {
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
+  expect(await readSchema()).toBe(SCHEMA_VERSION);
+  expect((await fetch(`${node.url}/readyz`)).status).toBe(200);
+}
+
+test("its port is open, says how far it is and that nothing is recorded, until it serves", async () => {
+  await holder.unsafe(HOLD).simple();
+  await using node = await start(database.url);
+  await untilItSays(node, /node-compared/);
+  expect(await node.problem()).toMatch(
+    new RegExp(
+      `^The service brings its database to this version's schema before it starts \\(from ${OLD_SCHEMA} to ${SCHEMA_VERSION}\\)\\. Its step node-compared has taken \\d s so far; a large database takes a minute or more\\.$`,
+    ),
+  );
+  const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(node.url + path)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
+  expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
+  await until("its log says it too", () => node.logged("the database is still being brought").length > 0, { withinMs: 10_000 });
+  await holder.unsafe("COMMIT");
+  await serves(node);
+  expect(node.logged("the database is brought")).toEqual([
+    expect.objectContaining({ from: OLD_SCHEMA, to: SCHEMA_VERSION, port: Number(new URL(node.url).port) }),
+  ]);
+});
+
+test("one that waits for another node's migration says so", async () => {
+  await holder.unsafe(HOLD_MIGRATIONS).simple();
+  await using node = await start(database.url);
+  await untilItSays(node, /It waits for another node, which is bringing it there\.$/);
+  await holder.unsafe("COMMIT");
+  await serves(node);
+});
+
+test.each([
+  ["while it waits for another node", HOLD_MIGRATIONS],
+  ["in the middle of a statement", HOLD],
+])("told to stop %s it ends at once, and so does what it asked the database for", async (_, hold) => {
+  await holder.unsafe(hold).simple();
+  await using node = await start(database.url);
+  await untilItSays(node, /from 42/);
+  await until("it is under way", isMigrating);
+  const begun = performance.now();
+  node.stop();
+  expect(await node.ended).toMatchObject({ message: "The start was ended before the database was brought to this version's schema." });
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  await until("its statement has ended", async () => !(await isMigrating()), { withinMs: 8_000 });
+  await holder.unsafe("COMMIT");
+  expect(await readSchema()).toBe(OLD_SCHEMA);
+});
+
+test("where the database breaks off it waits, and takes the migration up again", async () => {
+  await holder.unsafe(HOLD).simple();
+  using road = await openRoad(database.url);
+  await using node = await start(road.url);
+  await untilItSays(node, /node-compared/);
+  road.isClosed = true;
+  road.drop("relay migration");
+  await untilItSays(node, /^The service waits for its database/);
+  await holder.unsafe("COMMIT");
+  road.isClosed = false;
+  await serves(node);
+  expect(node.logged("the start waits")).toHaveLength(1);
+});
+
+test("where the database falls silent it is given up, waited for, and the migration taken up again", async () => {
+  await holder.unsafe(HOLD).simple();
+  using road = await openRoad(database.url);
+  await using node = await start(road.url);
+  await untilItSays(node, /node-compared/);
+  road.cut();
+  await untilItSays(node, /^The service waits for its database/);
+  expect(node.logged("the start waits")).toEqual([
+    expect.objectContaining({ cause: expect.stringMatching(/^The database gave no answer for \d+ s\.$/) }),
+  ]);
+  await holder.unsafe("COMMIT");
+  road.mend();
+  await serves(node);
+}, 90_000);
+
+test("another database's key is refused before anything is changed", async () => {
+  await admin`INSERT INTO master_key_proof (one, sealed) VALUES (1, ${Buffer.alloc(61, 7)})`;
+  await using node = await start(database.url, "c3".repeat(32));
+  expect(await node.ended).toMatchObject({ message: expect.stringMatching(/^RELAY_MASTER_KEY is not the master key/) });
+  expect(await readSchema()).toBe(OLD_SCHEMA);
+});
