@@ -99,6 +99,10 @@ test("a copy or a statement that takes long is told of every few seconds, to the
   await using server = serve();
   const url = await portOf(server);
   const child = findChild(server.pid);
+  const backups = join(dataDir, "backups");
+  const slow = slowDown(child);
+  await until("its copy is begun", () => existsSync(backups) && readdirSync(backups).length > 0, { withinMs: 60_000, everyMs: 2 });
+  slow.end();
   // Held in the middle of it, as a slow disk would.
   process.kill(child, "SIGSTOP");
   const line = await server.line("the database is still being brought to this version's schema");
@@ -137,14 +141,21 @@ function slowDown(pid: number): { end(): void } {
     try {
       process.kill(pid, name);
     } catch {
-      clearInterval(timer);
+      clearInterval(held);
     }
   };
-  const timer = setInterval(() => {
+  let goesOn: ReturnType<typeof setTimeout>;
+  const held = setInterval(() => {
     signal("SIGSTOP");
-    setTimeout(signal, 27, "SIGCONT");
+    goesOn = setTimeout(signal, 27, "SIGCONT");
   }, 30);
-  return { end: () => clearInterval(timer) };
+  return {
+    end: () => {
+      clearInterval(held);
+      clearTimeout(goesOn);
+      signal("SIGCONT");
+    },
+  };
 }
 
 async function portOf(server: ReturnType<typeof serve>): Promise<string> {
