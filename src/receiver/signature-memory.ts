@@ -3,11 +3,12 @@
  * the signed text, in the transaction of the event row. Source: recipes, "Signatures accepted once".
  */
 import { createHash } from "node:crypto";
+import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
-/** A margin past the window, for clocks that differ. */
-const MARGIN_MS = 60_000;
+/** A margin past the window, for clocks that differ and for a definition that is saved with a longer one meanwhile. */
+const MARGIN_MS = MINUTE_MS + MAX_TOLERANCE_SECONDS * 1_000;
 
 const SIGNATURE_MEMORY = defineTable({
   name: "signature_memory",

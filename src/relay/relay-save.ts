@@ -18,6 +18,7 @@ import {
   auditRelay,
   findRelay,
   forgetSignaturesLater,
+  keepSignatures,
   NO_OVERLAP,
   type OriginKind,
   RELAY,
@@ -127,6 +128,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     updatedAt: nowMs,
   };
   await RELAY.insert(tx, row);
+  if (input.secret !== null) await keepSignatures(tx, row, nowMs);
   const todo = warnOfSecret(definition, made.kept.secretKind, environment);
   return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }

@@ -9,7 +9,7 @@ import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { isJsonObject, type Json } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
-import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
+import { MINUTE_MS, type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { type Page, type PageRequest, readCursor } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { json as anyJson, oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
@@ -79,16 +79,36 @@ export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number)
   return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
 }
 
-/** Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. */
+/**
+ * Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. `pasted`: a value that may be one
+ * which verified before, so that what was to be forgotten for a secret that went is remembered on.
+ */
 export async function forgetSignaturesLater(
   tx: Writer,
   row: Pick<RelayRow, "environmentId" | "name" | "previousSecretUntil">,
   nowMs: number,
+  pasted = false,
 ): Promise<void> {
   const goneMs = Math.max(nowMs, row.previousSecretUntil ?? 0);
-  const sql = `UPDATE signature_memory SET until = ?3
-    WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3)`;
-  await tx.run(sql, row.environmentId, row.name, goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+  const keptFromMs = pasted ? nowMs + ONE_TIMESTAMP_MS : Number.MAX_SAFE_INTEGER;
+  const sql = `UPDATE signature_memory SET until = CASE WHEN until > ?4 THEN NULL ELSE ?3 END
+    WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3 OR until > ?4)`;
+  const untilMs = goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS;
+  await tx.run(sql, row.environmentId, row.name, untilMs, keptFromMs);
+}
+
+/** Longer than a timestamp is good for, every margin included: what is remembered for longer is so because a secret went. */
+const ONE_TIMESTAMP_MS = 30 * MINUTE_MS;
+
+/** What was to be forgotten for a secret that went is remembered on, because it verifies again, or may. */
+export async function keepSignatures(
+  tx: Writer,
+  { environmentId, name }: Pick<RelayRow, "environmentId" | "name">,
+  nowMs: number,
+): Promise<void> {
+  const sql =
+    "UPDATE signature_memory SET until = NULL WHERE environment_id = ?1 AND relay_name = ?2 AND until > ?3";
+  await tx.run(sql, environmentId, name, nowMs + ONE_TIMESTAMP_MS);
 }
 
 /** The environment's relay of this name, or null. */

@@ -11,6 +11,7 @@ import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
   forgetSignaturesLater,
+  keepSignatures,
   NO_OVERLAP,
   overlaps,
   processorSecretContext,
@@ -87,7 +88,11 @@ export async function storeSecret(
     ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
   };
   await RELAY.update(tx, after);
-  await forgetSignaturesLater(tx, after, context.nowMs);
+  // Of a value that verified until now no signature may be accepted a second time, whichever of the two it is from here on.
+  const knew = [before.secretDigest, before.previousSecretDigest];
+  if (knew.some((digest) => isSame(digest, made.kept.secretDigest)))
+    await keepSignatures(tx, after, context.nowMs);
+  else await forgetSignaturesLater(tx, after, context.nowMs, made.minted === null);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
   return {
@@ -132,7 +137,6 @@ export async function endOverlap(tx: Writer, context: RelayContext, name: string
     );
   const after = { ...before, ...NO_OVERLAP, updatedAt: context.nowMs };
   await RELAY.update(tx, after);
-  await forgetSignaturesLater(tx, after, context.nowMs);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
 }

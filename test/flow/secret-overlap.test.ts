@@ -1,5 +1,9 @@
-/** A rotation with an overlap, over the API: which of the two secrets the sender uses is told, and the overlap is ended by hand, audited. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+/**
+ * A rotation with an overlap, over the API: which of the two secrets the sender uses is told, and the overlap is ended by hand, audited. And a
+ * signature that counts once goes on counting once for as long as its secret verifies, whatever else is rotated.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { GRANT } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -46,4 +50,67 @@ test("ended by hand the one before verifies no more, which is audited; twice is 
   const again = await end();
   expect([again.status, again.body.message]).toEqual([404, expect.stringContaining("nothing to end")]);
   expect((await running.api("DELETE", "/relays/none/previous-secret")).status).toBe(404);
+});
+
+describe("a signature that counts once, of a secret that", () => {
+  const DAY_MS = 86_400_000;
+  const verify = { scheme: "signature", signatureField: "signature", tokenField: "token", signedPayload: "{token}", encoding: "hex" };
+  const relay = receiverDefinition({ name: "once", verify, map: { note: "note" }, actions: [{ type: "call_url", url: "https://example.com/x" }] });
+  const sign = (secret: string) => createHmac("sha256", secret).update("tok-1").digest("hex");
+  const callOnce = async (note: string, secret: string) => {
+    const body = JSON.stringify({ token: "tok-1", signature: sign(secret), note });
+    return (await running.hook("once", { headers: { "content-type": "application/json" }, body })).status;
+  };
+  const paste = async (value: string, overlapSeconds = 0) => (await running.api("PUT", "/relays/once/secret", { value, overlapSeconds })).status;
+
+  const roads: [what: string, secret: string, before: () => Promise<unknown>, road: () => Promise<unknown>][] = [
+    ["is stored again", HOOK_SECRET, async () => null, () => paste(HOOK_SECRET)],
+    [
+      "came beside one whose overlap is ended by hand",
+      NEW_SECRET,
+      () => paste(NEW_SECRET, 3_600),
+      () => running.api("DELETE", "/relays/once/previous-secret"),
+    ],
+    [
+      "another took the place of and that is pasted back",
+      HOOK_SECRET,
+      async () => null,
+      async () => [await paste(NEW_SECRET), await paste(HOOK_SECRET)],
+    ],
+    ["was used beside another while that overlapped, and is pasted back", HOOK_SECRET, () => paste(NEW_SECRET, 3_600), () => paste(HOOK_SECRET)],
+    [
+      "is pasted into the relay that was deleted and made again",
+      HOOK_SECRET,
+      async () => null,
+      async () => [await running.api("DELETE", "/relays/once"), await saveRelay(running, relay)],
+    ],
+  ];
+  test.each(roads)("%s", async (_what, secret, before, road) => {
+    await saveRelay(running, relay);
+    await before();
+    expect(await callOnce("first", secret)).toBe(200);
+    await road();
+    expect(await callOnce("captured", secret)).toBe(401);
+    await running.clock.leap(2 * DAY_MS, DAY_MS / 4);
+    expect(await callOnce("captured", secret)).toBe(401);
+  });
+
+  test("signs a timestamp too is remembered past the longest window that its definition may be saved with", async () => {
+    const timed = { ...verify, timestampField: "at", signedPayload: "{timestamp}.{token}", toleranceSeconds: 10 };
+    await saveRelay(running, { ...relay, trigger: { ...(relay.trigger as object), verify: timed } });
+    const at = Math.floor(running.clock.now() / 1_000);
+    const signature = createHmac("sha256", HOOK_SECRET).update(`${at}.tok-1`).digest("hex");
+    const body = JSON.stringify({ token: "tok-1", at, signature, note: "first" });
+    expect((await running.hook("once", { headers: {}, body })).status).toBe(200);
+    const [memory] = await running.rows<{ until: number }>("SELECT until FROM signature_memory");
+    expect(memory?.until).toBeGreaterThan((at + 300) * 1_000);
+  });
+
+  test("is gone is forgotten a day later", async () => {
+    await saveRelay(running, relay);
+    expect(await callOnce("first", HOOK_SECRET)).toBe(200);
+    expect((await running.api("PUT", "/relays/once/secret", {})).status).toBe(200);
+    await running.clock.leap(2 * DAY_MS, DAY_MS / 4);
+    expect(await running.rows("SELECT 1 FROM signature_memory")).toEqual([]);
+  });
 });
