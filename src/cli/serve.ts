@@ -53,6 +53,8 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
   }
 }
 
+/** What a start has begun needs no end of its own. Where nobody says more, Docker waits for ten seconds. */
+const START_ENDS_WITHIN_MS = 6_000;
 /** Longer than whatever it calls may take; a database that is cut off says nothing for longer. Who started it may kill it after half a minute. */
 const END_WITHIN_MS = 18_000;
 
@@ -64,12 +66,21 @@ export async function runService(
   started: (service: RunningService) => Promise<AsyncDisposable | null>,
 ): Promise<void> {
   let stopping = false;
+  let hasStarted = false;
+  let goOn = (): void => undefined;
   const stopped = world.untilStopped().then(() => {
     stopping = true;
+    if (!hasStarted)
+      goOn = world.endWithin(
+        START_ENDS_WITHIN_MS,
+        "The start waits for something that gives no answer, so it ends now: the next start begins anew.",
+      );
   });
   let service: RunningService;
   try {
     service = await start(config, input, world, stopped);
+    hasStarted = true;
+    goOn();
   } catch (error) {
     // Whoever stops a start that still waits for its disk or its database is not told that it failed.
     if (stopping) return;

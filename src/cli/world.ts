@@ -79,8 +79,8 @@ export interface World {
   inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. `over`: nothing is waited for any more. */
   untilStopped(over?: AbortSignal): Promise<void>;
-  /** The process has so long to end by itself; after that it says why it did not, and ends with 1. */
-  endWithin(ms: number, why: string): void;
+  /** The process has so long to end by itself; after that it says why it did not, and ends with 1. The answer gives it all the time again. */
+  endWithin(ms: number, why: string): () => void;
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
@@ -138,7 +138,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
       return untilStopped(over);
     },
     endWithin(ms, why) {
-      afterUnlessEnded(ms, () => {
+      return afterUnlessEnded(ms, () => {
         standardError.write(why);
         process.exit(1);
       });

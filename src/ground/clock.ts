@@ -25,9 +25,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls `work` after so much real time, unless the process has ended: it waits for nobody's sake. */
-export function afterUnlessEnded(delayMs: number, work: () => void): void {
-  setTimeout(work, delayMs).unref();
+/** Calls `work` after so much real time, unless the process has ended: it waits for nobody's sake. The answer cancels it. */
+export function afterUnlessEnded(delayMs: number, work: () => void): () => void {
+  const timer = setTimeout(work, delayMs).unref();
+  return () => clearTimeout(timer);
 }
 
 /** ISO 8601 UTC with milliseconds, from milliseconds since the epoch. */

@@ -23,6 +23,10 @@ const WAITS = {
   database:
     "The service waits for its database before it can start: the server's log says what stands against it.",
 } as const;
+/** A start is through in less; a start that is not is told of. */
+const SLOW_MS = 5_000;
+const SLOW =
+  "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.";
 const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
@@ -35,6 +39,7 @@ export class EarlyPort {
   #port: number;
   #server: Bun.Server<undefined> | null = null;
   #problem: () => string = () => WAITS.disk;
+  #isFreed = false;
 
   constructor({ host, port }: Pick<ServiceConfig, "host" | "port">) {
     this.#host = host;
@@ -43,6 +48,7 @@ export class EarlyPort {
 
   /** Answers from now on, not ready for this `problem`, on the port of this number. Throws where it cannot be listened on. */
   open(problem: () => string): number {
+    this.#isFreed = false;
     this.#problem = problem;
     this.#server ??= Bun.serve({
       hostname: this.#host,
@@ -54,8 +60,14 @@ export class EarlyPort {
     return this.#port;
   }
 
+  /** The same where nobody answers there yet, and the service does not begin to; null: somebody does. */
+  openIfSilent(problem: () => string): number | null {
+    return this.#isFreed || this.#server !== null ? null : this.open(problem);
+  }
+
   /** Frees the port, and answers its number. */
   async free(): Promise<number> {
+    this.#isFreed = true;
     await this.#server?.stop(true);
     this.#server = null;
     return this.#port;
@@ -74,6 +86,7 @@ export async function startOnceItCan<Started>(
 ): Promise<Started> {
   const early = new EarlyPort(config);
   let told = "";
+  const cancel = config.clock.after(SLOW_MS, () => tellSlow(early, log));
   try {
     for (;;) {
       try {
@@ -94,7 +107,18 @@ export async function startOnceItCan<Started>(
       }
     }
   } finally {
+    cancel();
     await early.free();
+  }
+}
+
+function tellSlow(early: EarlyPort, log: Log): void {
+  try {
+    const port = early.openIfSilent(() => SLOW);
+    if (port !== null)
+      log.warn("the start takes its time; receivers answer 503 until it is through", { port });
+  } catch {
+    // Where the port is taken, the start says so when it comes to that.
   }
 }
 

@@ -5,6 +5,8 @@ import { causesOf } from "./postgres-error.ts";
 
 const NO_POOLER =
   "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters";
+const LET_GO =
+  "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
 /** By SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
   "08P01": NO_POOLER,
@@ -21,6 +23,8 @@ const BY_STATE: Readonly<Record<string, string>> = {
     "let this user own the database and what is in it: as an administrator, ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
   "53100": "make room on the database's disk",
   "53300": "raise max_connections or the limit of this user or database, or end what holds the connections",
+  "55P03": LET_GO,
+  "57014": LET_GO,
   "57P03": "wait until it has started",
 };
 const NOBODY_ANSWERS = "look that PostgreSQL runs there and takes connections from this machine";

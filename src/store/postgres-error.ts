@@ -21,10 +21,10 @@ const UNDONE = /^(?:40001|40P01|55P03)$/;
 const PLANNED_BEFORE = "0A000";
 
 /**
- * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections or
- * has no room. A name that nobody knows is among them, as that of a container that is not up.
+ * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections,
+ * has no room, or somebody holds a lock there. A name that nobody knows is among them, as that of a container that is not up.
  */
-const AWAY = /^(?:08\d{3}|57P0[123]|53[1-3]00)$/;
+const AWAY = /^(?:08\d{3}|57014|57P0[123]|53[1-3]00|55P03|40001|40P01)$/;
 const AWAY_CODE =
   /^(?:ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT|FAILED|CLOSED)$|ECONN|ETIMEDOUT|EHOST|ENET)/;
 

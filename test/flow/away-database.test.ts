@@ -27,6 +27,7 @@ interface Starting extends AsyncDisposable {
   /** The service, or what the start failed with. */
   ended: Promise<Service | Error>;
   stop(): void;
+  slow(): { port: number } | undefined;
   waits(): { level: string; message: string; cause: string; todo: string; port: number }[];
 }
 
@@ -38,6 +39,7 @@ function start(databaseUrl: string): Starting {
   return {
     ended,
     stop,
+    slow: () => logged.map((line) => JSON.parse(line)).find(({ message }) => message.startsWith("the start takes its time")),
     waits: () => logged.map((line) => JSON.parse(line)).filter(({ message }) => message.startsWith("the start waits")),
     async [Symbol.asyncDispose]() {
       stop();
@@ -107,6 +109,31 @@ test("what no waiting mends ends the start all the same, once the database can b
   const ended = await node.ended;
   expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
 });
+
+test("a lock that somebody holds there is waited for: the port says so within seconds, the log says why, and it serves once it is let go", async () => {
+  await using admin = new SQL(database.url, { max: 1 });
+  const holder = await admin.reserve();
+  await holder.unsafe("BEGIN; LOCK TABLE app IN ACCESS EXCLUSIVE MODE").simple();
+  await using node = start(database.url);
+  await until("it says that it is slow", () => node.slow() !== undefined, { withinMs: 10_000 });
+  const ready = () => fetch(`http://127.0.0.1:${node.slow()?.port}/readyz`);
+  expect(await (await ready()).json()).toEqual({
+    ready: false,
+    problem: "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+  });
+  await until("it waits", () => node.waits().length > 0, { withinMs: 30_000 });
+  expect(node.waits()).toEqual([
+    expect.objectContaining({
+      cause: "canceling statement due to lock timeout (55P03).",
+      todo: "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it",
+    }),
+  ]);
+  await holder.unsafe("COMMIT");
+  holder.release();
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
+  expect((await ready()).status).toBe(200);
+}, 60_000);
 
 test("a start that is told to stop while it waits ends", async () => {
   await using node = start(await findAway());

@@ -1,4 +1,4 @@
-/** A server whose database has fallen silent, or lets it wait: it ends when it is told to. */
+/** A server whose database has fallen silent, or lets it wait, also while it starts: it ends when it is told to. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { WRITER_LOCK } from "../../src/store/writer-lock.ts";
@@ -9,11 +9,14 @@ import { openRoad } from "../kit/postgres-road.ts";
 
 const ENDS_WITHIN_MS = 30_000;
 
-async function startServer(databaseUrl: string) {
-  const server = startCli(["serve", "--port", "0"], {
+const serve = (databaseUrl: string) =>
+  startCli(["serve", "--port", "0"], {
     cwd: makeFolder(),
     env: { RELAY_DATABASE: databaseUrl, RELAY_MASTER_KEY: "ab".repeat(32) },
   });
+
+async function startServer(databaseUrl: string) {
+  const server = serve(databaseUrl);
   await server.line("service started");
   return server;
 }
@@ -41,4 +44,17 @@ test("where it would wait for longer it says that it waited for long enough, and
   expect(await server.exited).toBe(1);
   expect(performance.now() - begun).toBeLessThan(ENDS_WITHIN_MS);
   await server.line("What the service waits for says nothing, so it ends now");
+}, 60_000);
+
+test("one that is only starting, and waits for a lock that somebody holds there, ends within ten seconds", async () => {
+  await using database = await freshDatabase();
+  await using other = new SQL({ url: database.url, max: 1 });
+  await other.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
+  await using server = serve(database.url);
+  await server.line("the start takes its time; receivers answer 503 until it is through");
+  const begun = performance.now();
+  server.kill("SIGTERM");
+  expect(await server.exited).toBe(1);
+  expect(performance.now() - begun).toBeLessThan(10_000);
+  await server.line("The start waits for something that gives no answer, so it ends now: the next start begins anew.");
 }, 60_000);

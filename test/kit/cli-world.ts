@@ -32,7 +32,7 @@ export async function runCommand(
     redraw: () => undefined,
     confirm: () => Promise.resolve(false),
     untilStopped: () => Promise.resolve(),
-    endWithin: () => undefined,
+    endWithin: () => () => undefined,
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
     readManual: () => Promise.resolve(readManual()),
