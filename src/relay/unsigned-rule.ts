@@ -8,6 +8,7 @@
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject, type Json } from "../ground/json.ts";
+import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import type { Problem, Warning } from "../ground/refusal.ts";
 import { joinField, PERSON_KEYS, showName, showNames, showText } from "../ground/shape.ts";
 import { isKeyText } from "../ground/text.ts";
@@ -142,7 +143,6 @@ function signedPathsOf({ kind, verify }: UnsignedParts["trigger"]): readonly str
   return bindScheme(verify)?.signedPaths ?? null;
 }
 
-/** What its map reads. */
 function listMappedUnsigned(trigger: UnsignedParts["trigger"]): UnsignedRead[] {
   const signed = signedPathsOf(trigger);
   if (signed === null) return [];
@@ -205,14 +205,15 @@ export function unsignedWarning(definition: Definition): Warning | null {
 }
 
 /**
- * Whether `after` buys more than `before` did with a captured call: the opt-in is new, a person is newly named (by address, id or token), a
- * captured call is good for longer, more events match `when`, or an acting action is new, changed, or larger in a number. false where `after`
- * takes no opt-in.
+ * Whether `after`, which takes the opt-in, buys more than `before` did with a captured call: the opt-in is new, a person is newly named, a call is
+ * good for longer, more of it is unsigned, more events match `when`, or an acting action is new, changed, or larger in a number.
  */
 export function widensUnsigned(before: Definition | null, after: Definition): boolean {
   if (unsignedWarning(after) === null) return false;
   if (before === null || unsignedWarning(before) === null) return true;
   if (widensTrigger(before.trigger as ReceiverTrigger, after.trigger as ReceiverTrigger)) return true;
+  const read = listUnsignedReads(before, acts).map(({ path }) => path);
+  if (listUnsignedReads(after, acts).some(({ path }) => !read.includes(path))) return true;
   const left = before.actions.filter((action) => acts(action.type));
   return after.actions.some((action) => {
     if (!acts(action.type)) return false;
@@ -224,9 +225,8 @@ export function widensUnsigned(before: Definition | null, after: Definition): bo
 }
 
 function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean {
-  if (PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key)))
-    return true;
-  if (isTimed(before) && !isTimed(after)) return true;
+  const names = PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key));
+  if (names || goodForSeconds(after) > goodForSeconds(before)) return true;
   return Object.entries(before.when ?? {}).some(([name, wanted]) => {
     const later = after.when !== undefined && Object.hasOwn(after.when, name) ? after.when[name] : undefined;
     if (later === undefined) return true;
@@ -235,9 +235,11 @@ function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean
   });
 }
 
-/** Whether a captured call is refused once its timestamp is old. */
-function isTimed({ verify }: ReceiverTrigger): boolean {
-  return ["timestampHeader", "timestampKey", "timestampField"].some((name) => Object.hasOwn(verify, name));
+/** How long a captured call is good: its timestamp's window; for good but once, where it signs a token alone; or for good. */
+function goodForSeconds({ verify }: ReceiverTrigger): number {
+  const isTimed = ["timestampHeader", "timestampKey", "timestampField"].some((name) => name in verify);
+  if (isTimed) return Number(verify.toleranceSeconds ?? MAX_TOLERANCE_SECONDS);
+  return "tokenField" in verify ? Number.MAX_VALUE : Number.POSITIVE_INFINITY;
 }
 
 /** Whether `later` is `earlier`, or the same with smaller numbers. */
@@ -250,14 +252,12 @@ function covers(earlier: Definition["actions"][number], later: Definition["actio
   });
 }
 
-type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";
+const CODES = ["relay_unsigned_event", "relay_key_as_secret"] as const;
 
 interface RelayProblem {
-  code: RelayProblemCode;
+  code: (typeof CODES)[number];
   message: string;
 }
-
-const CODES: readonly RelayProblemCode[] = ["relay_unsigned_event", "relay_key_as_secret"];
 
 /**
  * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has

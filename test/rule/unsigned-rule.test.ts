@@ -15,6 +15,8 @@ const TOKEN_RECIPE = {
 };
 const SIGNED = { scheme: "signature", header: "x-signature" };
 const CREDITS = { type: "grant_credits", amount: 100 };
+/** Of a sender that signs a part of its events alone. */
+const ITEM = "notificationItems.0.NotificationRequestItem";
 const RECORD = { type: "write_record", collection: "log", data: { a: "b" } };
 
 interface Parts {
@@ -125,7 +127,7 @@ describe("the opt-in", () => {
 
 describe("a sender that signs some values of the body alone", () => {
   const ADYEN = { scheme: "adyen" };
-  const item = "notificationItems.0.NotificationRequestItem";
+  const item = ITEM;
   const signed = { event_id: `${item}.pspReference`, person_id: `${item}.merchantReference`, amount: `${item}.amount.value` };
   const address = { ...signed, address: `${item}.additionalData.shopperEmail` };
   const mail = (text: string) => ({ type: "email_person", subject: "Paid", text });
@@ -182,6 +184,10 @@ function withTrigger(change: JsonObject): Definition {
   return { ...rest, trigger: { ...trigger, ...change } } as unknown as Definition;
 }
 
+/** Of a sender that signs a part of its events alone, and an address that it does not sign. */
+const partly = (map: JsonObject): Definition =>
+  relay({ verify: { scheme: "adyen" }, trust: true, actions: [CREDITS], map: { ...map, mail: `${ITEM}.additionalData.shopperEmail` } });
+
 describe("a save widens what a captured call buys when", () => {
   const before = relay({ trust: true, actions: [CREDITS] });
   const rows: [title: string, before: Definition | null, after: Definition, widens: boolean][] = [
@@ -199,11 +205,16 @@ describe("a save widens what a captured call buys when", () => {
     ]),
     ["a timed recipe becomes a shared token", withTrigger({ verify: TIMED }), withTrigger({ verify: SHARED }), true],
     ["a timed recipe loses its timestamp", withTrigger({ verify: TIMED }), withTrigger({ verify: TOKEN_RECIPE }), true],
+    ["a longer window is given to a timestamp", withTrigger({ verify: { ...TIMED, toleranceSeconds: 10 } }), withTrigger({ verify: TIMED }), true],
+    ["a token that counts once becomes a shared token", withTrigger({ verify: TOKEN_RECIPE }), withTrigger({ verify: SHARED }), true],
+    ["a name is read from what is not signed", partly({ person_id: `${ITEM}.merchantReference` }), partly({ person_id: `${ITEM}.reason` }), true],
     ["when is removed", withTrigger({ when: { user: "a" } }), withTrigger({}), true],
     ["a name of when is removed", withTrigger({ when: { user: "a", other: "b" } }), withTrigger({ when: { user: "a" } }), true],
     ["a name of when takes another text", withTrigger({ when: { user: "a" } }), withTrigger({ when: { user: "b" } }), true],
     ["a name of when takes one text more", withTrigger({ when: { user: "a" } }), withTrigger({ when: { user: ["a", "b"] } }), true],
     ["not when when is narrowed", withTrigger({ when: { user: ["a", "b"] } }), withTrigger({ when: { user: "b", other: "c" } }), false],
+    ["not when a window is made shorter", withTrigger({ verify: TIMED }), withTrigger({ verify: { ...TIMED, toleranceSeconds: 10 } }), false],
+    ["not when a shared token becomes one that counts once", withTrigger({ verify: SHARED }), withTrigger({ verify: TOKEN_RECIPE }), false],
     ["not when a token gets a timestamp", withTrigger({ verify: SHARED }), withTrigger({ verify: TIMED }), false],
     ["not when nothing changes", before, before, false],
     ["not when an amount shrinks", before, relay({ trust: true, actions: [{ ...CREDITS, amount: 99 }] }), false],
