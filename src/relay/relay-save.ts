@@ -11,7 +11,7 @@ import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { clearProblem, clearProblemsOf, EVENTS_EXPIRING } from "../watch/problem.ts";
+import { clearExpiring, clearProblemsOf } from "../watch/problem.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
@@ -277,8 +277,7 @@ async function setState(
   const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
   await RELAY.update(tx, after);
   const { environmentId } = after;
-  if (state === "active")
-    await clearProblem(tx, { environmentId, code: EVENTS_EXPIRING, target: relayTarget(name), nowMs });
+  if (state === "active") await clearExpiring(tx, environmentId, nowMs);
   await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
   return await showRelay(tx, context, after);
 }

@@ -41,7 +41,7 @@ import { RECEIPTS_SECTION, warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
-import { clearProblemsOfCode, EVENTS_EXPIRING } from "../watch/problem.ts";
+import { clearExpiring } from "../watch/problem.ts";
 
 const CONNECTOR_SECTION = "connector";
 
@@ -170,7 +170,7 @@ export async function changeSettings(
   const sections = changeSections(before, input, deps, nowMs);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
   if (input.held !== undefined) await setHold(tx, before.id, input.held, nowMs);
-  if (input.held === false) await clearProblemsOfCode(tx, before.id, EVENTS_EXPIRING, nowMs);
+  if (input.held === false) await clearExpiring(tx, before.id, nowMs);
   if (input.processorSecret !== undefined) {
     const kept =
       input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);

@@ -132,15 +132,16 @@ export function standingProblemsOfCode(
   return tx.all(sql, environmentId, code);
 }
 
-/** Clears what stands of one code in one environment. */
-export async function clearProblemsOfCode(
-  tx: Writer,
-  environmentId: number,
-  code: string,
-  nowMs: number,
-): Promise<void> {
-  for (const { target } of await standingProblemsOfCode(tx, environmentId, code))
-    await clearProblem(tx, { environmentId, code, target, nowMs });
+/** Clears `EVENTS_EXPIRING` of the relays that neither a pause nor a hold keeps waiting any more. */
+export async function clearExpiring(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
+  const freed = await tx.all<{ target: string }>(
+    `SELECT target FROM problem WHERE environment_id = $environmentId AND code = '${EVENTS_EXPIRING}' AND cleared_at IS NULL
+       AND EXISTS (SELECT 1 FROM environment WHERE id = $environmentId AND held_at IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM relay WHERE environment_id = $environmentId AND name = substr(target, 7) AND state = 'paused')`,
+    { environmentId },
+  );
+  for (const { target } of freed)
+    await clearProblem(tx, { environmentId, code: EVENTS_EXPIRING, target, nowMs });
 }
 
 /** Whatever stands of these codes, in every environment. */

@@ -73,6 +73,29 @@ describe.each(ways)("events that wait because it is %s", (_why, brake, release, 
   });
 });
 
+const brakes = [
+  ["the relay is resumed", ways[0][2], "the environment is on hold:"],
+  ["the hold is released", ways[1][2], "the relay is paused:"],
+] as const;
+
+test.each(brakes)(
+  "held and paused: once %s alone, the problem stands, its owner is not told anew, and its words follow",
+  async (_what, release, words) => {
+    running = await startRunningService();
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    await ways[2][1]();
+    await putOld(28, 1);
+    await passHours(2);
+    await release();
+    const message = expect.stringContaining(words);
+    expect(await told("problems")).toMatchObject([{ code: "events_expiring", target: "relay:orders" }]);
+    await passHours(2);
+    expect(await told("problems")).toMatchObject([{ code: "events_expiring", target: "relay:orders", message }]);
+    expect(await told("alerts")).toMatchObject([{ code: "events_expiring", count: 1, resolvedAt: null }]);
+  },
+);
+
 test("an active relay's events are not told of, however long they wait", async () => {
   running = await startRunningService();
   await makeOrders(running);
