@@ -101,7 +101,7 @@ export const TABLES: readonly SweptTable[] = [
     name: "subscription",
     key: "id",
     at: "started_at",
-    columns: ["processor_customer_id"],
+    columns: ["processor_customer_id", "ended_ref"],
     own: holds("subscription", "id"),
   },
   { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },

@@ -20,6 +20,7 @@ import {
 import {
   endSubscription,
   findActiveSubscription,
+  findCancelled,
   renewSubscription,
   type Subscription,
   startSubscription,
@@ -72,8 +73,8 @@ export function sellPlan(
 }
 
 /**
- * revoke_plan: ends the person's relay-granted subscription on that plan. Under the ref of a payment, only the subscription it paid
- * for: a late cancellation never ends the one that came after.
+ * revoke_plan: ends the person's relay-granted subscription on that plan. Under the ref of a payment only the subscription it paid for, and
+ * under any other ref one subscription for good: a late cancellation never ends the one that came after.
  */
 export async function revokeByRelay(
   tx: Writer,
@@ -97,12 +98,14 @@ export async function revokeByRelay(
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
   const paidFor = claim.own?.data.granted?.subscription;
-  if (paidFor !== undefined && paidFor !== active.id) {
-    const message = `The subscription paid under this ref (${paidFor}) ended before; the one active now was paid under another.`;
+  const meant = paidFor ?? (await findCancelled(tx, { ...sale, plan: name, ref }))?.id;
+  if (meant !== undefined && meant !== active.id) {
+    const how = paidFor === undefined ? "cancelled" : "paid";
+    const message = `The subscription ${how} under this ref (${meant}) ended before; the one active now was paid under another.`;
     return { outcome: "skipped", message };
   }
   const before = await lookAt(tx, sale);
-  await endSubscription(tx, active, by, nowMs);
+  await endSubscription(tx, active, by, nowMs, ref);
   return { outcome: "done", before, after: { ...(await lookAt(tx, sale)), ended: active.id } };
 }
 

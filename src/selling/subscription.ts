@@ -33,6 +33,8 @@ export const SUBSCRIPTION = defineTable({
     startedAt: integer(),
     renewedAt: orNull(integer()),
     endedAt: orNull(integer()),
+    /** Under which it was cancelled. */
+    endedRef: orNull(text()),
   },
 });
 export type Subscription = RowOf<typeof SUBSCRIPTION>;
@@ -67,6 +69,21 @@ export function findActiveSubscription(
 ): Promise<Subscription | null> {
   const rest = "WHERE environment_id = $environmentId AND person_id = $personId AND status = 'active'";
   return SUBSCRIPTION.get(tx, rest, { environmentId, personId });
+}
+
+/** The one on this plan that was cancelled under the ref. */
+export function findCancelled(
+  tx: Reader,
+  {
+    environmentId,
+    personId,
+    plan,
+    ref,
+  }: Pick<Subscription, "environmentId" | "personId" | "plan"> & { ref: string },
+): Promise<Subscription | null> {
+  const rest = `WHERE environment_id = $environmentId AND person_id = $personId AND plan = $plan AND ended_ref = $ref
+    ORDER BY id DESC LIMIT 1`;
+  return SUBSCRIPTION.get(tx, rest, { environmentId, personId, plan, ref });
 }
 
 interface SubscriptionFilter {
@@ -121,6 +138,7 @@ export async function startSubscription(
     startedAt: nowMs,
     renewedAt: null,
     endedAt: null,
+    endedRef: null,
   });
   return { id, grant: await grantPlanKey(tx, sale, id, plan) };
 }
@@ -137,15 +155,17 @@ export async function renewSubscription(
   return { id, grant: own?.id ?? (await grantPlanKey(tx, sale, id, plan)) };
 }
 
-/** Ends an active one and the grants sourced on it; the person lands on the default plan. */
+/** Ends an active one and the grants sourced on it; the person lands on the default plan. `ref`: what it is cancelled under. */
 export async function endSubscription(
   tx: Writer,
   { id, environmentId }: Subscription,
   by: string,
   nowMs: number,
+  ref: string | null = null,
 ): Promise<void> {
-  const sql = "UPDATE subscription SET status = 'ended', ended_at = ?2 WHERE id = ?1 AND status = 'active'";
-  await tx.run(sql, id, nowMs);
+  const sql =
+    "UPDATE subscription SET status = 'ended', ended_at = ?2, ended_ref = ?3 WHERE id = ?1 AND status = 'active'";
+  await tx.run(sql, id, nowMs, ref);
   await revokeGrantsOfSource(tx, { environmentId, source: "plan", sourceRef: id, by, nowMs });
 }
 

@@ -71,6 +71,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 41, name: "record-trigger", sql: recordTrigger },
   { number: 42, name: "record-file", sql: recordFile },
   { number: 43, name: "node-compared", sql: nodeCompared },
+  { number: 44, name: "cancelled-ref", sql: cancelledRef },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -209,3 +210,4 @@ import writerCommit from "../../migrations/0040-writer-commit.sql" with { type: 
 import recordTrigger from "../../migrations/0041-record-trigger.sql" with { type: "text" };
 import recordFile from "../../migrations/0042-record-file.sql" with { type: "text" };
 import nodeCompared from "../../migrations/0043-node-compared.sql" with { type: "text" };
+import cancelledRef from "../../migrations/0044-cancelled-ref.sql" with { type: "text" };

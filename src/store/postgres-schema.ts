@@ -4,6 +4,7 @@ import writerCommit from "../../migrations/postgres/0040-writer-commit.sql" with
 import recordTrigger from "../../migrations/postgres/0041-record-trigger.sql" with { type: "text" };
 import recordFile from "../../migrations/postgres/0042-record-file.sql" with { type: "text" };
 import nodeCompared from "../../migrations/postgres/0043-node-compared.sql" with { type: "text" };
+import cancelledRef from "../../migrations/postgres/0044-cancelled-ref.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -18,4 +19,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 41, name: "record-trigger", sql: recordTrigger },
   { number: 42, name: "record-file", sql: recordFile },
   { number: 43, name: "node-compared", sql: nodeCompared },
+  { number: 44, name: "cancelled-ref", sql: cancelledRef },
 ];

@@ -224,6 +224,29 @@ describe("revoke_plan", () => {
     expect(summary(await revoke(person, "pro", second))).toEqual(["done"]);
   });
 
+  test("under a ref that paid for nothing ends one subscription for good, and a payment under it speaks of its own", async () => {
+    const person = await market.newPerson();
+    const cancelled = newRef();
+    await grant(person, "pro", newRef());
+    expect(summary(await revoke(person, "pro", cancelled))).toEqual(["done"]);
+    await grant(person, "pro", newRef());
+    expect(summary(await revoke(person, "pro", cancelled))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onPro);
+    expect(summary(await revoke(person, "pro", newRef()))).toEqual(["done"]);
+    await grant(person, "pro", cancelled);
+    expect(summary(await revoke(person, "pro", cancelled))).toEqual(["done"]);
+    expect(await market.holdings(person)).toEqual(onFree);
+  });
+
+  test("of one plan under a ref says nothing of another plan under it", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", newRef());
+    await revoke(person, "pro", ref);
+    await grant(person, "team", newRef());
+    expect(summary(await revoke(person, "team", ref))).toEqual(["done"]);
+  });
+
   test("refuses a ref of another person's purchase, and one that resolves to nothing", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();

@@ -50,6 +50,7 @@ class Model {
   readonly credits = [0, 0];
   readonly plan: (null | { plan: Plan; began: number })[] = [null, null];
   readonly #sold = new Map<number, { who: number; item: string; refunded: boolean; began: number }>();
+  readonly #cancelled = new Set<string>();
   #began = 0;
 
   take(step: Step): string {
@@ -66,6 +67,9 @@ class Model {
     if (step.do === "refund") return this.#refund(step.who, step.product, sold);
     const active = this.plan[step.who];
     if (!active || active.plan !== step.plan || (sold !== undefined && sold.began !== active.began)) return "skipped";
+    const cancelled = `${step.who} ${step.plan} ${step.ref}`;
+    if (sold === undefined && this.#cancelled.has(cancelled)) return "skipped";
+    this.#cancelled.add(cancelled);
     this.plan[step.who] = null;
     return "done";
   }
