@@ -17,8 +17,12 @@ export const WARNINGS = {
     todo: "Write a path that the trigger offers; of a record, a field of its collection.",
   },
   ref_not_unique: {
-    when: "An action's ref is the same for every event, or for two sales of one event.",
+    when: "An action's ref is the same for every event, or for two sales or refunds of one event.",
     todo: "Write the provider's payment identifier, such as {{mapped.payment_id}}.",
+  },
+  ref_of_nothing: {
+    when: "A refund has no ref, and nothing is ever fulfilled under its own event's id.",
+    todo: "Write the ref that the payment was fulfilled under.",
   },
   expiry_past: {
     when: "A grant would end before it begins.",

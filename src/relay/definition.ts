@@ -262,15 +262,20 @@ function warnRef(actions: readonly ActionDefinition[], index: number): Warning[]
       `is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
     );
   }
-  if (!sells(action)) return [];
-  const earlier = actions.findIndex((one) => sells(one) && one.ref === ref);
-  if (earlier === index) return [];
+  const refunds = type === "refund_product";
+  if (refunds && ref === undefined) {
+    const why = `is absent, so that the event's own id stands for it, under which nothing was ever fulfilled: write the ref that the payment was fulfilled under, such as {{mapped.payment_id}}.`;
+    return warn("ref_of_nothing", field, why);
+  }
+  if (!refunds && !sells(action)) return [];
+  const earlier = actions.findIndex((one) => (refunds ? one.type === type : sells(one)) && one.ref === ref);
+  if (earlier === index || (refunds && actions[earlier]?.product === action.product)) return [];
   const what = ref === undefined ? "is absent as in" : "is the ref of";
-  return warn(
-    "ref_not_unique",
-    field,
-    `${what} actions.${earlier} too, and a ref belongs to one purchase, so that the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}".`,
-  );
+  const so = refunds
+    ? "one of the two is refused on every event and nothing after it runs: make a relay for each product, told apart by `when`"
+    : `the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}"`;
+  const why = `${what} actions.${earlier} too, and a ref belongs to one purchase, so that ${so}.`;
+  return warn("ref_not_unique", field, why);
 }
 
 function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: number | null): Warning[] {

@@ -364,6 +364,16 @@ describe("a definition is taken, with", () => {
       }),
       "`actions.1.ref` is absent as in actions.0 too",
     ],
+    [
+      "a warning for two refunds of two products under one ref",
+      relay({ actions: ["lamp", "book"].map((product) => ({ ...SALE, type: "refund_product", product })) }),
+      "`actions.1.ref` is the ref of actions.0 too, and a ref belongs to one purchase, so that one of the two is refused on every event",
+    ],
+    [
+      "a warning for a refund without a ref",
+      action({ type: "refund_product", product: "lamp" }),
+      "`actions.0.ref` is absent, so that the event's own id stands for it, under which nothing was ever fulfilled",
+    ],
     ["a warning for a constant ref of a sale", action({ ...SALE, ref: "order" }), "can name one payment alone"],
     ["a warning for a constant ref of credits", action({ type: "grant_credits", amount: 1, ref: "welcome" }), "each person gets these credits once"],
     ["a warning for an end that is past", action({ ...GRANT, expiresAt: "2026-01-14" }), "is past (2026-01-14)"],
@@ -391,6 +401,10 @@ describe("a definition is taken, with", () => {
   const clean: [title: string, definition: JsonObject][] = [
     ["no warning for two sales under refs of their own", relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] })],
     ["no warning for a sale and its refund under one ref", relay({ actions: [SALE, { ...SALE, type: "refund_product" }] })],
+    [
+      "no warning for two cancellations under one ref, of which any may be the one that was paid for",
+      relay({ actions: ["pro", "team"].map((plan) => ({ type: "revoke_plan", plan, ref: SALE.ref })) }),
+    ],
     [
       "no warning for an end to come, or a duration",
       relay({
