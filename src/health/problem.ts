@@ -159,10 +159,11 @@ interface RunWords {
 function tellRun(
   name: string,
   code: RunCode,
-  { since, count }: KeptRun,
+  { since, at, count }: KeptRun,
   { why, found, limit }: RunWords,
 ): string {
-  const from = `since ${toIso(since)}, ${count} so far`;
+  // Kept as it was told, and read hours later: a count is one of its time.
+  const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
     return `${name} has ignored every call ${from}${last}: compare the relay's when with what the sender sends (relay calls list --relay ${name}), and correct it or take it out.`;

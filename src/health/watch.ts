@@ -144,7 +144,7 @@ export class HealthWatch {
     learned.set(relay.id, now);
     const { rhythm } = now;
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
-    health.problems.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, silentMs, rhythm));
+    health.problems.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, rhythm));
   }
 }
 
@@ -152,8 +152,9 @@ function tellUncalled(name: string, madeAtMs: number, url: string): string {
   return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
 }
 
-function tellSilent(name: string, lastAtMs: number, silentMs: number, { longestGapMs }: Rhythm): string {
-  return `${name} received its last event at ${toIso(lastAtMs)}, ${sayHours(silentMs)} ago, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
+/** Read hours after it was told, so it says no span until now. */
+function tellSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
+  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
 }
 
 function sayHours(ms: number): string {
