@@ -32,7 +32,12 @@ export const relaysHistory: Command = {
       columns: [
         { heading: "VERSION", value: ({ version }) => String(version), right: true, keep: 1 },
         { heading: "AT", value: ({ at }) => at, keep: 2 },
-        { heading: "BY", value: ({ actor }) => actor, cut: 14, keep: 4 },
+        {
+          heading: "BY",
+          value: ({ actor, actorName }) => (actorName === null ? actor : `key ${actorName}`),
+          cut: 14,
+          keep: 4,
+        },
         {
           heading: "FROM",
           value: ({ origin, restores }) => (restores === undefined ? origin : `version ${restores}`),

@@ -13,6 +13,7 @@ import { findKnownSince } from "../receiver/call.ts";
 import type { RelayRow } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
+import { findPersonKey } from "../trigger/receiver.ts";
 import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount } from "./funnel-event.ts";
 import { countOnce } from "./kept.ts";
 
@@ -153,10 +154,14 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
     boxes.push({ step, title, action, came, passed, waits: waits + retries, stops });
     came = passed;
   };
-  const isSchedule = relay.definition.trigger.kind === "schedule";
-  add("person", isSchedule ? "Taken up" : "Person found", null, BEFORE_ACTIONS, events.waiting);
+  add("person", asksForPerson(relay) ? "Person found" : "Taken up", null, BEFORE_ACTIONS, events.waiting);
   for (const [at, action] of relay.definition.actions.entries()) add("action", sayAction(action), at, at, 0);
   return boxes;
+}
+
+/** Whether an event of it may be for a person; of a record change that is not known before. */
+function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
+  return trigger.kind === "receiver" ? findPersonKey(trigger.map) !== null : trigger.kind === "data_change";
 }
 
 /** "Write a record: orders". */
@@ -199,5 +204,6 @@ const NOTHING = {
   receiver:
     "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; the Calls room and relay calls list show calls to names that no receiver has.",
   schedule: "No tick was due in the last 24 hours.",
-  data_change: "No record that the relay watches for changed in the last 24 hours.",
+  data_change:
+    "No change that the relay watches for came in the last 24 hours. What your app, the dashboard or a receipt writes counts; what a relay writes starts no relay.",
 } as const;

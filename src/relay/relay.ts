@@ -258,6 +258,8 @@ export const relayVersion = Type.Object({
   at: time,
   /** In the audit's words: `owner:<email>`, `key:<id>`, `command line`. */
   actor: Type.String(),
+  /** The address of a person, the name of a key; null: the actor is neither, or is gone. */
+  actorName: shownOrNull(Type.String()),
   origin: oneOf(["file", "dashboard"]),
   /** The version whose definition was saved again. */
   restores: Type.Optional(Type.Integer()),
@@ -286,7 +288,7 @@ function versionsOf(
   request: PageRequest,
 ): Promise<Page<RelayVersion>> {
   const saves = { target: relayTarget(name), actions: SAVES, sinceMs: createdAt };
-  return listChangesOf(tx, environmentId, saves, request, ({ id, at, actor, before, after }) => {
+  return listChangesOf(tx, environmentId, saves, request, ({ id, at, actor, actorName, before, after }) => {
     const [was, is] = [savedOf(before), savedOf(after)];
     const differences = before === null ? [] : listDifferences(was.definition, is.definition);
     return {
@@ -294,6 +296,7 @@ function versionsOf(
       version: Number(is.version),
       at: toIso(at),
       actor,
+      actorName,
       origin: is.origin === "file" ? "file" : "dashboard",
       ...(is.restores === null ? {} : { restores: Number(is.restores) }),
       definition: is.definition,

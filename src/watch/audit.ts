@@ -136,7 +136,7 @@ export async function listAudit(
       equals("action", action),
     ],
     cost: "octet_length(before) + octet_length(after)",
-    columns: `${AUDIT.columnsOf("audit")}, ${nameIn("actor")} AS actorName, ${nameIn("target")} AS targetName`,
+    columns: NAMED_COLUMNS,
   } as const;
   return await walkPage<AuditRow, AuditView, Names>(tx, AUDIT, request, walk, viewAudit);
 }
@@ -147,7 +147,7 @@ export async function listChangesOf<Item>(
   environmentId: number,
   { target, actions, sinceMs }: { target: string; actions: readonly string[]; sinceMs: number },
   request: PageRequest,
-  toItem: (row: AuditRow & { id: string }) => Item,
+  toItem: (row: AuditRow & Names & { id: string }) => Item,
 ): Promise<Page<Item>> {
   const walk = {
     index: "audit_by_target",
@@ -162,8 +162,11 @@ export async function listChangesOf<Item>(
       { sql: "at >= ?", values: [sinceMs] },
     ],
     cost: "octet_length(before) + octet_length(after)",
+    columns: NAMED_COLUMNS,
   } as const;
-  return await walkPage(tx, AUDIT, request, walk, (row) => toItem({ ...row, id: auditId(row.at, row.seq) }));
+  return await walkPage<AuditRow, Item, Names>(tx, AUDIT, request, walk, (row) =>
+    toItem({ ...row, id: auditId(row.at, row.seq) }),
+  );
 }
 
 type Names = Pick<AuditView, "actorName" | "targetName">;
@@ -175,6 +178,8 @@ function nameIn(column: "actor" | "target"): string {
       WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
   return `CASE ${named("person", "email", "person")} ${named("api_key", "name", "key")} END`;
 }
+
+const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameIn("actor")} AS actorName, ${nameIn("target")} AS targetName`;
 
 function viewAudit(row: AuditRow & Names): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });

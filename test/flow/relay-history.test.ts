@@ -20,6 +20,7 @@ test("each save is a version, newest first, with who, what differs and what stoo
   expect(second).toMatchObject({
     version: 2,
     actor: expect.stringMatching(/^key:/),
+    actorName: "test",
     origin: "dashboard",
     changed: ["actions.0.amount"],
     definition: { actions: [{ amount: 2 }] },

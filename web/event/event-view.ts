@@ -8,6 +8,7 @@ import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
+import { MendWay } from "../part/mend-way.ts";
 import { FromBefore, Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
@@ -56,14 +57,37 @@ export function EventView({
   const isHeld = useHeldAt(place) !== null;
   // undefined: it was deleted, or is not known yet.
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
-  const reason = explainEvent(event, { held: isHeld, paused: relay?.state === "paused" }, now);
+  const isPaused = relay?.state === "paused";
+  const reason = explainEvent(event, { held: isHeld, paused: isPaused }, now);
   return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
-      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} />`}</div></div>
+      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} />`}
+      <${WaysOut} place=${place} event=${event} isHeld=${isHeld} isPaused=${isPaused} /></div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}
-    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} /><//>`)}
+    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">See its definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
     <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
     <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
+}
+
+/** Where what holds it up or failed is put right. */
+function WaysOut({
+  place,
+  event: { state, runs, relay },
+  isHeld,
+  isPaused,
+}: {
+  place: Place;
+  event: Event;
+  isHeld: boolean;
+  isPaused: boolean;
+}): View {
+  const failed = runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed");
+  const waits = state === "queued";
+  return html`<div class="reason-ways">
+    ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
+    ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
+    ${state !== "done" && failed?.code !== undefined && html`<${MendWay} place=${place} code=${failed.code} relay=${relay.name} />`}
+  </div>`;
 }
 
 /** Whether what it failed with is still so; the service says it. */

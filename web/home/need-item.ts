@@ -10,6 +10,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
+import { MendWay } from "../part/mend-way.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago, Moment } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
@@ -91,6 +92,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
   const events = (state: string): string => pagePath(place, "events") + writeQuery({ relay, state });
   return html`<div class="need-ways">
     ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
+    ${dead !== null && dead.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${dead.failure.code} relay=${relay} />`}
     ${
       code === "relay_failed" &&
       relay !== null &&

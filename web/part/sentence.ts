@@ -12,7 +12,7 @@ const SHORT_CHARS = 2_000;
 const NOUN =
   "(?:alerts|apps|approvals|audit|calls|catalog|domain|emails|events|grants|keys|mail|owners|people|problems|receipts|records|relays|replays|settings|subscriptions)";
 const VERB =
-  "(?:list|show|set|get|delete|replay|resume|pause|stop|start|revoke|verify|resolve|create|grant|rotate-secret|set-secret|send-again)";
+  "(?:list|show|set-secret|set|get|delete|replay|resume|pause|stop|start|revoke|verify|resolve|create|grant|rotate-secret|end-overlap|send-again|history|restore|funnel)";
 const ALONE = "(?:backup|changes|dev|doctor|init|login|promote|restore|send|serve|sync|validate)";
 /** Words with which the sentence goes on behind a command. */
 const GOES_ON =

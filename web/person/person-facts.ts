@@ -1,5 +1,6 @@
 /** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
 import type { PersonNow } from "../../src/http/person.ts";
+import { sayNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
@@ -18,7 +19,7 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
       <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
-        <span class="quiet wrap">made by <${SafeText} text=${person.createdBy} limit=${80} /></span></div>
+        <span class="quiet wrap">made by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
       <${MailFact} place=${place} now=${now} />
       <div class="fact"><h2>Elsewhere</h2>
         <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>

@@ -3,9 +3,21 @@ import type { Listener } from "../../src/records/collection.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 
-export function Listeners({ place, listeners }: { place: Place; listeners: readonly Listener[] }): View {
-  if (listeners.length === 0) return null;
-  return html`<p class="listeners"><span class="quiet">A change here sets off </span>${listeners.map(
+/** `changes`: what may happen where it is said; a record that is there is not made again. */
+export function Listeners({
+  place,
+  listeners,
+  changes = ["created", "updated", "deleted"],
+}: {
+  place: Place;
+  listeners: readonly Listener[];
+  changes?: Listener["on"];
+}): View {
+  const heard = listeners
+    .map(({ relay, on }) => ({ relay, on: on.filter((change) => changes.includes(change)) }))
+    .filter(({ on }) => on.length > 0);
+  if (heard.length === 0) return null;
+  return html`<p class="listeners"><span class="quiet">A change here sets off </span>${heard.map(
     ({ relay, on }, at) =>
       html`${at > 0 && ", "}<a key=${relay} href=${pagePath(place, "relays", relay)}>${relay}</a> <span class="quiet">(${on.join(", ")})</span>`,
   )}</p>`;

@@ -74,7 +74,7 @@ export function RecordEditor({ place, collection, record, data, onClose }: Props
   const isConflict = code === "version_conflict" && theirs !== null;
   const title = record === undefined ? `New record of ${name}` : `Change the record of ${name}`;
   return html`<${Dialog} title=${title} onClose=${onClose} wide><form class="stack" onSubmit=${save}>
-    <${Listeners} place=${place} listeners=${collection.listeners} />
+    <${Listeners} place=${place} listeners=${collection.listeners} changes=${[record === undefined ? "created" : "updated"]} />
     <label class="field"><span>Data</span>
       <textarea class="mono" name="data" rows="14" spellcheck="false" autofocus aria-invalid=${broken !== null || problems.length > 0} value=${text}
         onInput=${(event: InputEvent) => setText((event.target as HTMLTextAreaElement).value)} /></label>

@@ -41,7 +41,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
   return html`${head}
     ${error !== null && html`<${FromBefore} error=${error} />`}
     <${Facts} place=${place} record=${record} />
-    ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
+    ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} changes=${["updated", "deleted"]} />`}
     <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
     ${open === "edit" && shown !== undefined && html`<${RecordEditor} place=${place} collection=${shown} record=${record} data=${record.data} onClose=${() => setOpen(null)} />`}
     ${

@@ -2,6 +2,7 @@
  * What is left to do while a relay is new, and where each thing is done; each step ticks itself. It goes once an event was done, in development
  * once production has the relay too.
  */
+import type { FunnelView } from "../../src/overview/funnel.ts";
 import type { HealthView } from "../../src/overview/health.ts";
 import type { MissingThing } from "../../src/relay/relay-reference.ts";
 import type { Page, Relay, RelayItem } from "../ground/answer.ts";
@@ -15,6 +16,7 @@ import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSettings } from "../setting/use-settings.ts";
+import { useFunnel } from "./relay-funnel.ts";
 
 interface Step {
   title: string;
@@ -22,6 +24,8 @@ interface Step {
   /** How it is done, while it is not. */
   how: View;
 }
+
+type Stop = FunnelView["boxes"][number]["stops"][number];
 
 const NEW_DAYS = 3;
 
@@ -37,12 +41,14 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const now = useNow(60_000);
   const mail = useMailStep(place, relay);
   const production = useProductionStep(place, relay);
+  const refused = useRefused(place, relay);
   // Nothing of it was ever done, as far as its last days tell.
   const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
   const isNew = health.state === "new" || (relay.last24h.done === 0 && isYoung);
   const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
   if (!isNew && !isToCarry && missing.length === 0) return null;
-  const own = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay);
+  const own =
+    relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health, refused) : stepsOf(place, relay);
   const steps = [...stepsOfMissing(place, relay, missing), ...mail, ...own, ...production];
   const next = steps.findIndex(({ done }) => !done);
   return html`<section class="block card checklist" aria-label="Set it up"><h2>Set it up</h2>
@@ -115,7 +121,15 @@ function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   ];
 }
 
-function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[] {
+/** Why the calls of 24 hours were refused, where none of them verified and no event ever came; null: that is not so. */
+function useRefused(place: Place, { name, lastEventAt }: Relay): Stop | null {
+  const { data } = useFunnel(place, name);
+  const verified = data?.funnel.boxes.find(({ step }) => step === "verified");
+  if (lastEventAt !== null || verified === undefined || verified.passed > 0) return null;
+  return verified.stops[0] ?? null;
+}
+
+function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused: Stop | null): Step[] {
   const { name, secret, receiverUrl = "", lastEventAt, last24h } = relay;
   const hasEvent = lastEventAt !== null;
   const isCalled = hasEvent || health.state !== "new" || health.word !== "No calls yet";
@@ -131,11 +145,15 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
     },
     {
       title: "Have both know the secret",
-      done: secret.setAt !== null,
+      done: secret.setAt !== null && refused === null,
       how:
-        secret.kind === "processor"
-          ? html`<p>The processor shows one where its webhook is set up${isLocal ? "; to try it here, any long text does" : ""}. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
-          : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
+        refused !== null && secret.setAt !== null
+          ? html`<p>No call has verified yet: <${Sentence} text=${refused.message} />.</p>
+            <a class="button" href=${secret.kind === "processor" ? pagePath(place, "settings") : `${own}?tab=secrets`}>Paste its secret…</a>
+            <a class="button" href=${pagePath(place, "calls") + writeQuery({ relay: name, outcome: "refused" })}>See why each call was refused</a>`
+          : secret.kind === "processor"
+            ? html`<p>The processor shows one where its webhook is set up${isLocal ? "; to try it here, any long text does" : ""}. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
+            : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
     },
     {
       title: "The first call arrives",
@@ -153,13 +171,17 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
   ];
 }
 
-function stepsOf({ trigger, nextTick, lastEventAt, last24h }: Relay): Step[] {
+function stepsOf(place: Place, { trigger, definition, nextTick, lastEventAt, last24h }: Relay): Step[] {
   const isSchedule = trigger === "schedule";
+  const collection = definition.trigger.kind === "data_change" ? definition.trigger.collection : "";
   return [
     {
       title: isSchedule ? "The first tick" : "A record changes",
       done: lastEventAt !== null,
-      how: html`<p>${isSchedule ? html`<${Sentence} text=${nextTick?.message ?? ""} />` : "A record of its collection that matches where becomes an event."}</p>`,
+      how: isSchedule
+        ? html`<p><${Sentence} text=${nextTick?.message ?? ""} /></p>`
+        : html`<p>A record that your app, you here or a receipt writes and that matches becomes an event; what a relay writes starts no relay.</p>
+          <a class="button" href=${pagePath(place, "collections", collection)}>Records of ${collection}</a>`,
     },
     {
       title: "The first event is done",

@@ -16,11 +16,12 @@ type Stop = Box["stops"][number];
 const REFRESH_MS = 5_000;
 const CALL_STEPS: readonly string[] = ["calls", "verified", "when", "dedupe"];
 
+export function useFunnel(place: Place, name: string) {
+  return useLoad<{ funnel: FunnelView }>(apiPath(place, "relays", name, "funnel"), REFRESH_MS);
+}
+
 export function RelayFunnel({ place, name }: { place: Place; name: string }): View {
-  const { data, error } = useLoad<{ funnel: FunnelView }>(
-    apiPath(place, "relays", name, "funnel"),
-    REFRESH_MS,
-  );
+  const { data, error } = useFunnel(place, name);
   return html`<section class="block" aria-label="Last 24 hours"><div class="block-head"><h2>Last 24 hours</h2></div>
     ${
       data === undefined

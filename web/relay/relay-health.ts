@@ -67,6 +67,9 @@ export function HealthReason({
         html`<button type="button" onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
       }
       ${wayOf(place, name, health)}
+      ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
+      ${(state === "ignoring" || state === "nobody" || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
+      ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
     </div>
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}
   </section>`;

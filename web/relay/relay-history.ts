@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CheckedDefinition } from "../../src/http/relay.ts";
 import type { RelayVersion } from "../../src/relay/relay.ts";
+import { sayNamed } from "../audit/words.ts";
 import type { Page, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
@@ -76,13 +77,13 @@ function Version({
   isOpen: boolean;
   onRestore: () => void;
 }): View {
-  const { version, at, actor, origin, restores, definition, before, changed } = one;
+  const { version, at, actor, actorName, origin, restores, definition, before, changed } = one;
   return html`<li class="relay-version" aria-label="Version ${version}">
     <div class="version-head">
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
-      <span class="quiet">${escapeTricky(sayActor(actor))}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
+      <span class="quiet">${sayNamed(actor, actorName)}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
       ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
     <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>
@@ -106,10 +107,6 @@ function sayChanged(restores: number | undefined, isFirst: boolean, changed: rea
       ? "Nothing differs from the version before."
       : html`Changed ${fields.map((field, at) => html`${at > 0 && ", "}<code>${escapeTricky(field)}</code>`)}${more > 0 && ` and ${more} more`}.`
   }`;
-}
-
-function sayActor(actor: string): string {
-  return actor.replace(/^(owner|key):/, "");
 }
 
 /** What restoring would change now, and whether it would be taken: asked before anything is saved. */

@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Limit>[] = [
   {
     name: "from",
     title: "From",
-    priority: 3,
+    priority: 2,
     cell: ({ value, usual, variable }) => html`<span class="two-lines">
       ${value === usual ? "as usual" : html`<b>set at the start</b>, usually ${sayNumber(usual)}`}
       <span class="quiet"><code>${variable}</code></span></span>`,

@@ -1,7 +1,7 @@
 /** Whether the environment is on hold, told on every page: it is the first answer to why nothing runs. */
 import type { SettingsView } from "../../src/setting/setting.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Notice } from "../part/notice.ts";
 import { Ago } from "../part/time.ts";
@@ -17,5 +17,5 @@ export function useHeldAt(place: Place): string | null {
 export function HoldBanner({ place }: { place: Place }): View {
   const heldAt = useHeldAt(place);
   if (heldAt === null) return null;
-  return html`<${Notice} kind="warn">This environment has been on hold since <${Ago} at=${heldAt} />: what arrives is recorded and waits, schedule ticks are not recorded, and nothing runs until the hold is released.<//>`;
+  return html`<${Notice} kind="warn">This environment has been on hold since <${Ago} at=${heldAt} />: what arrives is recorded and waits, schedule ticks are not recorded, and nothing runs until the hold is released. <a href=${pagePath(place, "settings")}>Release it in the settings</a><//>`;
 }

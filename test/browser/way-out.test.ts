@@ -1,0 +1,129 @@
+/** What stops a relay or an event says so truly hours later too, and leads to where it is put right. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { type Night, openNight } from "../kit/night.ts";
+import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
+
+const CALLS = { type: "call_url", url: "https://shop.example.com/" };
+const GRANTS = { type: "grant_credits", amount: 1 };
+let night: Night;
+afterAll(() => night[Symbol.asyncDispose]());
+
+const made = async (path: string, body?: unknown) => {
+  const { status, body: answer } = await night.api("POST", path, body);
+  if (status >= 300) throw new Error(`${path}: ${status} ${JSON.stringify(answer)}`);
+};
+const relay = (name: string, map: Record<string, string>, action: { type: string }) =>
+  made("/relays", { definition: receiverDefinition({ name, map, actions: [action] }), secret: HOOK_SECRET });
+const hook = (name: string, event: object, secret = HOOK_SECRET) => night.running.hook(name, signedCall(event, secret));
+
+beforeAll(async () => {
+  night = await openNight(5 * HOUR_MS, { mailer: { send: async () => ({ kind: "sent" }) } });
+  await made("/collections", { name: "orders", kind: "shared", fields: { order: "text" } });
+  await relay("refused", { event_id: "id" }, CALLS);
+  await relay("paused", { event_id: "id" }, CALLS);
+  await relay("mails", { event_id: "id", person_email: "email" }, { type: "email_person", subject: "Hi", text: "Hello" } as { type: string });
+  await relay("nobody", { event_id: "id", person_id: "user" }, GRANTS);
+  await relay("empties", { event_id: "id", order: "none" }, { type: "write_record", collection: "orders", data: { order: "{{mapped.order}}" } } as {
+    type: string;
+  });
+  const watches = { kind: "data_change", collection: "orders", on: ["created"] };
+  await made("/relays", { definition: { name: "watches", trigger: watches, actions: [CALLS] } });
+  await made("/relays/paused/pause");
+  await hook("paused", { id: "1" });
+  await hook("mails", { id: "1", email: "ada@example.com" });
+  await hook("nobody", { id: "1", user: "per_00000000000000000000000000000000" });
+  await hook("empties", { id: "1" });
+  for (let nth = 0; nth < 8; nth++) {
+    await hook("refused", { id: String(nth) }, "the-secret-of-somebody-else");
+    await night.clock.leap(5 * MINUTE_MS);
+  }
+  await night.running.drain();
+  await night.signIn();
+});
+
+const main = () => night.page.locator("main");
+const text = async () => (await main().innerText()).replaceAll(/\s+/g, " ");
+const openEvent = async (name: string): Promise<void> => {
+  const [event] = (await night.api("GET", `/events?relay=${name}`)).body.items;
+  await night.page.goto(night.at(`events/${event.id}`));
+  await night.page.locator(".reason").waitFor();
+};
+
+test("a problem that was told hours ago says of its count when it was so", async () => {
+  await night.page.goto(night.at("relays/refused"));
+  const health = night.page.getByRole("region", { name: "Health" });
+  await health.getByText(/has refused every call since .+, 5 by .+, one of them because/).waitFor();
+  expect(await text()).not.toContain("so far");
+  await health.getByRole("link", { name: "Paste its secret…" }).click();
+  await night.page.getByRole("region", { name: "Secrets" }).waitFor();
+});
+
+test("a command that is named is one piece, to its last letter", async () => {
+  await night.page.goto(night.at("relays/refused"));
+  await night.page.locator(".health code.command", { hasText: /^relay relays set-secret/ }).waitFor();
+});
+
+test("nobody is told that both know the secret while every call is refused", async () => {
+  await night.page.goto(night.at("relays/refused"));
+  const steps = night.page.getByRole("region", { name: "Set it up" });
+  await steps.getByRole("heading", { name: "The first call arrives (done)" }).waitFor();
+  await steps.getByRole("heading", { name: "Have both know the secret", exact: true }).waitFor();
+  await steps.getByText(/No call has verified yet: the signature does not match/).waitFor();
+  expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
+});
+
+const WAYS: [relay: string, link: string, to: string][] = [
+  ["paused", "Open paused to resume it", "/relays/paused"],
+  ["mails", "Set a sender domain", "/mail?tab=domain"],
+  ["nobody", "Correct the map…", "/relays/nobody?tab=definition"],
+  ["empties", "See its definition", "/relays/empties?tab=definition"],
+];
+test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
+  await openEvent(name);
+  expect(await main().getByRole("link", { name: link }).getAttribute("href")).toEndWith(to);
+});
+
+test("a relay that hears of changes says what does not count, and never that nothing changed", async () => {
+  await night.page.goto(night.at("relays/watches"));
+  await main().getByText("No change that the relay watches for came in the last 24 hours.").waitFor();
+  await main()
+    .getByText(/what a relay writes starts no relay\.$/)
+    .first()
+    .waitFor();
+  const [record] = (await night.api("GET", "/collections/orders/records")).body.items;
+  await night.page.goto(night.at(`collections/orders/${record.id}`));
+  await main().getByRole("heading", { name: "Data" }).waitFor();
+  expect(await text()).not.toContain("sets off");
+  await night.page.goto(night.at("collections/orders"));
+  await main().getByText("A change here sets off").waitFor();
+});
+
+test("who saved a version is named, and a limit's variable is there on a telephone too", async () => {
+  await night.page.goto(night.at("relays/paused?tab=history"));
+  await main().getByText("key test").waitFor();
+  await night.page.setViewportSize({ width: 360, height: 800 });
+  await night.page.goto(night.at("settings?tab=limits"));
+  const longest = main().getByText("RELAY_LIMIT_CLIENT_EVENTS_PER_PERSON_PER_MINUTE");
+  await longest.waitFor();
+  for (const width of [360, 1440]) {
+    await night.page.setViewportSize({ width, height: 800 });
+    expect(await longest.evaluate((one) => one.getBoundingClientRect().right <= (one.closest("table")?.getBoundingClientRect().right ?? 0))).toBe(
+      true,
+    );
+  }
+});
+
+test("a hold is said on every page, with the way to its end", async () => {
+  const { settings } = (await night.api("GET", "/settings")).body;
+  await night.api("PUT", "/settings", { version: settings.version, held: true });
+  await night.page.goto(night.at("relays/mails"));
+  await night.page.getByRole("link", { name: "Release it in the settings" }).click();
+  await night.page.getByRole("button", { name: /^Release/ }).waitFor();
+  await openEvent("mails");
+  await main().getByRole("link", { name: "Release the hold…" }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(night.complaints).toEqual([]);
+});
