@@ -29,6 +29,8 @@ beforeAll(async () => {
   });
   const watches = { kind: "data_change", collection: "orders", on: ["created"] };
   await made("/relays", { definition: { name: "watches", trigger: watches, actions: [CALLS] } });
+  await relay("homeless", { event_id: "id" }, { type: "write_record", collection: "nowhere", data: {} } as { type: string });
+  await hook("homeless", { id: "1" });
   await made("/relays/paused/pause");
   await hook("paused", { id: "1" });
   await hook("mails", { id: "1", email: "ada@example.com" });
@@ -112,6 +114,55 @@ test("who saved a version is named, and a limit's variable is there on a telepho
       true,
     );
   }
+});
+
+test("who replays what died of something that is still so is told that it would die again", async () => {
+  await night.page.goto(night.at("relays/homeless"));
+  await night.page.getByRole("button", { name: "Replay its dead events…" }).click();
+  const dialog = night.page.getByRole("dialog");
+  await dialog.getByText("There is still no collection nowhere. Mend that first, or they fail the same way.").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("what the switch of environments says of trouble stands within it, and an address that is none has a heading", async () => {
+  await night.page.setViewportSize({ width: 1280, height: 800 });
+  await night.page.goto(night.at("home"));
+  await night.page.locator(".place-now").click();
+  await night.page.locator(".menu .trouble").waitFor();
+  expect(await night.page.locator(".menu").evaluate((menu) => menu.scrollWidth - menu.clientWidth)).toBe(0);
+  await night.page.goto(night.at("nowhere"));
+  await night.page.getByRole("heading", { level: 1, name: "Nothing is at this address" }).waitFor();
+});
+
+test("on paper there are no rooms and no buttons of the page", async () => {
+  await night.page.goto(night.at("events"));
+  const rooms = night.page.getByRole("navigation", { name: "Rooms" });
+  await rooms.waitFor();
+  await night.page.emulateMedia({ media: "print" });
+  await rooms.waitFor({ state: "hidden" });
+  await night.page.emulateMedia({ media: null });
+});
+
+test("a service that does not answer at once is said to be waited for, and a proxy's word is told as a proxy's", async () => {
+  let answer = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let isHeld = true;
+  let isAway = false;
+  await night.page.route(/\/api\//, async (route) => {
+    if (isHeld && route.request().url().endsWith("/api/session")) await held;
+    const isOfApp = route.request().url().includes("/api/apps/");
+    await (isAway && isOfApp ? route.fulfill({ status: 502, contentType: "text/html", body: "<p>Bad Gateway</p>" }) : route.fallback());
+  });
+  await night.page.goto(night.at("relays/mails"));
+  await night.page.getByRole("heading", { name: "Waiting for the service" }).waitFor();
+  isAway = true;
+  isHeld = false;
+  answer();
+  await main().getByText("A proxy answered 502 in the service’s place").first().waitFor();
+  isAway = false;
+  await main().getByRole("heading", { level: 1, name: "mails" }).waitFor();
 });
 
 test("a hold is said on every page, with the way to its end", async () => {

@@ -5,6 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { BulkFilter, BulkPlan } from "../../src/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
+import type { OverviewView } from "../../src/overview/overview.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -80,6 +81,7 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
           : html`<${ErrorState} error=${error} onRetry=${ask} />`
         : html`<${Plan} plan=${plan} filter=${filter} />`
     }
+    ${count > 0 && html`<${StillSo} place=${place} filter=${filter} />`}
     ${
       count > 0 &&
       html`<label class="field bulk-pace"><span>Events a second, at most</span>
@@ -91,6 +93,15 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || count === 0 || !isPace || other !== undefined} onClick=${() => void begin()}>
         ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
+}
+
+/** What the relay's dead events died of, where it is still so: a replay would meet it again. */
+function StillSo({ place, filter }: { place: Place; filter: BulkFilter }): View {
+  const { data } = useLoad<OverviewView>(apiPath(place, "overview"));
+  const need = data?.needs.find(({ dead, relay }) => dead !== null && relay === filter.relay);
+  const dead = filter.state === "dead" ? need?.dead : undefined;
+  if (dead?.cause.stands !== "yes") return null;
+  return html`<${Notice} kind="warn">The newest died of what is still so: <${Sentence} text=${dead.cause.message} /> Mend that first, or they fail the same way.<//>`;
 }
 
 function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {

@@ -112,7 +112,9 @@ function readError(status: number, text: string): ApiError {
   }
   const {
     code = "unknown",
-    message = `The service answered ${status} without a reason.`,
+    message = AWAY.includes(status)
+      ? `A proxy answered ${status} in the service’s place: check that the service is running, and wait where it is starting.`
+      : `The service answered ${status} without a reason.`,
     problems = [],
   } = body;
   if (code === "unauthenticated") signedOut.set(signedOut.get() + 1);

@@ -97,7 +97,7 @@ function Form({ place, domain }: { place: Place; domain: Domain | null }): View 
         <label class="field setting-narrow"><span>Before the @ of account mail</span><input name="accountWord" required autocomplete="off" defaultValue=${domain?.accountWord ?? "account"} /></label></div>
       <div class="form-actions"><button class=${domain === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : domain === null ? "Set domain" : "Save"}</button>
         ${domain !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}</div></form>
-    <p class="quiet">Another domain starts unverified, with a record of its own.</p>
+    <p class="quiet">${domain === null ? "It gets a DNS record that proves it is yours; mail leaves once that is found." : "Another domain starts unverified, with a record of its own."}</p>
     ${
       isRemoving &&
       html`<${Dialog} title="Remove ${domain?.domain}?" onClose=${() => setRemoving(false)}>

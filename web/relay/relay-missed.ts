@@ -81,7 +81,7 @@ export function RelayMissed({
       ${
         stage.is === "choosing" &&
         html`<p>A file with one event a line: its body as the provider lists it, or the delivery as it was sent, as
-          <code>{"headers":{…},"body":"…"}</code>. What was received before is not done again.</p>
+          ${" "}<code>{"headers":{…},"body":"…"}</code>. What was received before is not done again.</p>
           <p class="quiet">What its sender’s signature does not prove is unsigned, and a relay that acts on people takes none of that.</p>
           <label class="field"><span>Export (JSON lines)</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
             onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>`

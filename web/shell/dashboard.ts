@@ -14,6 +14,8 @@ import { ErrorState } from "../part/notice.ts";
 import { Toasts } from "../part/toast.ts";
 import { Shell } from "./shell.ts";
 
+const STARTING_MS = 1_000;
+
 export function Dashboard(): View {
   return html`<${Content} /><${Toasts} />`;
 }
@@ -33,8 +35,19 @@ function Content(): View {
   if (path === "/setup") return html`<${SetupPage} error=${error} onRetry=${load} />`;
   if (path === "/reset") return html`<${ResetPage} error=${error} onRetry=${load} />`;
   if (known === undefined)
-    return error === null ? null : html`<${ErrorState} error=${error} onRetry=${load} />`;
+    return error === null ? html`<${Starting} />` : html`<${ErrorState} error=${error} onRetry=${load} />`;
   return html`<${Signed} path=${path} />`;
+}
+
+/** Nothing for a moment, then that the service has not answered: a page that stays empty says nothing at all. */
+function Starting(): View {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLong(true), STARTING_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!isLong) return null;
+  return html`<main class="empty" role="status"><h1>Waiting for the service</h1><p>It has not answered yet.</p></main>`;
 }
 
 /** The shell stays below the sign-in page that a lost session brings, so that nothing written is lost. */

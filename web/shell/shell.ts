@@ -14,6 +14,7 @@ import { DOCS, DocsLink } from "../part/docs-link.ts";
 import { Icon } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
 import { tellFailed } from "../part/toast.ts";
 import { HoldBanner } from "../watch/hold.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
@@ -96,7 +97,7 @@ function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps,
 }
 
 function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
-  return html`<${EmptyState} icon="search" title="Nothing is at this address">
+  return html`<${PageHead} title="Nothing is at this address" /><${EmptyState} icon="search" title=${isKnown ? "No such page" : "No such app or environment"}>
     <p>
       ${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}
       </p>
