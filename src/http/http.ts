@@ -70,7 +70,10 @@ export function createHttp(deps: HttpDeps) {
       throw error;
     }
   };
-  /** The framework never looks for a route again: it would read the path another way than the router did. */
+  /**
+   * The framework never looks for a route again: it would read the path another way than the router did, with dots resolved, and from behind the
+   * URL's eleventh character, which a short Host moves.
+   */
   const beside =
     (answer: (request: BunRequest) => Promise<Response>) =>
     async (request: BunRequest): Promise<Response> => {

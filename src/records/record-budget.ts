@@ -1,6 +1,7 @@
 /**
  * What records and files take and set off: the bytes that a person and an environment store, kept by triggers as they are written, and how
  * many events a write makes. It refuses what is over a limit; which limit that is, the server's configuration says.
+ * An environment's limit is for people, keys and owners: what relays write is bounded by their events.
  */
 import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";

@@ -1,6 +1,7 @@
 /**
  * Definitions to start from that name what has to stand beside them: the dashboard and the command line offer them, a person changes what is
- * theirs and saves. A new template is one entry here. It saves nothing.
+ * theirs and saves. A new template is one entry here. It saves nothing. The stores' own notifications (JWS, base64) are no plain JSON and are not
+ * received here: what stands between them and a relay speaks plain JSON.
  * Source: the specification's "Relay-sold products and plans" (the two templates of app-store purchases).
  */
 import type { JsonObject } from "../ground/json.ts";

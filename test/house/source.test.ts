@@ -71,6 +71,14 @@ describe("the sources", () => {
     expect(paths(src, ({ text }) => / as (unknown as [\w(]|never[\],;)])/.test(text))).toEqual([]);
   });
 
+  test("ARCHITECTURE.md is read in half an hour, and says each subject under one heading", () => {
+    const text = readFileSync(join(PROJECT_ROOT, "ARCHITECTURE.md"), "utf8");
+    const headings: readonly string[] = text.match(/^#+ .*$/gm) ?? [];
+    expect(headings.length).toBeGreaterThan(30);
+    expect(headings.filter((heading, at) => headings.indexOf(heading) < at)).toEqual([]);
+    expect(Buffer.byteLength(text)).toBeLessThan(64 * 1024);
+  });
+
   test("every file that a comment or a page names is there", () => {
     const there = new Set(readSources("src", "web", "test", "scripts", "client").flatMap(({ path }) => endingsOf(path)));
     const pages = ["ARCHITECTURE.md", "README.md"].map((path) => ({ path, text: readFileSync(join(PROJECT_ROOT, path), "utf8") }));
