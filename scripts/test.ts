@@ -18,10 +18,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { join } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
+import { type Outcome, readOutcome } from "./test-report.ts";
 
 const BROWSER_TESTS = "test/browser";
 /** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL beside them, keep two cores busy. */
@@ -77,13 +78,6 @@ const LONG_FILES = {
 /** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
 const IN_MEMORY = "/dev/shm";
 const ROOM_BYTES = 8 * 2 ** 30;
-
-interface Outcome {
-  passed: number;
-  /** One line each: file, test, and the first line of what went wrong. */
-  failures: string[];
-  skipped: number;
-}
 
 const words = process.argv.slice(2);
 const browserFiles = listBrowserFiles(words);
@@ -237,9 +231,7 @@ async function runTests(
   );
   const talk = await passOn(child.stderr, tell);
   const code = await child.exited;
-  const outcome = readReport(existsSync(report) ? readFileSync(report, "utf8") : "");
-  outcome.failures.push(...readErrors(talk));
-  outcome.skipped = readSummary(talk, "skip") + readSummary(talk, "todo");
+  const outcome = readOutcome(existsSync(report) ? readFileSync(report, "utf8") : "", talk);
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
   return outcome;
@@ -280,68 +272,4 @@ async function passOn(stream: ReadableStream<Uint8Array>, tell: Pass["tell"]): P
     text += decoder.decode(chunk, { stream: true });
   }
   return Bun.stripANSI(text);
-}
-
-/** The tests of a JUnit report. */
-function readReport(report: string): Outcome {
-  const outcome: Outcome = { passed: 0, failures: [], skipped: 0 };
-  for (const [, head = "", body = ""] of report.matchAll(
-    /<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g,
-  )) {
-    const failure = /<(?:failure|error)\b([^>]*)/.exec(body)?.[1];
-    if (failure !== undefined) {
-      const name = readAttribute(head, "name");
-      const group = readAttribute(head, "classname");
-      // A hook has no name of its own; the tests after a broken beforeAll do not run.
-      const what = name === "(unnamed)" ? "a hook (beforeAll, afterAll, beforeEach or afterEach)" : name;
-      const why = readAttribute(failure, "message").trim().split("\n")[0] ?? "";
-      const place = [readAttribute(head, "file"), group, what].filter((part) => part !== "").join(" > ");
-      outcome.failures.push(why === "" ? place : `${place}: ${why}`);
-    } else if (!body.includes("<skipped")) outcome.passed += 1;
-  }
-  return outcome;
-}
-
-function readAttribute(text: string, name: string): string {
-  const raw = new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1] ?? "";
-  return raw
-    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
-    .replace(/&lt;/g, "<")
-    .replace(/&gt;/g, ">")
-    .replace(/&quot;/g, '"')
-    .replace(/&apos;/g, "'")
-    .replace(/&amp;/g, "&");
-}
-
-/**
- * Errors outside a test have no place in the report. Each is told under the test file that it names itself, for of two files that load
- * at once the heading may be the other's; else under the heading.
- */
-function readErrors(talk: string): string[] {
-  const errors: string[] = [];
-  let heading = "an unnamed file";
-  let block: string[] | null = null;
-  for (const line of talk.split("\n")) {
-    heading = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? heading;
-    if (line.startsWith("# Unhandled error between tests")) block = [];
-    else if (block !== null && /^-{20,}$/.test(line) && block.length > 0) {
-      errors.push(sayError(block, heading));
-      block = null;
-    } else if (!/^-{20,}$/.test(line)) block?.push(line);
-  }
-  const told = Math.max(errors.length, readSummary(talk, "errors?"));
-  while (errors.length < told) errors.push("an error outside a test; see above");
-  return errors;
-}
-
-function sayError(block: readonly string[], heading: string): string {
-  const named = /([^\s'"(]+\.test\.tsx?)\b/.exec(block.join("\n"))?.[1];
-  const file = named === undefined ? heading : relative(process.cwd(), resolve(named));
-  const why = block.find((line) => /^\w*[Ee]rror: /.test(line))?.replace(/^error: /, "") ?? "see above";
-  return `${file} > outside a test: ${why}`;
-}
-
-/** A number of the run's own summary, such as ` 3 errors`. */
-function readSummary(talk: string, word: string): number {
-  return Number([...talk.matchAll(new RegExp(`^ (\\d+) ${word}$`, "gm"))].at(-1)?.[1] ?? 0);
 }
