@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type Figure, median } from "./figure.ts";
 import { scratch } from "./process.ts";
-import { measureScreens } from "./screen.ts";
+import { measureScreens, type Shop } from "./screen.ts";
 import { BUSY, rowId } from "./shop-fill.ts";
 import type { ShopReady } from "./shop-service.ts";
 
@@ -14,14 +14,6 @@ const TRIES = 7;
 const STRETCH_TRIES = 4;
 const MOST_CPU_MS = 100;
 const MOST_STRETCH_MS = 25;
-
-/** The service in a process of its own, which answers what its thread did. */
-export interface Shop extends AsyncDisposable {
-  ready: ShopReady;
-  /** Paths below the environment, or whole ones that begin with `/api`. */
-  ask(path: string): Promise<{ status: number; text: string; ms: number }>;
-  tell(word: "cpu" | "watch" | "worst"): Promise<number>;
-}
 
 async function openShop(folder: string, rows: number): Promise<Shop> {
   const child = Bun.spawn(

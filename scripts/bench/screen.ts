@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { BROWSER_ARGS, findBrowser } from "../../test/kit/browser-program.ts";
-import type { Shop } from "./dashboard.ts";
 import { type Figure, median } from "./figure.ts";
 import { load } from "./process.ts";
 import { BUSY } from "./shop-fill.ts";
+import type { ShopReady } from "./shop-service.ts";
 
 const TRIES = 7;
 const MOST_MS = 500;
@@ -20,6 +20,14 @@ const RATE = 1_000;
 /** Of the main thread, so that a service that does nothing but take events takes so much less. */
 const MOST_SHARE = 0.05;
 const HIDDEN_MS = 5_000;
+
+/** The service in a process of its own, which answers what its thread did. */
+export interface Shop extends AsyncDisposable {
+  ready: ShopReady;
+  /** Paths below the environment, or whole ones that begin with `/api`. */
+  ask(path: string): Promise<{ status: number; text: string; ms: number }>;
+  tell(word: "cpu" | "watch" | "worst"): Promise<number>;
+}
 
 /** What of each first screen is its content. */
 const SCREENS = (event: string): [name: string, path: string, content: string][] => [

@@ -2,9 +2,7 @@
  * The audit: who changed what, when, and what it was before, of this environment or of the whole server. Filters and the opened row stand
  * in the address.
  */
-import type { AuditView } from "../../src/watch/audit.ts";
 import { writeQuery } from "../ground/api.ts";
-import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
@@ -16,7 +14,7 @@ import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
 import { TabLinks } from "../part/tab-links.ts";
-import { AuditRow } from "./audit-row.ts";
+import { type AuditItem, AuditRow } from "./audit-row.ts";
 import { sayAction, sayNamed } from "./words.ts";
 
 const REFRESH_MS = 10_000;
@@ -27,9 +25,6 @@ const SCOPES = [
   [SERVER, "Whole server"],
 ] as const;
 const KINDS = [["run", "Runs of relays"]] as const;
-
-/** As the dashboard reads it: with every number as it was written. */
-export type AuditItem = Omit<AuditView, "before" | "after"> & { before: Json; after: Json };
 
 export function AuditPage({ place, query }: PageProps): View {
   const chosen = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""]));

@@ -1,18 +1,22 @@
 /** One row of the audit: who did what to what, and opened, what it was before and after. */
+import type { AuditView } from "../../src/watch/audit.ts";
 import { writeQuery } from "../ground/api.ts";
+import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { Icon } from "../part/icon.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Ago } from "../part/time.ts";
-import type { AuditItem } from "./audit-page.ts";
 import { type Difference, listDifferences } from "./differences.ts";
 import { hrefOf, sayAction, sayNamed } from "./words.ts";
 
 const VALUE_CHARS = 400;
 const NAME_CHARS = 80;
 const SHORT_FIELDS = 3;
+
+/** As the dashboard reads it: with every number as it was written. */
+export type AuditItem = Omit<AuditView, "before" | "after"> & { before: Json; after: Json };
 
 interface Props {
   place: Place;

@@ -1,10 +1,9 @@
-/** What the palette offers of the documentation: the sections that hold what was typed, and the whole. */
+/** What is found in the documentation for what was typed: the sections that hold it. */
 import { useEffect, useState } from "preact/hooks";
 import { call, writeQuery } from "../ground/api.ts";
 import { DOCS } from "../part/docs-link.ts";
-import type { Finding } from "./finding.ts";
 
-interface FoundSection {
+export interface FoundSection {
   title: string;
   section: string;
   path: string;
@@ -20,7 +19,7 @@ export function openDocs(path: string): void {
   window.open(path, "_blank", "noreferrer");
 }
 
-export function useDocsFindings(typed: string): Finding[] {
+export function useFoundSections(typed: string): readonly FoundSection[] {
   const [answer, setAnswer] = useState<{ typed: string; sections: readonly FoundSection[] }>({
     typed: "",
     sections: [],
@@ -46,11 +45,5 @@ export function useDocsFindings(typed: string): Finding[] {
     };
   }, [typed]);
   const sections = isAsked && answer.typed === typed ? answer.sections : [];
-  return sections.slice(0, MAX_SHOWN).map(({ title, section, path }) => ({
-    key: `docs ${path}`,
-    icon: "help",
-    title: section,
-    hint: section === title ? "Docs" : `Docs · ${title}`,
-    act: () => openDocs(path),
-  }));
+  return sections.slice(0, MAX_SHOWN);
 }

@@ -12,7 +12,7 @@ import type { IconName } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { tellFailed } from "../part/toast.ts";
 import { sayKind } from "../watch/kind-words.ts";
-import { openDocs, useDocsFindings } from "./docs-finding.ts";
+import { type FoundSection, openDocs, useFoundSections } from "./docs-finding.ts";
 import { ROOMS } from "./room.ts";
 import { chooseTheme } from "./theme.ts";
 
@@ -49,7 +49,7 @@ export function useFindings(
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
   const things = found.flatMap((one) => showFound(place, one));
-  const pages = useDocsFindings(typed);
+  const pages = useFoundSections(typed).map(showSection);
   return {
     findings: [...things, ...own, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
     isLooking,
@@ -105,6 +105,11 @@ function showFound(place: Place, { kind, id, name, collection = "" }: Found): Fi
   const to =
     room === undefined ? pagePath(place, "events") + writeQuery({ person: id }) : pagePath(place, room, id);
   return [{ key, icon: "person", title: name, hint: "Person", to }];
+}
+
+function showSection({ title, section, path }: FoundSection): Finding {
+  const hint = section === title ? "Docs" : `Docs · ${title}`;
+  return { key: `docs ${path}`, icon: "help", title: section, hint, act: () => openDocs(path) };
 }
 
 function listRooms(place: Place): Finding[] {
