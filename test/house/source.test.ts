@@ -1,6 +1,6 @@
 /** What every source file keeps to: its name, its header, its size, its clock, and no unfinished business. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { VERSION } from "../../src/release/change.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
@@ -88,7 +88,10 @@ describe("the sources", () => {
         .filter((name) => name !== "index.ts" && !there.has(name))
         .map((name) => `${path}: ${name}`),
     );
-    expect(gone).toEqual([]);
+    const unlinked = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].flatMap(([, to = ""]) => (existsSync(join(PROJECT_ROOT, to)) ? [] : [`${path}: ${to}`])),
+    );
+    expect([gone, unlinked]).toEqual([[], []]);
   });
 });
 
