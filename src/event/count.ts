@@ -8,7 +8,7 @@ import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { readPage, turnLoop } from "../store/walk.ts";
 import { EVENT_STATES, type EventState } from "./event.ts";
-import { type EventFilter, findNameKey, listEvents } from "./list.ts";
+import { type EventFilter, findNameKey, leadOfTrigger, listEvents } from "./list.ts";
 import { MAX_SPAN, newestSpan, OF_ENVIRONMENT } from "./span.ts";
 
 /** More than so many are not counted. */
@@ -19,7 +19,7 @@ const MAX_LOOKED_AT = 2 * MAX_COUNTED;
 const STEP = MAX_SPAN;
 /** Events that hold a text, each of which has to be read. */
 const TEXT_PAGE = { limit: 200, after: null };
-const TEXT_STEPS = { steps: 2 };
+const TEXT_STEPS = { steps: 3 };
 
 const stateCount = Type.Object({
   count: Type.Integer(),
@@ -210,6 +210,15 @@ async function stepOfDone(tx: Reader, asked: Asked, below: number): Promise<Step
   const fits = [...fitsOf(asked), "state = 'done'"];
   if (asked.nameKey !== null)
     return look(tx, { ...asked, below }, "event_of_relay", "name_key = $nameKey", fits);
+  const rare = leadOfTrigger(asked.trigger);
+  if (rare !== null)
+    return look(
+      tx,
+      { ...asked, below },
+      "event_of_trigger",
+      `environment_id = $environmentId AND ${rare}`,
+      fits,
+    );
   const span = await newestSpan(tx, asked.environmentId, { above: asked.above, below }, STEP);
   if (span === null) return { looked: 0, found: 0, last: null };
   const sql = `SELECT count(*) AS looked, count(*) FILTER (WHERE ${fits.join(" AND ")}) AS found FROM (

@@ -4,6 +4,7 @@
  */
 import type { Reader } from "../store/port.ts";
 import type { EventState } from "./event.ts";
+import { leadOfTrigger } from "./list.ts";
 
 /** Rows that are counted one by one: in their index alone, or looked up. */
 const SHARE = 1_000;
@@ -53,7 +54,8 @@ export async function countSpan(
     const counted = wantsDone || state === one ? await count(road) : 0;
     counts[outcomeOf(one as EventState)] += counted;
   });
-  const whole = asked.nameKey === null ? ALL : OF_RELAY;
+  const rare = leadOfTrigger(asked.trigger);
+  const whole = asked.nameKey !== null ? OF_RELAY : rare === null ? ALL : ofTrigger(rare);
   const [all] = await Promise.all([wantsDone ? count(whole) : 0, ...counting]);
   if (!wantsDone) return { counts, exact };
   const done = Math.max(0, all - counts.waiting - counts.failed - counts.dead);
@@ -64,13 +66,13 @@ export async function countSpan(
 interface Road {
   from: string;
   led: string;
-  holds: readonly "nameKey"[];
+  holds: readonly ("nameKey" | "trigger")[];
 }
 
 const unhappy = (state: "failed" | "dead"): Road => ({
   from: "event INDEXED BY event_unhappy",
   led: `environment_id = $environmentId AND state IN ('failed', 'dead') AND state = '${state}'`,
-  holds: ["nameKey"],
+  holds: ["nameKey", "trigger"],
 });
 const unfinished = (state: "queued" | "running"): Road => ({
   from: "event INDEXED BY event_unfinished",
@@ -94,6 +96,11 @@ const OF_RELAY: Road = {
   led: "name_key = $nameKey",
   holds: ["nameKey"],
 };
+const ofTrigger = (lead: string): Road => ({
+  from: "event INDEXED BY event_of_trigger",
+  led: `environment_id = $environmentId AND ${lead}`,
+  holds: ["trigger"],
+});
 
 /** One by one as far as a share; else in slices of the span, wider ones where the first held few. */
 async function countRoad(
@@ -106,7 +113,8 @@ async function countRoad(
     ...(nameKey === null || led.includes("$nameKey") ? [] : ["name_key = $nameKey"]),
     ...(trigger === null ? [] : ['"trigger" = $trigger']),
   ];
-  const isDear = trigger !== null || (nameKey !== null && !holds.includes("nameKey"));
+  const isDear =
+    (trigger !== null && !holds.includes("trigger")) || (nameKey !== null && !holds.includes("nameKey"));
   const share = isDear ? DEAR_SHARE : SHARE;
   const fit = fits.length === 0 ? "TRUE" : `(${fits.join(" AND ")})`;
   const given = { environmentId, nameKey, trigger };

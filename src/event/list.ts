@@ -10,7 +10,7 @@ import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
 import { type Condition, equals, readPage, type Walk, walkPage } from "../store/walk.ts";
-import { type EventState, type EventTrigger, findEventSeq } from "./event.ts";
+import { EVENT_TRIGGERS, type EventState, type EventTrigger, findEventSeq } from "./event.ts";
 import { addPreviews } from "./preview.ts";
 import { newestSpan, OF_ENVIRONMENT } from "./span.ts";
 import {
@@ -140,7 +140,7 @@ async function findEvents(
 async function planWalk(
   tx: Reader,
   environmentId: number,
-  { person, state, sinceMs, untilMs }: EventFilter,
+  { person, state, trigger, sinceMs, untilMs }: EventFilter,
   nameKey: number | undefined,
 ): Promise<Pick<Walk, "index" | "span"> & { led: (Condition | undefined)[]; between: [number, number] }> {
   const above = sinceMs === undefined ? 0 : await firstSeqSince(tx, "event", sinceMs);
@@ -157,6 +157,8 @@ async function planWalk(
     const unfinished = { sql: "event.state IN ('queued', 'running')", values: [] };
     return { index: "event_unfinished", led: [here, unfinished, isState(state)], between };
   }
+  const rare = nameKey === undefined ? leadOfTrigger(trigger) : null;
+  if (rare !== null) return { index: "event_of_trigger", led: [here, { sql: rare, values: [] }], between };
   const index = "event_of_relay";
   if (nameKey !== undefined) return { index, led: [equals("event.name_key", nameKey)], between };
   return {
@@ -170,6 +172,12 @@ async function planWalk(
 /** Written out, so that the planner sees that the index's own condition holds. */
 function isState(state: EventState): Condition {
   return { sql: `event.state = '${state}'`, values: [] };
+}
+
+/** What leads through `event_of_trigger` to what no call brought, written out too; null: the trigger is not in it. */
+export function leadOfTrigger(trigger: string | null | undefined): string | null {
+  const known = EVENT_TRIGGERS.find((one) => one === trigger && one !== "receiver");
+  return known === undefined ? null : `event.trigger <> 'receiver' AND event.trigger = '${known}'`;
 }
 
 /** What stands for the relay's name on its events; null: no relay of that name ever was. */

@@ -72,6 +72,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 42, name: "record-file", sql: recordFile },
   { number: 43, name: "node-compared", sql: nodeCompared },
   { number: 44, name: "cancelled-ref", sql: cancelledRef },
+  { number: 45, name: "event-trigger", sql: eventTrigger },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -211,3 +212,4 @@ import recordTrigger from "../../migrations/0041-record-trigger.sql" with { type
 import recordFile from "../../migrations/0042-record-file.sql" with { type: "text" };
 import nodeCompared from "../../migrations/0043-node-compared.sql" with { type: "text" };
 import cancelledRef from "../../migrations/0044-cancelled-ref.sql" with { type: "text" };
+import eventTrigger from "../../migrations/0045-event-trigger.sql" with { type: "text" };

@@ -5,6 +5,7 @@ import recordTrigger from "../../migrations/postgres/0041-record-trigger.sql" wi
 import recordFile from "../../migrations/postgres/0042-record-file.sql" with { type: "text" };
 import nodeCompared from "../../migrations/postgres/0043-node-compared.sql" with { type: "text" };
 import cancelledRef from "../../migrations/postgres/0044-cancelled-ref.sql" with { type: "text" };
+import eventTrigger from "../../migrations/postgres/0045-event-trigger.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -20,4 +21,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 42, name: "record-file", sql: recordFile },
   { number: 43, name: "node-compared", sql: nodeCompared },
   { number: 44, name: "cancelled-ref", sql: cancelledRef },
+  { number: 45, name: "event-trigger", sql: eventTrigger },
 ];

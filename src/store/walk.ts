@@ -4,6 +4,7 @@
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
 
+import { systemClock } from "../ground/clock.ts";
 import {
   makeCursor,
   makeNameKey,
@@ -17,11 +18,13 @@ import {
 import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
 /** Rows that one step looks at. */
-const MAX_LOOKED_AT = 1_000;
+const MAX_LOOKED_AT = 500;
 /** Bytes that one step reads: searched, or parsed and written into the answer. */
 const MAX_STEP_BYTES = 256 * 1024;
 /** Of a page that others wait beside: what finds nothing costs so many steps and no more. */
-const MAX_STEPS = 5;
+const MAX_STEPS = 10;
+/** Nor does it begin another once its steps held up the loop for so long: rows that stand on the disk alone cost a hundred times as much. */
+const MAX_HELD_MS = 8;
 
 /** Part of a WHERE: each `?` of its text stands for the next of its values. */
 export interface Condition {
@@ -177,25 +180,42 @@ export async function pageByName<Name extends string, Row extends Named<Name>, I
 type Named<Name extends string> = Readonly<Record<Name, string>> & { createdAt: number };
 
 /**
- * A whole page of a list, step by step, each a read of its own; short where the steps were spent (`steps`: more for who keeps nobody
- * waiting). Large items are not gathered: their page ends with the first step that finds any.
+ * A whole page of a list, step by step, each a read of its own; short where the steps, or the time they hold up others, were spent (`steps`: so
+ * many, however long). Large items are not gathered: their page ends with the first step that finds any.
  */
 export async function readPage<Item>(
   store: Store,
   request: PageRequest,
   step: (tx: Reader, request: PageRequest) => Promise<Page<Item>>,
-  { large = false, steps = MAX_STEPS }: { large?: boolean; steps?: number } = {},
+  { large = false, steps }: { large?: boolean; steps?: number } = {},
 ): Promise<Page<Item>> {
+  let heldMs = 0;
+  const isSpent = (taken: number): boolean =>
+    steps === undefined ? taken === MAX_STEPS || heldMs >= MAX_HELD_MS : taken === steps;
   const items: Item[] = [];
   let after = request.after;
   for (let taken = 1; ; taken++) {
-    const page = await store.read((tx) => step(tx, { limit: request.limit - items.length, after }));
+    const part = { limit: request.limit - items.length, after };
+    const { page, ms } = await store.read((tx) => timeHeld(() => step(tx, part)));
+    heldMs += ms;
     items.push(...page.items);
     const enough = large ? items.length > 0 : items.length === request.limit;
-    if (page.next === null || enough || taken === steps) return { items, next: page.next };
+    if (page.next === null || enough || isSpent(taken)) return { items, next: page.next };
     after = readCursor(page.next);
     await turnLoop();
   }
+}
+
+/** How long a step held up the loop: not at all where another process answered it. */
+async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Found; ms: number }> {
+  let turned = false;
+  const turn = setImmediate(() => {
+    turned = true;
+  });
+  const begun = systemClock.monotonicMs();
+  const page = await step();
+  clearImmediate(turn);
+  return { page, ms: turned ? 0 : systemClock.monotonicMs() - begun };
 }
 
 /** Lets every other call of this process have its turn. */

@@ -327,6 +327,8 @@ CREATE INDEX event_of_person ON event (person_id, seq) WHERE person_id IS NOT NU
 
 CREATE INDEX event_of_relay ON event (name_key, seq);
 
+CREATE INDEX event_of_trigger ON event (environment_id, trigger, seq) WHERE trigger <> 'receiver';
+
 CREATE INDEX event_ready ON event (relay_key, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
 
 CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
@@ -335,7 +337,7 @@ CREATE INDEX event_running ON event (seq) WHERE state = 'running';
 
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
-CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key) WHERE state IN ('failed', 'dead');
+CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key, trigger) WHERE state IN ('failed', 'dead');
 
 CREATE TABLE event_clock_back (seq INTEGER PRIMARY KEY);
 

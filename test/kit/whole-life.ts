@@ -94,19 +94,24 @@ export async function askAll(running: RunningService, statements: Set<string>): 
     "relay=orders",
     `person=${person}`,
     "trigger=receiver",
+    "trigger=schedule",
     "state=dead",
     "state=done",
     "q=ada",
     "mapped=event_id:a",
     `since=${at}`,
   ];
-  const both = ["state=dead", "state=done", "state=queued", "trigger=schedule", `since=${at}`, `until=${at}`].map((other) => `relay=orders&${other}`);
+  const both = ["state=dead", "state=done", "state=queued", "trigger=schedule", "trigger=schedule&state=dead", `since=${at}`, `until=${at}`].map(
+    (other) => `relay=orders&${other}`,
+  );
   await noteStatements(statements, async () => {
     for (const path of [
       ...["/relays", "/relays/orders", "/relays/orders/funnel", "/relays/orders/versions", "/relays/orders/sender", "/overview", "/url-times"],
       ...[...events, ...both].map((filter) => `/events?limit=50&${filter}`),
       ...[...events, ...both].map((filter) => `/events/counts?${filter}`),
-      ...["", "relay=orders", "trigger=schedule", "state=dead", "relay=orders&state=done"].map((filter) => `/events/histogram?${filter}`),
+      ...["", "relay=orders", "trigger=receiver", "trigger=schedule", "state=dead", "relay=orders&state=done"].map(
+        (filter) => `/events/histogram?${filter}`,
+      ),
       ...["", "kind=run", "target=relay:orders", "actor=nobody"].map((filter) => `/audit?${filter}`),
       ...[
         "/problems",
