@@ -221,7 +221,7 @@ export class KeyLog implements KeyMemory {
       this.#freeze = makeFreeze(freeze.table, freeze.untilId);
     } else if (step === "whole") {
       const { run, newest, pieces, filter, untilId } = freeze;
-      this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words) });
+      this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
       this.#foldedId = untilId;
       this.#freeze = null;
     }

@@ -7,7 +7,9 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { numberOfHash } from "../../src/ground/id.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
+import { KeyFilters, makeFreeze } from "../../src/store/key-run.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
@@ -250,6 +252,74 @@ test("twenty runs, some of which go and whose places others take, lose no key, a
   for (let turn = 0; turn < 6; turn++) await at.checkAll(store);
   await at.close();
 }, 60_000);
+
+/** A run's filter as versions up to 0.11 wrote it: its keys' bits do not leap, and nothing stands behind its words. */
+function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
+  const words = new Uint32Array(bytes / 4);
+  for (const piece of pieces) {
+    const pairs = new Float64Array(piece.slice().buffer);
+    for (let at = 0; at < pairs.length; at += 2) {
+      const key = pairs[at] ?? 0;
+      const block = (key & (words.length / 16 - 1)) * 512;
+      const step = ((Math.floor(key / 2 ** 32) & 0xff) << 1) | 1;
+      for (let turn = 0; turn < 8; turn++) {
+        const bit = block + (((key >>> 23) + turn * step) & 511);
+        words[bit >>> 5] = (words[bit >>> 5] ?? 0) | (1 << (bit & 31));
+      }
+    }
+  }
+  return new Uint8Array(words.buffer);
+}
+
+test("runs of an earlier version, whose filters are of another kind, hold their keys beside newer ones", async () => {
+  const at = new Case();
+  let store = await at.open();
+  const listed = () => store.read((tx) => tx.all<{ run: number; filter: Uint8Array }>("SELECT run, filter FROM key_run ORDER BY run"));
+  const fillUpTo = async (count: number): Promise<void> => {
+    while ((await listed()).length < count) {
+      const done: [number, number][] = [];
+      await store.write("app", (tx) => {
+        done.length = 0;
+        return keepKeys(tx, at, 12, done);
+      });
+      for (const [key, value] of done) at.note(key, value);
+    }
+  };
+  await fillUpTo(5);
+  for (const { run, filter } of (await listed()).slice(0, 3))
+    await store.write("app", async (tx) => {
+      const pieces = await tx.all<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id >= ?1 AND id < ?2", run * 2 ** 20, (run + 1) * 2 ** 20);
+      const former = formerFilter(
+        pieces.map(({ keys }) => keys),
+        filter.length - 1,
+      );
+      await tx.run("UPDATE key_run SET filter = ?2 WHERE run = ?1", run, former);
+    });
+  await at.close();
+  store = await at.open();
+  for (let turn = 0; turn < 3; turn++) await at.checkAll(store);
+  await fillUpTo(12);
+  await at.checkAll(store);
+  const kinds = (await listed()).map(({ filter }) => filter.length % 4);
+  expect(kinds.toSorted()).toEqual([0, 0, 0, ...Array.from({ length: 9 }, () => 1)]);
+  await at.close();
+}, 60_000);
+
+test("a key that is in none of eight whole runs is said to be in one of them once in 250 times at most", () => {
+  const filters = new KeyFilters();
+  let count = 0;
+  const next = (): number => numberOfHash(hashOf(count++));
+  const size = 50_000;
+  for (let run = 0; run < 8; run++) {
+    const { filter } = makeFreeze({ size, greatestValue: 1, between: () => [] }, 1);
+    // As many as a whole run puts into a block.
+    for (let key = 0; key < filter.words.length * 1.75; key++) filter.add(next());
+    filters.add(filter.words, true);
+  }
+  let inVain = 0;
+  for (let key = 0; key < 50_000; key++) if (filters.mayHold(next(), 8)) inVain += 1;
+  expect(inVain).toBeLessThan(200);
+});
 
 test("what an earlier version kept is found until its event has gone", async () => {
   const at = new Case();
