@@ -19,7 +19,7 @@ const MAX_LOOKED_AT = 2 * MAX_COUNTED;
 const STEP = MAX_SPAN;
 /** Events that hold a text, each of which has to be read. */
 const TEXT_PAGE = { limit: 200, after: null };
-const TEXT_STEPS = { steps: 3 };
+const TEXT_STEPS = { steps: 2, look: 1_000 };
 
 const stateCount = Type.Object({
   count: Type.Integer(),

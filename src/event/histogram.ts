@@ -42,7 +42,7 @@ const MAX_OF_PERSON = 10_000;
 const PERSON_STEP = 1_000;
 /** Events that hold a text, each of which has to be read. */
 const TEXT_PAGE = { limit: 200, after: null };
-const TEXT_STEPS = { steps: 3 };
+const TEXT_STEPS = { steps: 2, look: 1_000 };
 
 export const histogramView = Type.Object({
   since: time,

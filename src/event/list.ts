@@ -9,7 +9,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
-import { type Condition, equals, readPage, type Walk, walkPage } from "../store/walk.ts";
+import { type Condition, equals, readPage, type StepRequest, type Walk, walkPage } from "../store/walk.ts";
 import { EVENT_TRIGGERS, type EventState, type EventTrigger, findEventSeq } from "./event.ts";
 import { addPreviews } from "./preview.ts";
 import { newestSpan, OF_ENVIRONMENT } from "./span.ts";
@@ -64,7 +64,7 @@ export async function readEvents(
   request: PageRequest,
   options: { steps?: number } = {},
 ): Promise<Page<EventItem>> {
-  const step = (tx: Reader, part: PageRequest) => findEvents(tx, environmentId, filter, part);
+  const step = (tx: Reader, part: StepRequest) => findEvents(tx, environmentId, filter, part);
   const { items, next } = await readPage(store, request, step, options);
   return { items: await addPreviews(store, items), next };
 }
@@ -74,7 +74,7 @@ export async function listEvents(
   tx: Reader,
   environmentId: number,
   filter: EventFilter,
-  page: PageRequest,
+  page: StepRequest,
 ): Promise<Page<ListedEvent>> {
   const { items, next } = await findEvents(tx, environmentId, filter, page);
   return { items: items.map(({ item }) => item), next };
@@ -84,7 +84,7 @@ async function findEvents(
   tx: Reader,
   environmentId: number,
   filter: EventFilter,
-  page: PageRequest,
+  page: StepRequest,
 ): Promise<Page<FoundEvent>> {
   const nameKey = filter.relay === undefined ? undefined : await findNameKey(tx, environmentId, filter.relay);
   if (nameKey === null) return { items: [], next: null };

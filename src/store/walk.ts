@@ -17,14 +17,19 @@ import {
 } from "../ground/page.ts";
 import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
-/** Rows that one step looks at. */
+/** Rows that one step looks at, of an environment's, most of which lie side by side. */
 const MAX_LOOKED_AT = 500;
+/** Where an index leads to few of many: each may be a page of its own, which the disk needs a tenth of a millisecond for. */
+const MAX_APART = 100;
+/** Where another process looks at them: it holds up nobody here. */
+const MAX_ELSEWHERE = 1_000;
 /** Bytes that one step reads: searched, or parsed and written into the answer. */
 const MAX_STEP_BYTES = 256 * 1024;
 /** Of a page that others wait beside: what finds nothing costs so many steps and no more. */
-const MAX_STEPS = 10;
+const MAX_STEPS = 50;
+const MAX_STEPS_ELSEWHERE = 6;
 /** Nor does it begin another once its steps held up the loop for so long: rows that stand on the disk alone cost a hundred times as much. */
-const MAX_HELD_MS = 8;
+const MAX_HELD_MS = 6;
 
 /** Part of a WHERE: each `?` of its text stands for the next of its values. */
 export interface Condition {
@@ -64,11 +69,16 @@ export function equals(column: string, value: SqlValue | undefined): Condition |
   return value === undefined ? undefined : { sql: `${column} = ?`, values: [value] };
 }
 
+/** What a step is asked for. `look`: at so many rows; without it, at as many as are quick to look at wherever they lie. */
+export interface StepRequest extends PageRequest {
+  look?: number;
+}
+
 /** One step of a list: a page that may be short, or empty, and still have a next one. */
 export async function walkPage<Row, Item, More = unknown>(
   tx: Reader,
   table: Listed<Row>,
-  request: PageRequest,
+  request: StepRequest,
   walk: Walk,
   toItem: (row: Row & More) => Item,
 ): Promise<Page<Item>> {
@@ -77,7 +87,8 @@ export async function walkPage<Row, Item, More = unknown>(
   const from = `${table.name} INDEXED BY ${walk.index}`;
   const after = walk.key === "seq" ? readSeq(request.after) : request.after;
   const fits = (walk.fits ?? []).filter((one) => one !== undefined);
-  const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
+  const most =
+    fits.length === 0 ? limit + 1 : (request.look ?? (walk.span === undefined ? MAX_APART : MAX_LOOKED_AT));
   const [above, below] = walk.between ?? [null, null];
   const upper = after === null || below === null ? (after ?? below) : Math.min(Number(after), below);
   const span = await walk.span?.(Number(upper ?? Number.MAX_SAFE_INTEGER), most);
@@ -181,23 +192,24 @@ type Named<Name extends string> = Readonly<Record<Name, string>> & { createdAt: 
 
 /**
  * A whole page of a list, step by step, each a read of its own; short where the steps, or the time they hold up others, were spent (`steps`: so
- * many, however long). Large items are not gathered: their page ends with the first step that finds any.
+ * many, however long; `look`: as a step's). Large items are not gathered: their page ends with the first step that finds any.
  */
 export async function readPage<Item>(
   store: Store,
   request: PageRequest,
-  step: (tx: Reader, request: PageRequest) => Promise<Page<Item>>,
-  { large = false, steps }: { large?: boolean; steps?: number } = {},
+  step: (tx: Reader, request: StepRequest) => Promise<Page<Item>>,
+  { large = false, steps, look }: { large?: boolean; steps?: number; look?: number } = {},
 ): Promise<Page<Item>> {
-  let heldMs = 0;
+  let [heldMs, most] = [0, MAX_STEPS];
   const isSpent = (taken: number): boolean =>
-    steps === undefined ? taken === MAX_STEPS || heldMs >= MAX_HELD_MS : taken === steps;
+    steps === undefined ? taken >= most || heldMs >= MAX_HELD_MS : taken === steps;
   const items: Item[] = [];
   let after = request.after;
   for (let taken = 1; ; taken++) {
-    const part = { limit: request.limit - items.length, after };
+    const part = { limit: request.limit - items.length, after, ...(look === undefined ? {} : { look }) };
     const { page, ms } = await store.read((tx) => timeHeld(() => step(tx, part)));
-    heldMs += ms;
+    heldMs += ms ?? 0;
+    if (ms === null) [look, most] = [look ?? MAX_ELSEWHERE, MAX_STEPS_ELSEWHERE];
     items.push(...page.items);
     const enough = large ? items.length > 0 : items.length === request.limit;
     if (page.next === null || enough || isSpent(taken)) return { items, next: page.next };
@@ -206,8 +218,8 @@ export async function readPage<Item>(
   }
 }
 
-/** How long a step held up the loop: not at all where another process answered it. */
-async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Found; ms: number }> {
+/** How long a step held up the loop; null: another process answered it. */
+async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Found; ms: number | null }> {
   let turned = false;
   const turn = setImmediate(() => {
     turned = true;
@@ -215,7 +227,7 @@ async function timeHeld<Found>(step: () => Promise<Found>): Promise<{ page: Foun
   const begun = systemClock.monotonicMs();
   const page = await step();
   clearImmediate(turn);
-  return { page, ms: turned ? 0 : systemClock.monotonicMs() - begun };
+  return { page, ms: turned ? null : systemClock.monotonicMs() - begun };
 }
 
 /** Lets every other call of this process have its turn. */

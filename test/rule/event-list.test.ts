@@ -192,7 +192,7 @@ describe("pages", () => {
   const SPARSE: [string, EventFilter, Seed, number][] = [
     ["trigger", { trigger: "schedule" }, { trigger: "schedule" }, 2],
     ["q", { q: "needle" }, { payload: '{"a":"needle"}' }, 24],
-    ["relay and trigger", { relay: "orders", trigger: "schedule" }, { trigger: "schedule" }, 24],
+    ["relay and trigger", { relay: "orders", trigger: "schedule" }, { trigger: "schedule" }, 96],
   ];
   for (const [name, filter, rare, most] of SPARSE) {
     test(`of a filter with few matches far apart (${name}) are short, and together complete`, async () => {

@@ -2,7 +2,7 @@
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { type Page, readCursor } from "../../src/ground/page.ts";
 import type { Reader } from "../../src/store/port.ts";
-import { equals, reach, readPage, walkPage } from "../../src/store/walk.ts";
+import { equals, reach, readPage, type StepRequest, walkPage } from "../../src/store/walk.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
@@ -30,7 +30,7 @@ interface Asked {
 }
 
 function step({ kind, cost }: Asked) {
-  return (tx: Reader, { limit, after }: { limit: number; after: string | null }) => {
+  return (tx: Reader, request: StepRequest) => {
     const counting: Reader = {
       get: (sql, ...values) => tx.get(sql, ...values),
       all: async <Row>(sql: string, ...values: never[]) => {
@@ -41,7 +41,7 @@ function step({ kind, cost }: Asked) {
     };
     const table = { name: "thing", columns: "seq, length(text) AS size", read: (row: object) => row as { seq: number; size: number } };
     const walk = { index: "thing_by_seq", key: "seq" as const, led: [{ sql: "seq > ?", values: [0] }], fits: [equals("kind", kind)] };
-    return walkPage(counting, table, { limit, after }, { ...walk, ...(cost === undefined ? {} : { cost }) }, ({ seq }) => seq);
+    return walkPage(counting, table, request, { ...walk, ...(cost === undefined ? {} : { cost }) }, ({ seq }) => seq);
   };
 }
 
@@ -65,8 +65,8 @@ const all = Array.from({ length: ROWS }, (_, at) => ROWS - at);
 
 for (const [name, asked, wanted, least, mostPages] of [
   ["every row of an unfiltered list comes once, in order", { limit: 190 }, all, 27, 27],
-  ["rows that fit rarely are found over pages that may be empty", { limit: 2, kind: "rare" }, rare, 10, 12],
-  ["a filter that fits nothing ends", { limit: 200, kind: "nothing" }, [], 10, 11],
+  ["rows that fit rarely are found over pages that may be empty", { limit: 2, kind: "rare" }, rare, 50, 53],
+  ["a filter that fits nothing ends", { limit: 200, kind: "nothing" }, [], 50, 51],
   ["a page ends where its bytes are spent", { limit: 5_000, cost: "octet_length(text)" }, all, 9, 12],
 ] as const) {
   test(name, async () => {
@@ -76,7 +76,7 @@ for (const [name, asked, wanted, least, mostPages] of [
     expect(seqs).toEqual([...wanted]);
     expect(pages.length).toBeGreaterThanOrEqual(least);
     expect(pages.length).toBeLessThanOrEqual(mostPages);
-    if (asked.limit <= 200) expect(most.rows).toBeLessThanOrEqual(500);
+    if (asked.limit <= 200) expect(most.rows).toBeLessThanOrEqual(201);
   });
 }
 
@@ -88,7 +88,7 @@ test("a page gathers its steps, each a read of its own, and other work has its t
   };
   setImmediate(count);
   const asked = { limit: 200, kind: "rare" };
-  const page = await readPage(store, { limit: 200, after: null }, step(asked), { steps: 11 });
+  const page = await readPage(store, { limit: 200, after: null }, step(asked), { steps: 6, look: 1_000 });
   expect(page).toEqual({ items: rare, next: null });
   expect(turns).toBeGreaterThan(3);
   turns = 1_000;
@@ -98,15 +98,17 @@ test("a page gathers its steps, each a read of its own, and other work has its t
 const time = spyOn(performance, "now").mockReturnValue(0);
 afterAll(() => void time.mockRestore());
 
-test("a page that others wait beside ends after ten steps, with a next one", async () => {
+test("a page that others wait beside ends after fifty steps, with a next one", async () => {
   const page = await readPage(store, { limit: 200, after: null }, step({ limit: 200, kind: "rare" }));
-  expect({ ...page, next: readCursor(page.next ?? "") }).toEqual({ items: rare, next: "1" });
+  // Of a database in another process the last steps are large ones, and reach the end.
+  const next = page.next === null ? null : readCursor(page.next);
+  expect({ ...page, next }).toEqual({ items: rare, next: ON_POSTGRES ? null : "1" });
 });
 
 for (const [name, msAStep, waits, lowest] of [
-  ["ends once its steps held up the loop for eight milliseconds", 3, false, ON_POSTGRES ? "1" : "3501"],
-  ["ends after one step that did by itself", 30, false, ON_POSTGRES ? "1" : "4501"],
-  ["goes on where another process has the work, and the loop turns meanwhile", 30, true, "1"],
+  ["ends once its steps held up the loop for six milliseconds", 3, false, ON_POSTGRES ? null : "4801"],
+  ["ends after one step that did by itself", 30, false, ON_POSTGRES ? null : "4901"],
+  ["goes on where another process has the work, and the loop turns meanwhile", 30, true, null],
 ] as const)
   test(`a page that others wait beside ${name}`, async () => {
     let ms = 0;
@@ -118,7 +120,7 @@ for (const [name, msAStep, waits, lowest] of [
       ms += msAStep;
       return found;
     });
-    expect([items, readCursor(next ?? "")]).toEqual([[], lowest]);
+    expect([items, next === null ? null : readCursor(next)]).toEqual([[], lowest]);
   });
 
 test("large items are not gathered beyond the step that found some", async () => {
