@@ -234,6 +234,13 @@ export class PostgresConnection implements GroupConnection {
     return await this.#send<SqlRows[]>(sql, null);
   }
 
+  /** Ends the transaction; answers what came of it. It goes out with what was sent before, and so does what is asked next. */
+  async commit(): Promise<"COMMIT" | "ROLLBACK"> {
+    this.#ahead.clear();
+    this.#flush();
+    return (await this.#send("COMMIT", [])).command as "COMMIT" | "ROLLBACK";
+  }
+
   /** The first failure of a statement that nobody awaited, which is forgotten by that. */
   takeFailure(): unknown {
     const { failed } = this.#part;
@@ -316,8 +323,7 @@ export class PostgresConnection implements GroupConnection {
     this.#unanswered += 1;
     let given: ((error: unknown) => void) | null = null;
     try {
-      const query =
-        values === null ? this.#connection.unsafe(text).simple() : this.#connection.unsafe(text, values);
+      const query = this.#query<Answer>(text, values);
       // What is lost has no answer: who waits is told by `#lose`.
       return await new Promise<Answer>((resolve, reject) => {
         given = reject;
@@ -336,6 +342,14 @@ export class PostgresConnection implements GroupConnection {
       this.#sinceMs = systemClock.monotonicMs();
       if (this.#unanswered === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
     }
+  }
+
+  #query<Answer>(text: string, values: unknown[] | null): SQL.Query<Answer> {
+    if (values === null) return this.#connection.unsafe<Answer>(text).simple();
+    // A text without values would go out alone, once all before it is answered, and hold back what comes behind: two round trips under the lock.
+    if (text === "BEGIN") return this.#connection<Answer>`BEGIN`;
+    if (text === "COMMIT") return this.#connection<Answer>`COMMIT`;
+    return this.#connection.unsafe<Answer>(text, values);
   }
 
   #lose(error: ConnectionLost): void {

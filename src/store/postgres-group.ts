@@ -106,15 +106,15 @@ export class PostgresGroup implements GroupDatabase {
     if (this.#takesTurn && !isQuiet) void writer.post(TAKE_TURN, this.#options.node);
     const notice = writeNotice(this.#options.node, touched);
     const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
-    const committed = writer.script("COMMIT");
+    const committed = writer.commit();
     this.#isBegun = false;
     const part = writer.endPart();
     try {
       await told;
-      const [answer] = await committed;
+      const ended = await committed;
       if (part.failed !== null) throw part.failed;
       // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
-      if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+      if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
       this.#tell(null);
       return { durable: this.#reach(name, number) };
     } catch (error) {

@@ -35,6 +35,9 @@ interface Way {
   rest: Buffer;
   said: string;
   isLost: boolean;
+  /** What the client calls its statement that commits, and what was said of it until it is to be done. */
+  commit: string | null;
+  held: Buffer[];
 }
 
 /** `near`: the port that it begins at; 0: a free one. */
@@ -51,7 +54,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     near.on("error", () => undefined);
     if (road.isClosed) return void near.destroy();
     const far = connect(Number(port), hostname);
-    const begun = { name: "", isSilent: isCut, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false };
+    const begun = { name: "", isSilent: isCut, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false, commit: null, held: [] };
     const way: Way = { near, far, ...begun };
     ways.add(way);
     far.on("error", () => drop(way));
@@ -114,10 +117,16 @@ function passOn(way: Way, chunk: Buffer, loseCommit: Road["loseCommit"]): Loss |
       way.name = /application_name\0([^\0]*)/.exec(message.toString("latin1"))?.[1] ?? "";
     }
     const text = message.toString("utf8", 5);
-    const isCommit = message.toString("latin1", 0, 1) === "Q" && text.startsWith("COMMIT");
+    const type = typed === 0 ? "" : message.toString("latin1", 0, 1);
+    const [first = "", second = ""] = text.split("\0", 2);
+    if (type === "P" && second === "COMMIT") way.commit = first;
+    if (way.held.length > 0 || (type === "B" && second === way.commit)) way.held.push(message);
+    const isCommit = (type === "Q" && text.startsWith("COMMIT")) || (type === "S" && way.held.length > 0);
+    if (way.held.length > 0 && !isCommit) continue;
     const loss = isCommit ? loseCommit(way.said) : null;
     way.said = isCommit ? "" : way.said + text;
-    if (loss !== "unsent") way.far.write(message);
+    if (loss !== "unsent") for (const one of way.held.length > 0 ? way.held : [message]) way.far.write(one);
+    way.held = [];
     if (loss !== null) return loss;
   }
 }
