@@ -8,9 +8,10 @@ import type { DatabaseUrl } from "../ground/database-url.ts";
 import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
 import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
-import { toPostgres, toPostgresRows } from "./postgres-dialect.ts";
+import { toPostgres } from "./postgres-dialect.ts";
 import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
+import { COLUMN_TYPES, RowWriter } from "./postgres-rows.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
@@ -28,9 +29,6 @@ const PLAINLY = "SET jit = off";
 const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
 
 const OWN_END = `SELECT ${OTHER_END} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
-
-/** Rows of one INSERT: few sizes, as each is a statement that is prepared. */
-const ROWS_AT_ONCE: readonly number[] = [64, 48, 40, 32, 28, 24, 20, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2];
 
 /** Of statements that nobody awaits: the first that failed. */
 interface Part {
@@ -56,6 +54,7 @@ export class PostgresConnection implements GroupConnection {
   readonly #onNoRoom: () => void;
   /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
   #otherEnd: string | null = null;
+  #rows = new RowWriter();
 
   private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onNoRoom: () => void) {
     this.#pool = pool;
@@ -65,15 +64,17 @@ export class PostgresConnection implements GroupConnection {
 
   /**
    * Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
-   * statement is planned for its values, or once for all where the server finds that to cost less; `onNoRoom` is told where the server's disk is full.
+   * statement is planned for its values, or once for all where the server finds that to cost less; `writesMany`: whether rows of an INSERT
+   * share a statement; `onNoRoom` is told where the server's disk is full.
    */
   static async open(
     place: DatabaseUrl,
     name: string,
     {
       planned = "once",
+      writesMany = false,
       onNoRoom = () => undefined,
-    }: { planned?: "once" | "by values"; onNoRoom?: () => void } = {},
+    }: { planned?: "once" | "by values"; writesMany?: boolean; onNoRoom?: () => void } = {},
   ): Promise<PostgresConnection> {
     const pool = new SQL({
       ...connectionOptions(place),
@@ -94,10 +95,13 @@ export class PostgresConnection implements GroupConnection {
     try {
       const connection = new PostgresConnection(pool, await pool.reserve(), onNoRoom);
       // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
-      const said = connection.script(`${planned === "once" ? PLAINLY : BY_VALUES}; ${OWN_END}`);
+      const begins = planned === "once" ? PLAINLY : BY_VALUES;
+      const said = connection.script(`${begins}; ${writesMany ? COLUMN_TYPES : "SELECT"}; ${OWN_END}`);
       await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, said);
       if (connection.silentMs > 0) connection.giveUp();
-      connection.#otherEnd = ((await said).at(-1)?.[0]?.name as string | undefined) ?? null;
+      const [columns = [], [end] = []] = (await said).slice(-2);
+      connection.#rows = new RowWriter(columns);
+      connection.#otherEnd = (end?.name as string | undefined) ?? null;
       return connection;
     } catch (error) {
       void pool.close({ timeout: 0 }).catch(() => undefined);
@@ -133,10 +137,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   async postEach(sql: string, rows: readonly SqlNames[]): Promise<void> {
-    this.#post(
-      sql,
-      rows.map((row): [SqlNames] => [row]),
-    );
+    this.#post(sql, eachAlone(rows));
   }
 
   #post(sql: string, more: readonly SqlArguments[]): void {
@@ -151,25 +152,12 @@ export class PostgresConnection implements GroupConnection {
     if (this.#toPost.size === 0) return;
     const posted = [...this.#toPost];
     this.#toPost.clear();
-    for (const [sql, rows] of posted)
-      for (const sent of this.#sendRows(sql, rows))
-        this.#posted = sent.then(() => undefined, this.#noteFailure());
+    for (const sent of posted.flatMap(([sql, rows]) => this.#sendRows(sql, rows)))
+      this.#posted = sent.then(() => undefined, this.#noteFailure());
   }
 
-  /** As few statements as they fit into: what costs is the statement, not its rows. */
   #sendRows(sql: string, rows: readonly SqlArguments[]): Promise<SqlRows>[] {
-    const sent: Promise<SqlRows>[] = [];
-    for (let at = 0; at < rows.length; ) {
-      const size = ROWS_AT_ONCE.find((most) => most <= rows.length - at) ?? 1;
-      const many = size === 1 ? null : toPostgresRows(sql, size);
-      const { text, places } = many ?? toPostgres(sql);
-      const some = rows.slice(at, at + (many === null ? 1 : size));
-      sent.push(
-        this.#send(text, places.length === 0 ? [] : some.flatMap((values) => arrange(sql, places, values))),
-      );
-      at += some.length;
-    }
-    return sent;
+    return this.#rows.write(sql, rows).map(({ text, values }) => this.#send(text, values));
   }
 
   async settle(): Promise<void> {
@@ -211,12 +199,7 @@ export class PostgresConnection implements GroupConnection {
     if (rows.length === 0) return 0;
     this.#ahead.written(sql);
     this.#flush();
-    const answers = await Promise.all(
-      this.#sendRows(
-        sql,
-        rows.map((row): [SqlNames] => [row]),
-      ),
-    );
+    const answers = await Promise.all(this.#sendRows(sql, eachAlone(rows)));
     return answers.reduce((sum, { count }) => sum + (count ?? 0), 0);
   }
 
@@ -358,4 +341,8 @@ export class PostgresConnection implements GroupConnection {
     for (const reject of [...this.#waiting]) reject(error);
     void this.#pool.close({ timeout: 0 }).catch(() => undefined);
   }
+}
+
+function eachAlone(rows: readonly SqlNames[]): [SqlNames][] {
+  return rows.map((row) => [row]);
 }

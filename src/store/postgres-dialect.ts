@@ -25,38 +25,6 @@ export function toPostgres(sql: string): Translated {
   return known;
 }
 
-const rememberedRows = new Map<string, Translated | null>();
-
-/** The same INSERT for so many rows at once; null where it is no INSERT of one row whose values all stand in it. */
-export function toPostgresRows(sql: string, rows: number): Translated | null {
-  const name = `${rows} ${sql}`;
-  let known = rememberedRows.get(name);
-  if (known === undefined) {
-    known = repeatRow(toPostgres(sql), rows);
-    rememberedRows.set(name, known);
-  }
-  return known;
-}
-
-function repeatRow({ text, places }: Translated, rows: number): Translated | null {
-  const found = /^\s*INSERT INTO [^;]*?\bVALUES\s*(?=\()/i.exec(text);
-  if (found === null) return null;
-  const before = found[0];
-  let [end, depth] = [before.length, 0];
-  do {
-    if (text[end] === "'") return null;
-    depth += text[end] === "(" ? 1 : text[end] === ")" ? -1 : 0;
-    end += 1;
-  } while (depth > 0 && end < text.length);
-  const row = text.slice(before.length, end);
-  const rest = text.slice(end);
-  if (/\$\d/.test(before + rest)) return null;
-  const all = Array.from({ length: rows }, (_, at) =>
-    row.replaceAll(/\$(\d+)/g, (_value, place: string) => `$${Number(place) + at * places.length}`),
-  );
-  return { text: before + all.join(", ") + rest, places };
-}
-
 function translate(sql: string): Translated {
   const tokens = split(sql);
   for (const step of STEPS) step(tokens);

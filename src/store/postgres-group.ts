@@ -181,6 +181,7 @@ export class PostgresGroup implements GroupDatabase {
   async #open(): Promise<PostgresConnection> {
     if (this.#live !== null) return this.#live;
     this.#writer = await PostgresConnection.open(this.#options.place, "relay writer", {
+      writesMany: true,
       onNoRoom: this.#options.onNoRoom,
     });
     // Others may have written while there was none.

@@ -16,7 +16,7 @@ export function arrange(sql: string, places: readonly (string | number)[], value
 }
 
 /** A text there has no U+0000: the mark of what cannot be written takes its place, as it does for half a surrogate in both databases. */
-function asPostgresTakes(value: SqlValue): unknown {
+export function asPostgresTakes(value: SqlValue): unknown {
   if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\ufffd") : value;
   if (typeof value === "boolean") return value ? 1 : 0;
   return value;

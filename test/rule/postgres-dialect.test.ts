@@ -1,7 +1,7 @@
 /** What the two databases say in different words, and that everything else is left as it was written. */
 import { expect, test } from "bun:test";
 import { MAX_SPAN, OF_ENVIRONMENT } from "../../src/event/span.ts";
-import { toPostgres, toPostgresRows } from "../../src/store/postgres-dialect.ts";
+import { toPostgres } from "../../src/store/postgres-dialect.ts";
 
 const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: string, places?: readonly (string | number)[]])[] = [
   ["a counted value", "SELECT ?2, ?1", "SELECT $1, $2", [1, 0]],
@@ -73,23 +73,6 @@ for (const [what, sqlite, postgres, places = []] of TRANSLATED)
   test(what, () => {
     expect(toPostgres(sqlite)).toEqual({ text: postgres, places });
     expect(toPostgres(sqlite)).toBe(toPostgres(sqlite));
-  });
-
-const REPEATED: readonly (readonly [what: string, sqlite: string, postgres: string | null])[] = [
-  ["an INSERT of one row", "INSERT INTO a (b, c) VALUES ($b, 1 + $c)", "INSERT INTO a (b, c) VALUES ($1, 1 + $2), ($3, 1 + $4)"],
-  [
-    "what follows its row",
-    "INSERT INTO a (b) VALUES (abs($b)) ON CONFLICT (b) DO UPDATE SET b = excluded.b",
-    "INSERT INTO a (b) VALUES (abs($1)), (abs($2)) ON CONFLICT (b) DO UPDATE SET b = excluded.b",
-  ],
-  ["none whose values stand behind the row too", "INSERT INTO a (b) VALUES ($b) ON CONFLICT (b) DO UPDATE SET c = $c", null],
-  ["none with a text that may hold a parenthesis", "INSERT INTO a (b, c) VALUES ($b, ')')", null],
-  ["no other statement", "UPDATE a SET b = $b", null],
-];
-
-for (const [what, sqlite, postgres] of REPEATED)
-  test(`for several rows at once: ${what}`, () => {
-    expect(toPostgresRows(sqlite, 2)?.text ?? null).toEqual(postgres);
   });
 
 test("what is led from several places at once takes more of each than a span of them holds", () => {
