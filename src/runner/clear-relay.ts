@@ -4,18 +4,31 @@
  */
 import type { EventDraft } from "../event/insert.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { Holder } from "../store/holding.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 
 export type EventToCome = Pick<EventDraft, "relayId">;
 
-/** Asks for what running them reads for sure: which of their relays are clear, and what actions act on. */
+interface AheadDeps {
+  holding: Holder;
+  isOpen: (environmentId: number) => boolean;
+  relays: LiveRelays;
+}
+
+/**
+ * Asks for what running them reads for sure: which of their relays are clear, and what actions act on; of those that are to wait, whether they are
+ * this node's to run.
+ */
 export function lookAhead(
   ahead: Ahead,
   events: readonly EventToCome[],
-  relays: Snapshot | null,
+  { holding, isOpen, relays: { known: relays } }: AheadDeps,
 ): readonly Promise<unknown>[] {
   return [
     listClear(ahead, events, relays),
+    ...listWaiting(events, relays)
+      .filter(isOpen)
+      .map((environmentId) => holding.storeOf(environmentId).letsPass(ahead)),
     ...listRunnable(events, relays).flatMap(({ actions, environmentId }) =>
       actions.flatMap((action) => action.lookAhead(ahead, environmentId)),
     ),
@@ -28,6 +41,14 @@ function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): 
     .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
     .filter(runsHere)
     .sort((one, other) => one.key - other.key);
+}
+
+/** The environments of those that may not. */
+function listWaiting(events: readonly EventToCome[], relays: Snapshot | null): number[] {
+  const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
+  const environments = new Set<number>();
+  for (const relay of found) if (relay !== null && !runsHere(relay)) environments.add(relay.environmentId);
+  return [...environments].sort((one, other) => one - other);
 }
 
 function runsHere({ waiting, sends }: LiveRelay): boolean {

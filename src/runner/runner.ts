@@ -111,7 +111,7 @@ export class Runner {
 
   /** Asks for what `beside` would read to run such events. */
   lookAhead(ahead: Ahead, events: readonly EventToCome[]): readonly Promise<unknown>[] {
-    return this.#stopped ? [] : lookAhead(ahead, events, this.#deps.relays.known);
+    return this.#stopped ? [] : lookAhead(ahead, events, this.#besideDeps);
   }
 
   /** Runs the environment's events from now on, or what is done once for all. */
