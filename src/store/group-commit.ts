@@ -24,6 +24,8 @@ interface Ran extends Kept {
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
+/** Where a group begins behind the one before it, half of those who wait are one: they are written while the others are read. Fewer are not worth it. */
+const LEAST_HALF = 64;
 /** Of a group that its database lost: with the first one. */
 const MAX_RUNS = 3;
 
@@ -42,8 +44,9 @@ export class GroupCommit {
   #captured = true;
   #closed = false;
   #idle: (() => void)[] = [];
-  /** Groups that are committed and not durable yet. */
+  /** Groups that are committed and not durable yet, and their works. */
   #settling = 0;
+  #untold = 0;
   /** Resolves once the last of them was told. */
   #told: Promise<void> = Promise.resolve();
   /** The next group's transaction, where it was begun already. */
@@ -82,7 +85,7 @@ export class GroupCommit {
       };
       this.#waiting.push({ origin, fence, ...gathered, draft, resolve, reject, losses: 0 });
       if (this.#begun === null) this.#schedule();
-      else this.#begun.join(this.#waiting);
+      else if (this.#waiting.length <= this.#most) this.#begun.join(this.#waiting);
     }) as Promise<Result>;
   }
 
@@ -105,10 +108,13 @@ export class GroupCommit {
       void this.#commitGroup();
     };
     const { length } = this.#waiting;
-    setImmediate(() => {
-      if (this.#waiting.length > length) setImmediate(begin);
-      else begin();
-    });
+    setImmediate(() => (this.#waiting.length > length ? setImmediate(begin) : begin()));
+  }
+
+  /** As many as the next group takes. */
+  get #most(): number {
+    const half = Math.max(LEAST_HALF, Math.ceil((this.#waiting.length + this.#untold) / 2));
+    return this.#database.beginsAhead && half < MAX_GROUP ? half : MAX_GROUP;
   }
 
   async #commitGroup(): Promise<void> {
@@ -117,7 +123,7 @@ export class GroupCommit {
       this.#begun ??= this.#begin();
       await this.#begun.version.catch(() => undefined);
     }
-    const group = this.#waiting.splice(0, MAX_GROUP);
+    const group = this.#waiting.splice(0, this.#most);
     const committed = new Committed();
     try {
       const { outcomes, durable } = await this.#runUntilKept(group, committed);
@@ -141,6 +147,7 @@ export class GroupCommit {
   /** The next group runs meanwhile, as another process's would. */
   async #settle(group: readonly Waiting[], durable: Promise<void> | null, tell: () => void): Promise<void> {
     this.#settling += 1;
+    this.#untold += group.length;
     // Whoever remembers what came last is told of groups in their order.
     const [before, over] = [this.#told, Promise.withResolvers<void>()];
     this.#told = over.promise;
@@ -162,6 +169,7 @@ export class GroupCommit {
     }
     over.resolve();
     this.#settling -= 1;
+    this.#untold -= group.length;
     this.#goOn();
   }
 
@@ -261,7 +269,7 @@ export class GroupCommit {
 
   #begin(): Turn {
     const turn = new Turn(this.#database);
-    turn.ask(this.#waiting.slice(0, MAX_GROUP));
+    turn.ask(this.#waiting.slice(0, this.#most));
     return turn;
   }
 

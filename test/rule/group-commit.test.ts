@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
+import type { GroupDatabase } from "../../src/store/group-database.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
@@ -276,10 +277,8 @@ test("another process that writes between two groups is waited for and seen by t
   expect(database.query("SELECT count(*) AS apps FROM app").get()).toEqual({ apps: 300 });
 });
 
-test("groups that are durable in another order are told in the order of their commits", async () => {
-  const told: number[] = [];
-  const durables = [1, 2].map(() => Promise.withResolvers<void>());
-  let commits = 0;
+/** A group commit over a database that keeps nothing. */
+function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGroup: (size: number) => void = () => undefined): GroupCommit {
   const none = async () => null;
   const nothing = async () => undefined;
   const connection = {
@@ -287,18 +286,24 @@ test("groups that are durable in another order are told in the order of their co
     ...{ firstOf: (error: unknown) => error, exec: () => undefined, inTransaction: true },
   };
   const keys = { mark: 0, undoTo: () => undefined, find: () => [], keep: () => undefined, forgetBefore: async () => false, forgetSlot: nothing };
-  const group = new GroupCommit(
+  return new GroupCommit(
     {
-      ...{ connection, keys, limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 }, begin: async () => 1, beginsAhead: false, isBegun: false },
-      ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false },
-      async commit() {
-        commits += 1;
-        return { durable: durables[commits - 1]?.promise ?? null };
-      },
+      ...{ connection, keys, limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 }, begin: async () => 1, beginsAhead, isBegun: false },
+      ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false, commit },
       watch: () => ({ over: (working) => working, stop: () => undefined }),
     },
-    { onGroup: () => undefined, onTouch: () => undefined },
+    { onGroup, onTouch: () => undefined },
   );
+}
+
+test("groups that are durable in another order are told in the order of their commits", async () => {
+  const told: number[] = [];
+  const durables = [1, 2].map(() => Promise.withResolvers<void>());
+  let commits = 0;
+  const group = groupOver(false, async () => {
+    commits += 1;
+    return { durable: durables[commits - 1]?.promise ?? null };
+  });
   const write = (number: number) => group.add("app", async (tx) => tx.afterCommit(() => told.push(number)));
   const first = write(1);
   while (commits < 1) await turn();
@@ -313,3 +318,26 @@ test("groups that are durable in another order are told in the order of their co
   await Promise.all([first, second, third]);
   expect(told).toEqual([1, 2, 3]);
 });
+
+/** How many calls wait for an answer, always as many, and what groups they become where the next begins behind the one before it. */
+const TOGETHER: readonly (readonly [callers: number, beginsAhead: boolean, size: number])[] = [
+  [40, true, 40],
+  [64, true, 64],
+  [100, true, 64],
+  [192, true, 96],
+  [192, false, 192],
+];
+
+for (const [callers, beginsAhead, size] of TOGETHER)
+  test(`${callers} calls at once become groups of ${size}${beginsAhead ? ", the next read while one is written" : " where a group ends before the next"}`, async () => {
+    const sizes: number[] = [];
+    const group = groupOver(
+      beginsAhead,
+      async () => ({ durable: turn() }),
+      (made) => sizes.push(made),
+    );
+    await Promise.all(Array.from({ length: callers }, () => group.add("app", async () => undefined)));
+    expect(Math.max(...sizes)).toBe(size);
+    expect(sizes.reduce((sum, one) => sum + one, 0)).toBe(callers);
+    await group.close();
+  });
