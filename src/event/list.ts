@@ -4,6 +4,7 @@
  */
 
 import { isId } from "../ground/id.ts";
+import { writeJson } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Store } from "../store/port.ts";
@@ -198,10 +199,22 @@ function until(ms: number | undefined): Condition | undefined {
 function search(q: string | undefined): Condition | undefined {
   if (q === undefined || q === "") return undefined;
   const found = (column: string) => `instr(lower(${column}), lower(?)) > 0`;
+  const ways = waysToWrite(q);
   return {
-    sql: `(${found("event.payload")} OR ${found("event.preview")})`,
-    values: [q, q],
+    sql: `(${ways.map(() => `${found("event.payload")} OR ${found("event.preview")}`).join(" OR ")})`,
+    values: ways.flatMap((way) => [way, way]),
   };
+}
+
+/** A payload is kept as its sender wrote it: as it is, and escaped as JSON asks for and as senders do beyond that. Most texts are written one way. */
+function waysToWrite(text: string): string[] {
+  const json = writeJson(text).slice(1, -1);
+  const ascii = json.replace(
+    /[^\0-\x7f]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const slashed = [json, ascii].map((one) => one.replaceAll("/", "\\/"));
+  return [...new Set([text, json, ascii, ...slashed])];
 }
 
 /** Refuses with `invalid_input`. A text that is nowhere in the payload saves reading it. */
@@ -215,7 +228,8 @@ function searchMapped(mapped: string | undefined): Condition | undefined {
     );
   const plain = /^[\w.@:+ -]*$/.test(value) ? value : "";
   return {
-    sql: "(instr(lower(event.payload), lower(?)) > 0 AND substr(lower(json_extract(event.payload, ?)), 1, ?) = lower(?))",
-    values: [plain, `$.mapped.${name}`, [...value].length, value],
+    sql: `(instr(lower(event.payload), lower(?)) > 0 AND EXISTS (SELECT 1 FROM json_each(event.payload, '$.mapped') AS one
+      WHERE one.key = ? AND substr(lower(CASE WHEN one.type IN ('true', 'false') THEN one.type ELSE one.value END), 1, ?) = lower(?)))`,
+    values: [plain, name, [...value].length, value],
   };
 }

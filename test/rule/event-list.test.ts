@@ -7,6 +7,7 @@ import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { newestSpan, oldestSpan } from "../../src/event/span.ts";
 import { findEventView, type ListedEvent } from "../../src/event/view.ts";
 import { readNumberedId } from "../../src/ground/id.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { relayOf } from "../kit/event-sql.ts";
@@ -24,6 +25,7 @@ interface Seed {
   person?: string;
   atMs?: number;
   payload?: string;
+  mapped?: JsonObject;
   environmentId?: number;
 }
 
@@ -39,7 +41,7 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
       const { id, seq } = await insertEvent(tx, {
         ...(await relayOf(tx, environmentId, environmentId === here ? `rly_${name}` : `rly_there_${name}`, name)),
         trigger: one.trigger ?? "receiver",
-        payload: makeReceiverPayload(one.payload ?? "{}", {}),
+        payload: makeReceiverPayload(one.payload ?? "{}", one.mapped ?? {}),
         unsigned: false,
         dedupe: keyOfEventId(here, "orders", `${count++}`),
         nowMs: one.atMs ?? START_MS,
@@ -161,6 +163,43 @@ describe("filters", () => {
       expect(idsOf((await listAll(filter, "1")).items)).toEqual(idsOf(whole.items));
     });
   }
+
+  const written: [q: string, payload: string][] = [
+    ["https://shop.example/a", String.raw`{"url":"https:\/\/shop.example\/a"}`],
+    ["Zoë", String.raw`{"name":"Zo\u00eb"}`],
+    ["Zoë/ü", String.raw`{"name":"Zo\u00EB\/\u00fc"}`],
+    ["Zoë/ü", String.raw`{"name":"Zoë\/ü"}`],
+    ['say "hi"', String.raw`{"text":"say \"hi\""}`],
+    ["c:\\data", String.raw`{"path":"c:\\data"}`],
+    ["one\ntwo", String.raw`{"text":"one\ntwo"}`],
+    ['{"text":', '{"text":"a"}'],
+    [String.raw`Zo\u00eb`, String.raw`{"name":"Zo\u00eb"}`],
+  ];
+  test.each(written)("q: %s is found however its sender wrote it: %s", async (q, payload) => {
+    const [id] = await seed([{ payload }, { payload: '{"other":"one"}' }]);
+    expect(idsOf((await list({ q })).items)).toEqual([id as string]);
+  });
+
+  const mapped: [sought: string, value: JsonObject[string], found: boolean][] = [
+    ["paid:true", true, true],
+    ["paid:tr", true, true],
+    ["paid:1", true, false],
+    ["paid:false", false, true],
+    ["paid:0", false, false],
+    ["paid:TRUE", "true", true],
+    ["paid:1", 1, true],
+    ["paid:42", 4200, true],
+    ["paid:00", 4200, false],
+    ["paid:cs_", "CS_live", true],
+    ["paid:é", "été", true],
+    ["paid:null", null, false],
+    ['paid:{"a', { a: 1 }, true],
+    ["other:1", 1, false],
+  ];
+  test.each(mapped)("mapped: %s beside %p is found: %p", async (sought, value, found) => {
+    const [id] = await seed([{ mapped: { paid: value } }, { mapped: {} }, {}]);
+    expect(idsOf((await list({ mapped: sought })).items)).toEqual(found ? [id as string] : []);
+  });
 
   test("q: an event's id finds it alone, at once, however many came after it", async () => {
     const [first] = await seed([{}]);
