@@ -11,7 +11,14 @@ import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { listVersions, type RelayContext, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
-import { checkWrites, listMissing, missingThing, stockOf, warnOfSold } from "../relay/relay-reference.ts";
+import {
+  checkSellers,
+  checkWrites,
+  listMissing,
+  missingThing,
+  stockOf,
+  warnOfSold,
+} from "../relay/relay-reference.ts";
 import {
   createRelay,
   deleteRelay,
@@ -104,7 +111,10 @@ export const relayRoutes = [
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       return await deps.store.read(async (tx) => ({
-        problems: await checkWrites(stockOf(tx, environment.id), checked.definition),
+        problems: [
+          ...(await checkWrites(stockOf(tx, environment.id), checked.definition)),
+          ...(await checkSellers(tx, environment.id, checked.definition)),
+        ],
         warnings: [
           ...checked.warnings,
           ...warnOwnHost(checked.definition, deps.baseUrl()),

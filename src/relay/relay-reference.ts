@@ -155,25 +155,35 @@ export async function warnOfSold(tx: Reader, environmentId: number, relay: strin
 }
 
 /**
- * Refuses with `relay_missing` a selling action on a product or plan whose sold-through setting names a relay that does not exist here; the
- * relay that is being saved exists. Source: the specification's "Relay-sold products and plans".
+ * The selling actions on a product or plan whose sold-through setting names a relay that does not exist here; the relay that is being saved
+ * exists. Source: the specification's "Relay-sold products and plans".
  */
-export async function requireSellingRelays(
+export async function checkSellers(
   tx: Reader,
   environmentId: number,
   definition: Definition,
-): Promise<void> {
+): Promise<Problem[]> {
   const stock = stockOf(tx, environmentId);
+  const problems: Problem[] = [];
   for (const reference of listReferences(definition)) {
     const seller = reference.sells ? await findSeller(stock, reference) : null;
     if (seller === null || seller === definition.name) continue;
     if ((await findRelay(tx, environmentId, seller)) !== null) continue;
     const { kind, name, field } = reference;
-    throw new Refusal(
-      "relay_missing",
-      `\`${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`,
-    );
+    const message = `\`${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`;
+    problems.push({ field, message });
   }
+  return problems;
+}
+
+/** Refuses with `relay_missing` what `checkSellers` finds first. */
+export async function requireSellingRelays(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<void> {
+  const [first] = await checkSellers(tx, environmentId, definition);
+  if (first !== undefined) throw new Refusal("relay_missing", first.message);
 }
 
 /** What the actions name, each by its field in the definition and with whether it is named to be sold. */

@@ -166,6 +166,24 @@ runScenarios([
     also: (_, { json }) => expect(JSON.stringify(json.warnings)).toContain("book"),
   },
   {
+    name: "validating tells what a save refuses with relay_missing: a sale that is bound to a relay which is gone",
+    async given(api) {
+      await make(api);
+      const soldThrough = { kind: "relay", relay: "shop-orders" };
+      await api.call(`${api.E}/products/book`, { method: "PUT", key: api.keys.dev, body: { soldThrough } });
+      await api.call(`${api.E}/relays/shop-orders`, { method: "DELETE", key: api.keys.dev });
+    },
+    request: "POST /relays/validate",
+    call: { body: { definition: { ...receiver, name: "other", actions: [{ type: "fulfil_product", product: "book" }] } } },
+    status: 200,
+    async also(api, { json }) {
+      const definition = { ...receiver, name: "other", actions: [{ type: "fulfil_product", product: "book" }] };
+      const save = await api.call(`${api.E}/relays`, { method: "POST", key: api.keys.dev, body: { definition } });
+      expect([save.status, save.json.code]).toEqual([400, "relay_missing"]);
+      expect(json.problems).toEqual([{ field: "actions.0.product", message: save.json.message }]);
+    },
+  },
+  {
     name: "pausing pauses",
     given: (api) => make(api),
     request: "POST /relays/shop-orders/pause",
