@@ -8,7 +8,7 @@
  */
 
 import { newId } from "../ground/id.ts";
-import { writeJson } from "../ground/json.ts";
+import { writeCanonicalJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearExpiring, clearProblemsOf } from "../watch/problem.ts";
@@ -152,7 +152,8 @@ export async function updateRelay(
   refuseOtherKind(context, before, definition);
   const made = await followSecret(tx, context, before, definition);
   const signing = followSigning(context, before, definition);
-  const sameTrigger = writeJson(before.definition.trigger) === writeJson(definition.trigger);
+  const sameTrigger =
+    writeCanonicalJson(before.definition.trigger) === writeCanonicalJson(definition.trigger);
   const next: RelayRow = {
     ...before,
     definition,

@@ -184,7 +184,11 @@ describe("saving a definition", () => {
     await clock.advance(1_000);
     await kit.update("ticks", schedule("ticks", [CALL, CALL]), 1);
     expect(await since()).toBe(created);
-    await kit.update("ticks", schedule("ticks", [CALL], { at: "10:00" }), 2);
+    const { trigger } = schedule("ticks") as { trigger: object };
+    const reordered = { ...schedule("ticks"), trigger: Object.fromEntries(Object.entries(trigger).toReversed()) };
+    await kit.update("ticks", reordered, 2);
+    expect(await since()).toBe(created);
+    await kit.update("ticks", schedule("ticks", [CALL], { at: "10:00" }), 3);
     expect(await since()).toBe(clock.now());
   });
 });
