@@ -133,6 +133,7 @@ export class Attempt {
       }),
     );
     if (found.kind === "failed") {
+      if ("person" in found) this.#person = found.person ?? null;
       this.results.push({ type: "person", outcome: "failed", code: found.code, message: found.message });
       return found.code === "person_not_found" || found.code === "person_erased"
         ? { outcome: "not_run", reason: found.code }

@@ -44,6 +44,8 @@ type FoundPerson =
       kind: "failed";
       code: "person_not_found" | "person_erased" | "person_suspended" | "invite_capped" | "internal";
       message: string;
+      /** Whom the event is about, where that is known all the same. */
+      person?: ActionPerson;
     };
 
 interface PersonQuestion {
@@ -122,10 +124,12 @@ export async function findErasure(
 /** A suspended person ends the event whatever its actions are. */
 function takePerson(person: { id: string; email: string | null; status: string }): FoundPerson {
   const { id, email, status } = person;
-  if (status !== "suspended") return { kind: "person", person: { id, email: email ?? "", status } };
+  const found = { id, email: email ?? "", status };
+  if (status !== "suspended") return { kind: "person", person: found };
   return {
     kind: "failed",
     code: "person_suspended",
+    person: found,
     message:
       "The event's person is suspended, so no action ran: make the person active again, then replay the event.",
   };

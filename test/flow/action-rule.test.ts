@@ -100,6 +100,18 @@ describe("people", () => {
     expect((await lookAt(running, ada)).grants).toEqual(["access:club from relay"]);
   });
 
+  test("suspended: the dead event is one of theirs all the same, in every place where theirs are looked for", async () => {
+    await relay([CLUB]);
+    await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
+    const dead = await send("a", ADA);
+    expect(dead.person).toEqual({ id: ada, email: ADA });
+    expect((await running.api("GET", `/events?person=${ada}`)).body.items.map((item: { id: string }) => item.id)).toEqual([dead.id]);
+    const story = (await running.api("GET", `/persons/${ada}/story`)).body.items as { eventId: string | null }[];
+    expect(story.some(({ eventId }) => eventId === dead.id)).toBe(true);
+    await running.api("PATCH", `/persons/${ada}`, { status: "active" });
+    expect((await running.api("POST", "/bulk-replays/plan", { state: "dead", person: ada })).body.plan.matched).toBe(1);
+  });
+
   test("suspended: dead at the first attempt whatever the actions are, and none of them runs", async () => {
     const fields = { order: { type: "text" } };
     await running.api("POST", "/collections", { name: "orders", kind: "shared", fields });
