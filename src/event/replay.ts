@@ -8,7 +8,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
-import { barsUnsigned } from "../relay/unsigned-rule.ts";
+import { arrivesUnsigned, barsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { writeAudits } from "../watch/audit.ts";
@@ -247,9 +247,12 @@ async function requireReplayable(
   // A relay that was deleted and made again under its name takes its earlier events up.
   const relay = await relays.find(environmentId, event.relayName);
   if (relay !== null && event.unsigned && barsUnsigned(relay.definition)) {
+    const todo = arrivesUnsigned(relay.definition.trigger)
+      ? "set trigger.trustUnsignedEvents if you accept that, or do by hand what the event should have done."
+      : "its sender signs its events, so that there is no opt-in for this one; do by hand what the event should have done.";
     throw new Refusal(
       "unsigned_event",
-      "The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs; set trigger.trustUnsignedEvents if you accept that, or handle it by hand.",
+      `The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs: ${todo}`,
     );
   }
   return { event, relay };

@@ -25,6 +25,6 @@ export const EVENT_REFUSALS = {
   unsigned_event: {
     status: 409,
     when: "The event arrived unsigned and its relay now acts without trustUnsignedEvents.",
-    todo: "Set trigger.trustUnsignedEvents if you accept that, or handle the event by hand.",
+    todo: "Do by hand what the event should have done. Where the relay's sender still does not sign its events, trigger.trustUnsignedEvents lets it run if you accept that.",
   },
 } as const satisfies Record<string, RefusalEntry>;

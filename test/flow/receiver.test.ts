@@ -482,6 +482,8 @@ describe("the unsigned-event rule", () => {
     expect([event.state, event.reason, event.runs[0].results]).toEqual(["failed", "unsigned_event", []]);
     const replay = await running.api("POST", `/events/${body.eventId}/replay`);
     expect([replay.status, replay.body.code]).toEqual([409, "unsigned_event"]);
+    // What it says to do is what a save takes: here the opt-in is refused, because the sender signs its events.
+    expect(replay.body.message).toContain("there is no opt-in for this one; do by hand");
   });
 });
 
