@@ -23,8 +23,9 @@ export async function writeChange(
   const collection = await requireCollection(tx, environmentId, name);
   const data = asked.record === undefined ? makeSampleRecord(collection, where) : (asked.record as Json);
   const people = placePerson(collection, await requireSomebody(tx, environmentId, asked.person ?? null));
-  const record = viewRecord(
-    await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs }),
+  const isExample = asked.record === undefined;
+  const record = await refuseNoExample(isExample, name, async () =>
+    viewRecord(await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs })),
   );
   const change = asked.change ?? on[0] ?? "created";
   if (!on.includes(change))
@@ -38,6 +39,23 @@ export async function writeChange(
   else steps.stop("where", "ignore", "The record does not match where, so no event is made.", { ...where });
   const payload = makeChangePayload(record, change === "created" ? null : record);
   return await writeEvent(tx, relay, payload, nowMs);
+}
+
+/** Writes a record; what is wrong with an example is nothing that the caller said, but `where` asks for it. Refuses with `invalid_input`. */
+export async function refuseNoExample<Made>(
+  isExample: boolean,
+  collection: string,
+  write: () => Promise<Made>,
+): Promise<Made> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!isExample || !(error instanceof Refusal) || error.code !== "data_invalid") throw error;
+    throw new Refusal(
+      "invalid_input",
+      `An example cannot be made, because no record of ${collection} can be as the trigger's where asks: correct where (relay validate says what is wrong with it), or give a record.`,
+    );
+  }
 }
 
 /** Whose an example record is, as its collection's kind needs it. Refuses with `invalid_input`. */

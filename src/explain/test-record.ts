@@ -6,7 +6,7 @@ import { deleteRecord, updateRecord, writeRecordIn } from "../records/record.ts"
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
-import { placePerson, requireSomebody } from "./given-record.ts";
+import { placePerson, refuseNoExample, requireSomebody } from "./given-record.ts";
 import { makeSampleRecord } from "./sample.ts";
 
 interface TestRecord {
@@ -32,7 +32,9 @@ export async function writeTestRecord(
   const whole = data ?? makeSampleRecord(collection, where);
   const first = change === "updated" ? makeOther(whole, where) : whole;
   const of = { environmentId, ...placePerson(collection, about), by, nowMs };
-  const { id: recordId } = await writeRecordIn(tx, collection, { ...of, data: first });
+  const { id: recordId } = await refuseNoExample(data === null, name, () =>
+    writeRecordIn(tx, collection, { ...of, data: first }),
+  );
   const at = { environmentId, collection: name, recordId };
   if (change === "updated") await updateRecord(tx, { ...at, data: whole, by, nowMs });
   if (change === "deleted") await deleteRecord(tx, at);

@@ -261,6 +261,19 @@ describe("what has no call", () => {
     expect(got.step("action").detail.rendered.data).toEqual({ order: "2026-01-15T12:00:00.000Z" });
   });
 
+  test("of a record change whose where no record can match is refused for that, and not for a field that nobody sent", async () => {
+    await running.api("POST", "/collections", { name: "plain", kind: "shared", fields: { state: { type: "text" } } });
+    const trigger = { kind: "data_change", collection: "plain", on: ["created"], where: { stat: "paid" } };
+    await running.api("POST", "/relays", { definition: { name: "never", trigger, actions: [CALL] } });
+    for (const road of ["explain", "test-event"]) {
+      const { status, body } = await running.api("POST", `/relays/never/${road}`, {});
+      expect([road, status, body.code]).toEqual([road, 400, "invalid_input"]);
+      expect(body.message).toContain("no record of plain can be as the trigger's where asks: correct where");
+    }
+    const given = await running.api("POST", "/relays/never/explain", { record: { stat: "paid" } });
+    expect([given.status, given.body.code]).toEqual([400, "data_invalid"]);
+  });
+
   test("a record, made up or given, and one that where leaves out", async () => {
     await running.api("POST", "/collections", {
       name: "notes",
