@@ -27,6 +27,9 @@ export function findCommand(
 /** The sentence for a line that begins with no command. */
 export function refuseUnknown(line: readonly string[], commands: readonly Command[]): UsageError {
   const [first = "", second] = line;
+  const meant = findMeant(line, commands);
+  if (meant !== null)
+    return new UsageError(`relay ${line.slice(0, 2).join(" ")} is no command: did you mean ${meant}?`);
   const group = commands.filter((command) => command.words.length > 1 && command.words[0] === first);
   if (group.length > 0) {
     const known = group.map((command) => command.words[1] ?? "");
@@ -43,6 +46,15 @@ export function refuseUnknown(line: readonly string[], commands: readonly Comman
       ? `relay does not know ${first}: write a command first; relay --help lists them.`
       : `relay does not know the command ${first}${near === null ? "; relay --help lists them." : `: did you mean relay ${near}?`}`,
   );
+}
+
+/** The line of a command of two words that both stand on it, yet not first and in this order; null: there is none. */
+function findMeant(line: readonly string[], commands: readonly Command[]): string | null {
+  const begun = line.filter((word) => !word.startsWith("-")).slice(0, 2);
+  for (const words of [begun, begun.toReversed()]) {
+    if (findCommand(words, commands)?.command.words.length === 2) return `relay ${words.join(" ")}`;
+  }
+  return null;
 }
 
 /** What the command was given. Throws UsageError. */

@@ -21,6 +21,13 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
   ["an unknown command that is near none points to help", "frobnicate", /relay --help lists them/],
   ["an unknown second word names the nearest one", "keys lst", /did you mean relay keys list\?/],
   ["a group without its second word lists them", "apps", /write one of create, list, delete\./],
+  ["words in the wrong order are put right", "list events", /^relay list events is no command: did you mean relay events list\?/],
+  [
+    "an option among a command's words is told to stand behind them",
+    "events --whole list",
+    /^relay events --whole is no command: did you mean relay events list\?/,
+  ],
+  ["one word too few is still told what may follow", "events --whole", /^relay events needs a word more: write one of list, /],
   ["an unknown option names the nearest one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
   ["an unknown short option is refused", "dev -x", /does not know -x/],
   ["an option without its value is refused", "dev --port", /--port is missing its value/],

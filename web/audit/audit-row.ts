@@ -34,7 +34,7 @@ export function AuditRow({ isOpen, ...props }: Props & { isOpen: boolean }): Vie
       <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${sayAction(action)}, ${sayNamed(target, targetName)}" onClick=${turn}>
         <${Icon} name=${isOpen ? "down" : "chevron"} size=${14} /></button>
       <span class="audit-what"><b>${sayAction(action)}</b> <${NamedLink} words=${target} name=${targetName} href=${hrefOf(place, target, [after, before])} />
-        ${!isOpen && differences.length > 0 && html`<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
+        ${!isOpen && differences.length > 0 && html`${" "}<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
       <span class="audit-who"><${NamedLink} words=${actor} name=${actorName} href=${hrefOf(place, actor)} /></span>
       <${Ago} at=${at} /></div>
     ${isOpen && html`<${Opened} ...${props} differences=${differences} />`}</li>`;
