@@ -253,10 +253,10 @@ function watchLauncher(stop: () => void): () => void {
   const parent = Number(process.env.RELAY_PARENT_PID || Number.NaN);
   if (Number.isNaN(parent)) return () => undefined;
   const look = (): void => {
-    if (process.ppid === parent && isAlive(parent)) cancel = systemClock.after(LOOK_EVERY_MS, look);
+    if (process.ppid === parent && isAlive(parent)) cancel = afterUnlessEnded(LOOK_EVERY_MS, look);
     else stop();
   };
-  let cancel = systemClock.after(LOOK_EVERY_MS, look);
+  let cancel = afterUnlessEnded(LOOK_EVERY_MS, look);
   return () => cancel();
 }
 

@@ -77,6 +77,14 @@ describe("relay dev", () => {
     expect(await second.exited).toBe(1);
   });
 
+  test("a start that is refused ends under the package scripts' launcher too", async () => {
+    await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
+    await dev.line("Dashboard");
+    await using second = startCli(["dev", "--port", "0"], { cwd, env: { RELAY_PARENT_PID: String(process.pid) } });
+    expect(await second.line("is in use by relay dev")).toContain("stop it first");
+    expect(await second.exited).toBe(1);
+  });
+
   test("a replayed event runs again in the running service", async () => {
     await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
     await dev.line("Dashboard");
