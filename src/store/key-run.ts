@@ -76,8 +76,8 @@ export async function readFilter(
   const sql = "SELECT filter FROM key_run WHERE run = ?1";
   const row = await connection.get<{ filter: Uint8Array }>(sql, run.run);
   if (row === null) return false;
-  const rest = row.filter.length % 4;
-  run.filter = filters.add(new Uint32Array(row.filter.slice(0, row.filter.length - rest).buffer), rest > 0);
+  const { buffer, byteOffset, length } = row.filter.byteOffset % 4 === 0 ? row.filter : row.filter.slice();
+  run.filter = filters.add(new Uint32Array(buffer, byteOffset, length >>> 2), length % 4 > 0);
   return true;
 }
 
