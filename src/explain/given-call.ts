@@ -85,10 +85,10 @@ async function explainOnce(
   steps: Steps,
   relay: ReceiverRelay,
   call: ReceivedCall,
-  { onceText, expiresAtMs }: Verified,
+  verdict: Verified,
 ): Promise<void> {
-  if (onceText === null) return;
-  const use = onceUse(relay, onceText, expiresAtMs, call.body);
+  const use = onceUse(relay, verdict, call.body);
+  if (use === null) return;
   const earlier = await store.read((tx) => findEarlierUse(tx, use));
   if (earlier === null) return;
   if (!earlier.sameBody) {

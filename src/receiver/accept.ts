@@ -36,12 +36,11 @@ import { tellDuplicate, tellIgnored } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
 import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./refusal.ts";
 import {
+  DurableUses,
   type EarlierUse,
-  findDurableUse,
   findEarlierUse,
   type OnceUse,
   onceUse,
-  spendIgnored,
   spendSignature,
 } from "./signature-memory.ts";
 
@@ -109,9 +108,11 @@ export class Acceptance {
   /** New events by app, and by relay the verified calls that become no event. */
   readonly #events: Limiter;
   readonly #eventless: Limiter;
+  readonly #uses: DurableUses;
 
   constructor(deps: AcceptDeps) {
     this.#deps = deps;
+    this.#uses = new DurableUses(deps.store);
     this.#write = deps.store.gather(
       "app",
       (tx, drafts) => this.#storeAll(tx, drafts),
@@ -124,16 +125,15 @@ export class Acceptance {
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
   async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
-    const { store, ring, health } = this.#deps;
+    const { ring, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
     if (receiver.handshake !== null) {
       const answer = this.#shakeHands(relay, receiver.handshake, call, verdict, source);
       if (answer !== null) return answer;
     }
-    const once =
-      verdict.onceText === null ? null : onceUse(relay, verdict.onceText, verdict.expiresAtMs, body);
-    const earlier = once === null ? null : await findDurableUse(store, once);
+    const once = onceUse(relay, verdict, body);
+    const earlier = once === null ? null : await this.#uses.find(once);
     if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
     if (!parsed.ok) {
@@ -144,7 +144,7 @@ export class Acceptance {
     const mismatch = matchesWhen(receiver.when, mapped);
     if (mismatch !== null) {
       this.#countEventless(relay);
-      if (once !== null) await spendIgnored(store, once);
+      if (once !== null) await this.#uses.spendIgnored(once);
       const cause = tellIgnored(mismatch);
       const usual = health.ignore(relay, cause);
       ring.note(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
@@ -176,6 +176,7 @@ export class Acceptance {
       return this.#answerDuplicate(relay, cause, source(), stored.id);
     }
     health.receive(relay);
+    if (once !== null) this.#uses.note(stored.id);
     if (relay.waiting) ring.noteWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
   }

@@ -15,7 +15,7 @@ import {
 import type { RefusalCode } from "../ground/refusal-code.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
-import type { Verdict } from "../verify/contract.ts";
+import type { Verdict, Verified } from "../verify/contract.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import type { MatchedCall } from "./accept.ts";
 import { tellIgnored } from "./call.ts";
@@ -71,9 +71,15 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
   const keys = keysOf(relay, eventId, isOwn ? body : null, nowMs);
   if (keys === null) return refuse("event_id_missing", NO_EVENT_ID);
   // A signature that counts once is remembered as long as events are: at this age it cannot be received, but imported again.
-  const until = verified && verdict.expiresAtMs !== null ? nowMs + EVENT_RETENTION_MS : null;
-  const once = verified && verdict.onceText !== null ? onceUse(relay, verdict.onceText, until, body) : null;
+  const once = verified ? onceUse(relay, keptLong(verdict, nowMs), body) : null;
   return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
+}
+
+function keptLong(
+  { onceText, expiresAtMs }: Verified,
+  nowMs: number,
+): Pick<Verified, "onceText" | "expiresAtMs"> {
+  return { onceText, expiresAtMs: expiresAtMs === null ? null : nowMs + EVENT_RETENTION_MS };
 }
 
 const NO_EVENT_ID =

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
+import type { Verified } from "../verify/contract.ts";
 
 /** A margin past the window, for clocks that differ and for a definition that is saved with a longer one meanwhile. */
 const MARGIN_MS = MINUTE_MS + MAX_TOLERANCE_SECONDS * 1_000;
@@ -30,15 +31,15 @@ export type OnceUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
 
 export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody: false };
 
-/** `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
+/** null where its signature may be used again. `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
 export function onceUse(
   { environmentId, name: relayName }: { environmentId: number; name: string },
-  signedText: Uint8Array,
-  expiresAtMs: number | null,
+  { onceText, expiresAtMs }: Pick<Verified, "onceText" | "expiresAtMs">,
   body: Uint8Array,
-): OnceUse {
+): OnceUse | null {
+  if (onceText === null) return null;
   const until = expiresAtMs === null ? null : expiresAtMs + MARGIN_MS;
-  return { environmentId, relayName, signedTextHash: sha256(signedText), bodyHash: sha256(body), until };
+  return { environmentId, relayName, signedTextHash: sha256(onceText), bodyHash: sha256(body), until };
 }
 
 /** How this signature was used before, or null for its first use. */
@@ -51,29 +52,55 @@ export async function findEarlierUse(tx: Reader, use: OnceUse): Promise<EarlierU
   return sameBody ? { sameBody, eventId: row.eventId } : { sameBody };
 }
 
+/** Of events whose signature came again or may soon: what is not among them any more costs a transaction once. */
+const MOST_DURABLE = 4_096;
+
 /**
- * The same for an answer by which the sender takes its call for received: what a read sees may not be on the disk yet, what a transaction saw is
- * when it has ended.
+ * Uses for an answer by which the sender takes its call for received: what a read sees may not be on the disk yet, what a transaction saw is when
+ * it has ended. It is asked once, so that calls that come again and again hold no writer up.
  */
-export async function findDurableUse(store: Store, use: OnceUse): Promise<EarlierUse | null> {
-  const seen = await store.read((tx) => findEarlierUse(tx, use));
-  if (seen === null || !seen.sameBody) return seen;
-  return await store.write("app", (tx) => {
-    tx.keepQuiet();
-    return findEarlierUse(tx, use);
-  });
+export class DurableUses {
+  readonly #store: Store;
+  /** Events that are on the disk, and with each how its signature was used, by their ids. */
+  readonly #events = new Set<string>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** How this signature was used before, or null for its first use. */
+  async find(use: OnceUse): Promise<EarlierUse | null> {
+    const seen = await this.#store.read((tx) => findEarlierUse(tx, use));
+    // Of an ignored call there is nothing to lose.
+    if (seen === null || !seen.sameBody || seen.eventId === null || this.#events.has(seen.eventId))
+      return seen;
+    const durable = await this.#store.write("app", (tx) => {
+      tx.keepQuiet();
+      return findEarlierUse(tx, use);
+    });
+    if (durable?.sameBody && durable.eventId !== null) this.note(durable.eventId);
+    return durable;
+  }
+
+  /** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
+  spendIgnored(use: OnceUse): Promise<void> {
+    return this.#store.write("app", async (tx) => {
+      if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
+    });
+  }
+
+  /** Of an event that is on the disk. */
+  note(eventId: string): void {
+    this.#events.add(eventId);
+    if (this.#events.size <= MOST_DURABLE) return;
+    const [oldest = ""] = this.#events;
+    this.#events.delete(oldest);
+  }
 }
 
 /** Spends the signature. `eventId` is null when the call was ignored by `when`. */
 export async function spendSignature(tx: Writer, use: OnceUse, eventId: string | null): Promise<void> {
   await SIGNATURE_MEMORY.insert(tx, { ...use, eventId });
-}
-
-/** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
-export function spendIgnored(store: Store, use: OnceUse): Promise<void> {
-  return store.write("app", async (tx) => {
-    if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
-  });
 }
 
 function sha256(data: Uint8Array): Uint8Array {

@@ -5,7 +5,9 @@ import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
-import { makeTenants, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
+import { WRITER_LOCK } from "../../src/store/writer-lock.ts";
+import { until } from "../kit/event-flow.ts";
+import { makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { placeOf, startPostgres } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 import { receiverDefinition, TOKEN_RECIPE, tokenCall } from "../kit/relay-definition.ts";
@@ -114,17 +116,27 @@ test("a commit whose answer was lost while it is under way is waited for, and no
   expect([await write.ended, write.runs(), await store.read(listApps)]).toEqual(["a", 1, ["a"]]);
 }, 30_000);
 
+/** Nodes with a receiver whose signatures count once. */
+async function startReceiving(): Promise<[Node, Node]> {
+  const nodes: [Node, Node] = [ended.use(await startNode(server.url)), ended.use(await startNode(server.url))];
+  const [tenant] = (await makeTenants(nodes[0], "shop", ["development"])) as [Tenant];
+  await saveReceiver(nodes[0], tenant, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
+  return nodes;
+}
+
+/** The call of this token, each time the same. */
+async function post(node: Node, token: string) {
+  const answer = await fetch(`${node.service.url}/hooks/shop/mails`, {
+    method: "POST",
+    ...tokenCall(token, { event: { id: token } }, BEGUN_S),
+  });
+  return [answer.status, await answer.json()];
+}
+const BEGUN_S = Math.floor(Date.now() / 1_000);
+
 test("a call that is a duplicate of one whose commit is not on the disk yet is answered with it, and not before", async () => {
-  const node = ended.use(await startNode(server.url));
-  const [tenant] = (await makeTenants(node, "shop", ["development"])) as [Tenant];
-  await saveReceiver(node, tenant, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
-  const call = async (token: string) => {
-    const answer = await fetch(`${node.service.url}/hooks/shop/mails`, {
-      method: "POST",
-      ...tokenCall(token, { event: { id: token } }, Math.floor(Date.now() / 1_000)),
-    });
-    return [answer.status, await answer.json()];
-  };
+  const [node] = await startReceiving();
+  const call = (token: string) => post(node, token);
   expect(await call("before")).toMatchObject([200, { received: true }]);
   const flusher = await findProcess(FLUSHER);
   process.kill(flusher, "SIGSTOP");
@@ -142,6 +154,16 @@ test("a call that is a duplicate of one whose commit is not on the disk yet is a
     [200, { received: true, eventId }],
     [200, { received: true, duplicate: true, eventId }],
   ]);
+}, 30_000);
+
+test("what is known to be on the disk is answered as a duplicate whoever writes, by each node once it has asked", async () => {
+  const [taker, other] = await startReceiving();
+  const [, first] = (await post(taker, "once")) as [number, { eventId: string }];
+  const duplicate = [200, { received: true, duplicate: true, eventId: first.eventId }];
+  await until("the other knows the relay", async () => (await post(other, "once"))[0] === 200);
+  await admin.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
+  for (const node of [taker, other, taker, other]) expect(await post(node, "once")).toEqual(duplicate);
+  await admin.unsafe("SELECT pg_advisory_unlock_all()");
 }, 30_000);
 
 test("a commit whose answer is lost in a failover to a server that never had it is written there, though another transaction has its number", async () => {
