@@ -49,7 +49,10 @@ export interface EventDraft {
   dead?: EventReason;
   /** Where its trigger did not bring it. */
   cameBy?: EventWay;
-  /** What whoever takes the event is given beside its row, in the place of the topic that an event may run now. */
+  /**
+   * What whoever takes the event is given beside its row, in the place of the topic that an event may run now; none where its relay waits and
+   * nobody is to run it.
+   */
   hand?: Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">;
 }
 

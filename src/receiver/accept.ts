@@ -232,7 +232,7 @@ export class Acceptance {
       form: parsed.form !== null,
       dedupe,
       nowMs,
-      hand: { relayName, payload: payload.truncated ? null : asStored(parsed.value, mapped) },
+      ...(relay.waiting ? {} : { hand: { relayName, payload: asStored(payload, parsed.value, mapped) } }),
     };
     return { appId, event, once, counted: false };
   }
@@ -325,8 +325,9 @@ export class Acceptance {
   }
 }
 
-/** The payload's value as its text says it: texts are written as they are, other values perhaps not (a number too large is null). */
-function asStored(event: Json, mapped: JsonObject): JsonObject {
+/** The payload's value as its text says it: texts are written as they are, other values perhaps not (a number too large is null); null: it was cut. */
+function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: JsonObject): JsonObject | null {
+  if (truncated) return null;
   const isText = Object.values(mapped).every((value) => typeof value === "string");
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
 }

@@ -7,7 +7,7 @@ import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 
-export type EventToCome = Pick<EventDraft, "relayId">;
+export type EventToCome = Pick<EventDraft, "relayId" | "hand">;
 
 interface AheadDeps {
   holding: Holder;

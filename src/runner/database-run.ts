@@ -58,9 +58,10 @@ export class Beside {
   /** Which of the fenced stores let pass what is done in this transaction. */
   readonly #passing = new Map<FencedStore, boolean>();
 
-  /** `events`: what may come. `takes`: whether the runner takes anything now. */
+  /** `events`: what may come; those that are handed to nobody are not overtaken. `takes`: whether the runner takes anything now. */
   constructor(tx: Writer, deps: BesideDeps, events: readonly EventToCome[], takes: boolean) {
     if (!takes) this.#open = null;
+    for (const { relayId, hand } of events) if (hand === undefined) deps.arrivals.leaveIn(tx.whole, relayId);
     this.#tx = tx;
     this.#events = events;
     this.#deps = deps;
@@ -90,10 +91,9 @@ export class Beside {
 
   /** Writes down how the runs ended, behind their events' rows. */
   async end(): Promise<void> {
-    const tx = this.#tx;
     if (this.#endings.length === 0) return;
-    const finished = await tx.attempt(() => finishAttempts(tx, this.#endings, this.#nowMs));
-    tx.afterCommit(() => finished.forEach(this.#deps.onFinished));
+    const finished = await this.#tx.attempt(() => finishAttempts(this.#tx, this.#endings, this.#nowMs));
+    this.#tx.afterCommit(() => finished.forEach(this.#deps.onFinished));
   }
 
   /** What is asked once for all: the transaction as it stands now, before any of its runs. */

@@ -1,5 +1,6 @@
 /** An event runs in the transaction that stores it only where nothing of its relay waits before it and nothing about relays changes meanwhile. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { EventDraft } from "../../src/event/insert.ts";
 import type { Topic, Writer } from "../../src/store/port.ts";
 import { ON_POSTGRES, testOfFile } from "../kit/chosen-store.ts";
 import { CALL, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
@@ -111,6 +112,24 @@ test("while its relay is paused it waits, and afterwards all run in their order"
   await sendEvent(running, "d");
   await running.drain();
   expect(await orders()).toEqual(["first", "a", "b", "c", "d"]);
+});
+
+test("one that is handed to nobody, as it came while its relay was paused, is not overtaken by those stored beside it", async () => {
+  const { runner } = running.service;
+  const beside = runner.beside.bind(runner);
+  let beforeOthers = 0;
+  runner.beside = (tx, events) => {
+    if (events.length > 1) {
+      beforeOthers += 1;
+      delete (events[0] as EventDraft).hand;
+    }
+    return beside(tx, events);
+  };
+  await Promise.all(Array.from({ length: 24 }, (_, at) => sendEvent(running, `at once ${at}`)));
+  await running.drain();
+  expect(beforeOthers).toBeGreaterThan(0);
+  const arrived = await running.rows<{ payload: string }>("SELECT payload FROM event ORDER BY seq");
+  expect(await orders()).toEqual(arrived.map(({ payload }) => JSON.parse(payload).event.id));
 });
 
 testOfFile("a server that lost the lease stores it and runs nothing", async () => {
