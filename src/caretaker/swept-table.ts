@@ -4,6 +4,8 @@
  */
 import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import type { SoughtText } from "../people/sought-text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 
@@ -25,7 +27,22 @@ export interface SweptTable {
     tx: Reader,
     row: { environmentId: number; key: string | number; personId: string },
   ) => Promise<boolean>;
+  /** The text without what it says of them beside the address. */
+  bare?: (stored: string, text: SoughtText) => string;
   graceMs?: number;
+}
+
+/** A run's actions without the subjects of mails to them, whose own rows are blanked too. */
+function dropSubjects(stored: string, text: SoughtText): string {
+  if (!stored.startsWith("[")) return stored;
+  const results = parseJson(stored) as Json[];
+  return writeJson(results.map((result) => dropSubject(result, text)));
+}
+
+function dropSubject(result: Json, text: SoughtText): Json {
+  if (!isJsonObject(result) || !isJsonObject(result.after ?? null)) return result;
+  const { subject, ...after } = result.after as JsonObject;
+  return subject === undefined || !text.isAddress(after.to) ? result : { ...result, after };
 }
 
 function holds(name: string, key: string): NonNullable<SweptTable["own"]> {
@@ -73,6 +90,7 @@ export const TABLES: readonly SweptTable[] = [
     at: "at",
     columns: ["target", "before", "after"],
     own: ownAudit,
+    bare: dropSubjects,
   },
   {
     name: "credit",
@@ -161,7 +179,7 @@ export async function readRows(
 export async function redactRow(
   tx: Writer,
   environmentId: number,
-  { name, key, columns, unique, own, graceMs = GRACE_MS }: SweptTable,
+  { name, key, columns, unique, own, bare, graceMs = GRACE_MS }: SweptTable,
   row: SweptRow,
   sought: readonly Open[],
 ): Promise<void> {
@@ -171,7 +189,8 @@ export async function redactRow(
       const stored = row.texts[column] ?? "";
       if (!text.holdsAddress(stored)) continue;
       const isOwn = (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
-      const redacted = text.redactStored(stored, { unique: column === unique, own: isOwn });
+      const bared = bare?.(stored, text) ?? stored;
+      const redacted = text.redactStored(bared, { unique: column === unique, own: isOwn });
       row.texts[column] = redacted;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;
       await tx.post(sql, environmentId, row.key, redacted);

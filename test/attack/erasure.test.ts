@@ -279,6 +279,23 @@ describe("the address is found nowhere afterwards", () => {
   });
 });
 
+test("the subject of a mail to them goes with it, from the audit of its run too; of others' mails it stays", async () => {
+  const mail = { ...MAIL, subject: "Order of {{event.name}}", text: "Dear {{event.name}}" };
+  await saveRelay(running, receiverDefinition({ name: "mailing", map: MAP, actions: [mail] }));
+  await sendEvent(running, "hers", { email: ADA, name: "Lovelace" }, "mailing");
+  await sendEvent(running, "his", { email: "bob@example.com", name: "Babbage" }, "mailing");
+  await running.drain();
+  const told = async () => JSON.stringify(await running.rows("SELECT after FROM audit WHERE action = 'run' ORDER BY seq"));
+  expect(await told()).toContain("Order of Lovelace");
+  await erase(await personId());
+  await sweep();
+  expect(await filesThatHold("Order of Lovelace")).toEqual([]);
+  expect(await told()).not.toContain("Order of Lovelace");
+  expect(await told()).toContain("Order of Babbage");
+  const left = await running.rows<{ after: string }>("SELECT after FROM audit WHERE action = 'run' ORDER BY seq");
+  expect(JSON.parse(left[0]?.after ?? "")).toMatchObject([{ type: "email_person", outcome: "done", after: { to: "erased" } }]);
+});
+
 test("files that only their records held go with them, and those another's record holds stay", async () => {
   const fields = { scan: { type: "file" } };
   await running.api("POST", "/collections", { name: "scans", kind: "private", fields });
