@@ -132,7 +132,7 @@ export class Acceptance {
       const answer = this.#shakeHands(relay, receiver.handshake, call, verdict, source);
       if (answer !== null) return answer;
     }
-    const once = onceUse(relay, verdict, body);
+    const once = verdict.onceText === null ? null : onceUse(relay, verdict, body);
     const earlier = once === null ? null : await this.#uses.find(once);
     if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
@@ -238,10 +238,8 @@ export class Acceptance {
   }
 
   async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Stored[]> {
-    const beside = this.#deps.runner.beside(
-      tx,
-      drafts.map(({ event }) => event),
-    );
+    const events = drafts.map(({ event }) => event);
+    const beside = this.#deps.runner.beside(tx, events);
     const inserter = new EventInserter(tx, {
       runBeside: (arrived) => beside.run(arrived),
       handOver: (arrived) => this.#deps.runner.handOver(arrived),
