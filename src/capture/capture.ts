@@ -106,15 +106,18 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
     const most = Math.min(room.watchers, room.events);
     const watchers = await listWatchers(tx, change, told, most);
     if (watchers.length === 0) return true;
-    views ??= view(tx, change, log);
-    if (views === null || saysNothing(views)) return true;
+    views ??= readOrTell(tx, change, log, () => view(change));
+    if (views === null || views.saysNothing) return true;
     const { record, previous } = views;
     for (const { wanted, ...watcher } of watchers) {
       if (!hasRoomForEvents(room)) break;
       told = watcher.relayId;
       room.watchers -= 1;
       if (!matchesWhere(wanted, record.data)) continue;
-      payload ??= makeChangePayload(record, change.change === "deleted" ? record : previous);
+      payload ??= readOrTell(tx, change, log, () =>
+        makeChangePayload(record, change.change === "deleted" ? record : previous),
+      );
+      if (payload === null) return true;
       room.events -= 1;
       room.written -= payload.text.length;
       await insertEvent(tx, {
@@ -144,25 +147,28 @@ function hasRoomForEvents({ watchers, events, written }: Room): boolean {
 interface Views {
   record: RecordView;
   previous: RecordView | null;
+  /** The log leaves out writes of the same text; the same data may be written with its fields in another order. */
+  saysNothing: boolean;
 }
 
-/** null for a row that another program wrote and that is no record: it would stop the log for good. */
-function view(tx: Writer, change: ChangeRow, log: Log): Views | null {
+function view(change: ChangeRow): Views {
+  const record = viewAfter(change);
+  const previous = viewBefore(change);
+  const saysNothing =
+    previous !== null &&
+    record.owner === previous.owner &&
+    record.recipient === previous.recipient &&
+    Bun.deepEquals(record.data, previous.data, true);
+  return { record, previous, saysNothing };
+}
+
+/** null for a row that another program wrote and that is no record, or none that anybody can read to its end: it would stop the log for good. */
+function readOrTell<Read>(tx: Writer, change: ChangeRow, log: Log, read: () => Read): Read | null {
   try {
-    return { record: viewAfter(change), previous: viewBefore(change) };
+    return read();
   } catch (error) {
     const what = { record: change.recordId, error };
     tx.afterCommit(() => log.error("a changed record cannot be read, so it fires nothing", what));
     return null;
   }
-}
-
-/** The log leaves out writes of the same text; the same data may be written with its fields in another order. */
-function saysNothing({ record, previous }: Views): boolean {
-  return (
-    previous !== null &&
-    record.owner === previous.owner &&
-    record.recipient === previous.recipient &&
-    Bun.deepEquals(record.data, previous.data, true)
-  );
 }

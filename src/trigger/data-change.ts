@@ -4,7 +4,7 @@
  * Source: the specification's "Triggers".
  */
 import { Type } from "typebox";
-import type { JsonObject } from "../ground/json.ts";
+import { isJsonObject, type Json } from "../ground/json.ts";
 import { CATALOG_NAME, FIELD_NAME, showChoices, showMatch } from "../ground/shape.ts";
 import type { TriggerType } from "./contract.ts";
 
@@ -82,9 +82,12 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
   ],
 };
 
-/** Whether every field of `where` stands in the record's own data with exactly that value; `4` is not `"4"`. */
-export function matchesWhere(where: DataChangeTrigger["where"], data: JsonObject): boolean {
+/**
+ * Whether every field of `where` stands in the record's own data with exactly that value; `4` is not `"4"`. What another program wrote as a
+ * record's data may be no object: no field stands in it.
+ */
+export function matchesWhere(where: DataChangeTrigger["where"], data: Json): boolean {
   return Object.entries(where ?? {}).every(
-    ([name, wanted]) => Object.hasOwn(data, name) && data[name] === wanted,
+    ([name, wanted]) => isJsonObject(data) && Object.hasOwn(data, name) && data[name] === wanted,
   );
 }
