@@ -231,5 +231,6 @@ function* batchesOf(bytes: Uint8Array): Generator<Batch> {
     yield { bytes: null, firstLine, lines };
     [start, firstLine, lines] = [end, firstLine + lines, 0];
   }
-  if (lines > 0) yield { bytes: bytes.subarray(start, end), firstLine, lines };
+  // A file without lines is sent too: the relay may be none that takes them.
+  if (lines > 0 || firstLine === 1) yield { bytes: bytes.subarray(start, end), firstLine, lines };
 }

@@ -100,6 +100,15 @@ for (const [road, env] of ROADS)
       expect(again.said).toContain("      0  new\n      2  already known\n");
     });
 
+    test("an export without a line is refused where the relay takes none, and else holds nothing to import", async () => {
+      for (const empty of ["", "\n \n"]) {
+        const none = await run(env(), empty, "--yes");
+        expect([none.code, none.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
+        const unknown = await runCommand(["import-missed", "nope"], { cwd: home, env: env(), input: empty, clock });
+        expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("no relay with this name")]);
+      }
+    });
+
     test("nobody there to be asked: nothing is imported without --yes", async () => {
       const asked = await run(env(), event(1));
       expect([asked.code, asked.told]).toEqual([1, expect.stringContaining("say it with --yes.\nnot_confirmed")]);
