@@ -5,6 +5,7 @@
 import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
 import { checkBackups } from "../doctor/setup-check.ts";
+import { WAITING_CODES } from "../event/alert.ts";
 import { type Clock, toIso } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { orNull, textOrNull, time } from "../ground/schema.ts";
@@ -132,12 +133,25 @@ export async function listNeeds(
   const covered = new Set(found.problems.map(keyOf));
   for (const alert of found.alerts) {
     if (isSaid(alert) || covered.has(keyOf(alert)) || alert.code === FAILED) continue;
+    if (await store.read((tx) => isDeathOf(tx, found.dead, alert))) continue;
     covered.add(keyOf(alert));
     needs.push(makeNeed(alert.code, alert.target, alert.at, alert.message, alert.id));
   }
   const backup = needOfBackup(server, environment.name, clock);
   if (backup !== null) needs.push(backup);
   return { needs, more: found.more };
+}
+
+/** Whether it tells of what its relay's newest dead event died of, so that one thing to do were two needs. */
+async function isDeathOf(
+  tx: Reader,
+  dead: readonly DeadOfRelay[],
+  { code, target }: AlertView,
+): Promise<boolean> {
+  const own = dead.find(({ relay }) => relayTarget(relay) === target);
+  if (own === undefined || !WAITING_CODES.some((one) => one === code)) return false;
+  const sql = "SELECT reason FROM event WHERE seq = ?1";
+  return (await tx.get<{ reason: string | null }>(sql, own.newestSeq))?.reason === code;
 }
 
 /** When what is told began, which is before it was told; null: that is not kept. */

@@ -239,6 +239,23 @@ const ROWS: readonly Row[] = [
     needs: [{ code: "mail_unknown", message: "A mail may have left.", alert: expect.stringMatching(/^alt_/) }],
   },
   {
+    name: "mail without a sender domain, of which one event died and another waits",
+    async stage() {
+      const map = { event_id: "id", person_email: "email" };
+      await saveRelay(running, receiverDefinition({ map, actions: [{ type: "email_person", subject: "Hi", text: "Hello" }] }));
+      await sendEvent(running, "a", { email: "carol@example.com" });
+      await running.drain();
+      await running.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6"));
+      await running.clock.advance(2 * 60_000);
+      await running.drain();
+      await sendEvent(running, "b", { email: "carol@example.com" });
+      await running.drain();
+      const { items } = (await running.api("GET", "/alerts")).body;
+      expect(items.map(({ code }: { code: string }) => code)).toContain("sender_domain_required");
+    },
+    needs: [{ code: "relay_failed", dead: { events: 1, failure: { code: "sender_domain_required" }, cause: { stands: "yes" } } }],
+  },
+  {
     name: "a hold",
     async stage() {
       const { version } = (await running.api("GET", "/settings")).body.settings;
