@@ -29,7 +29,7 @@ import { nameAction } from "./shape.ts";
 
 const words = nameAction(
   "email_person",
-  "Email the person",
+  "E-mail the person",
   "Sends the person the event is about a plain-text e-mail.",
   {
     subject: Type.String({

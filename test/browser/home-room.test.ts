@@ -54,7 +54,7 @@ test("signing in shows where, which relay, since when, why, and that it is still
   expect(said).toContain("No backup");
   await page.waitForFunction(() => document.title === "(1) Home · Relays");
   await page
-    .getByRole("region", { name: "Last 24 hours" })
+    .getByRole("region", { name: "Arrived in the last 24 hours" })
     .getByText(/: 200 dead$/)
     .waitFor();
   await page.getByRole("link", { name: "200 Dead" }).waitFor();
@@ -89,8 +89,8 @@ test("a range stands in the address, a part of it that is chosen leads to its ev
   await page.getByRole("link", { name: "1 Refused calls (0.5 %)" }).waitFor();
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
   await page.waitForURL(/\/home\?range=7d$/);
-  await page.getByRole("region", { name: "Last 7 days" }).waitFor();
-  const bars = page.getByRole("region", { name: "Last 7 days" }).locator(".histogram").getByRole("slider");
+  await page.getByRole("region", { name: "Arrived in the last 7 days" }).waitFor();
+  const bars = page.getByRole("region", { name: "Arrived in the last 7 days" }).locator(".histogram").getByRole("slider");
   await bars.focus();
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("Enter");

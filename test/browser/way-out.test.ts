@@ -30,6 +30,7 @@ beforeAll(async () => {
   const watches = { kind: "data_change", collection: "orders", on: ["created"] };
   await made("/relays", { definition: { name: "watches", trigger: watches, actions: [CALLS] } });
   await relay("homeless", { event_id: "id" }, { type: "write_record", collection: "nowhere", data: {} } as { type: string });
+  await made("/relays", { definition: { name: "ticks", trigger: { kind: "schedule", every: "15m" }, actions: [CALLS] } });
   await hook("homeless", { id: "1" });
   await made("/relays/paused/pause");
   await hook("paused", { id: "1" });
@@ -100,6 +101,36 @@ test("a relay that hears of changes says what does not count, and never that not
   await night.page.goto(night.at("collections/orders"));
   await main().getByText("A change here sets off").waitFor();
 });
+
+test("a tick's row says its time as the reader's clock does, the whole time beside it", async () => {
+  await night.page.goto(night.at("events?relay=ticks"));
+  const times = night.page.locator(".event-preview time");
+  expect(await times.first().innerText()).toMatch(/^\d\d:\d\d$/);
+  expect(await times.first().getAttribute("datetime")).toMatch(/T\d\d:\d\d:00\.000Z$/);
+  expect(await main().innerText()).not.toMatch(/since \d{4}-/);
+});
+
+test.each([768, 1000, 1001, 1100])(
+  "beside the navigation, %s px wide, relays have their names, the audit what was done, a person their address",
+  async (width) => {
+    await night.page.setViewportSize({ width, height: 900 });
+    const widthOf = async (path: string, what: string): Promise<number> => {
+      await night.page.goto(night.at(path));
+      return (await main().locator(what).first().boundingBox())?.width ?? 0;
+    };
+    const room = await widthOf("relays", ".page-head");
+    for (const path of ["relays", "home"]) {
+      expect(await widthOf(path, ".list .cell-main")).toBeGreaterThan(150);
+      expect(await widthOf(path, ".list")).toBeLessThan(room + 1);
+    }
+    expect(await widthOf("audit", ".audit-what")).toBeGreaterThan(200);
+    const [person] = (await night.api("GET", "/persons")).body.items;
+    await night.page.goto(night.at(`people/${person.id}`));
+    const title = await main().locator("h1").boundingBox();
+    expect(title?.height ?? 0).toBeLessThan(45);
+    await night.page.setViewportSize({ width: 1280, height: 900 });
+  },
+);
 
 test("who saved a version is named, and a limit's variable is there on a telephone too", async () => {
   await night.page.goto(night.at("relays/paused?tab=history"));

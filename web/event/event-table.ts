@@ -5,6 +5,7 @@ import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { escapeTricky, SafeText } from "../part/safe-text.ts";
 import type { Selection } from "../part/selection.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
@@ -88,7 +89,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
   return html`<div class="event-what">
       <a data-row href=${pagePath(place, "events", id)} title=${id}><bdi class="event-type">${escapeTricky(eventType ?? TRIGGER_WORDS[trigger])}</bdi><span
         class="off-screen"> event ${id} of ${relay.name}, ${state}</span></a>
-      ${preview !== null && html`<bdi class="event-preview quiet">${escapeTricky(preview)}</bdi>`}
+      ${preview !== null && html`<bdi class="event-preview quiet">${trigger === "schedule" ? html`<${Sentence} text=${preview} />` : escapeTricky(preview)}</bdi>`}
       ${cameBy !== null && html`<span class="chip event-way">${WAY_WORDS[cameBy]}</span>`}
       ${warnings > 0 && html`<span class="chip">${sayCount(warnings, "warning")}</span>`}
       ${attempts > 1 && html`<span class="chip">attempt ${attempts}</span>`}

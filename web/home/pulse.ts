@@ -65,7 +65,7 @@ export function Pulse({
   }));
   const choose = (since: string, until: string): void =>
     navigate(pagePath(place, "events") + writeQuery({ since, until }));
-  return html`<section class="block" aria-label="Last ${words}"><div class="block-head"><h2>Last ${words}</h2></div>
+  return html`<section class="block" aria-label="Arrived in the last ${words}"><div class="block-head"><h2>Arrived in the last ${words}</h2></div>
     <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
     <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.data?.counts} urls=${times.data?.urls} />
     ${drawn.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${drawn.error} /><//>`}

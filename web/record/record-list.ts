@@ -12,6 +12,7 @@ import { Icon } from "../part/icon.ts";
 import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
+import { PersonById } from "../part/person-link.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { SearchBox } from "../part/search-box.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -47,7 +48,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
     <div class="filters" role="search" aria-label="Filter records">
       <${SearchBox} value=${q} label="Text in a record" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
-      ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <a href=${pagePath(place, "people", person)}>${person}</a></span>`}
+      ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <${PersonById} place=${place} id=${person} /></span>`}
       ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
     ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}
     ${

@@ -11,6 +11,7 @@ import { EndDialog } from "../part/end-dialog.ts";
 import { JsonView } from "../part/json-view.ts";
 import { FromBefore, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
+import { PersonById } from "../part/person-link.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
@@ -56,16 +57,12 @@ function Facts({ place, record }: { place: Place; record: Record }): View {
   return html`<dl class="facts">
       <div><dt>Record</dt><dd><code>${record.id}</code>
         <${CopyButton} text=${record.id} label="Copy the record id" words=${null} /></dd></div>
-      <div><dt>Owner</dt><dd>${record.owner === null ? html`<span class="quiet">the app</span>` : html`<${PersonLink} place=${place} id=${record.owner} />`}</dd></div>
-      ${record.recipient !== null && html`<div><dt>For</dt><dd><${PersonLink} place=${place} id=${record.recipient} /></dd></div>`}
+      <div><dt>Owner</dt><dd>${record.owner === null ? html`<span class="quiet">the app</span>` : html`<${PersonById} place=${place} id=${record.owner} />`}</dd></div>
+      ${record.recipient !== null && html`<div><dt>For</dt><dd><${PersonById} place=${place} id=${record.recipient} /></dd></div>`}
       <div><dt>Written by</dt><dd><span><${Writer} place=${place} record=${record} /></span></dd></div>
       <div><dt>Made</dt><dd><${Ago} at=${record.createdAt} /></dd></div>
       <div><dt>Changed</dt><dd><${Ago} at=${record.updatedAt} /></dd></div>
     </dl>`;
-}
-
-function PersonLink({ place, id }: { place: Place; id: string }): View {
-  return html`<a class="wrap" href=${pagePath(place, "people", id)}>${id}</a>`;
 }
 
 function Data({ here, record, isRaw }: { here: string; record: Record; isRaw: boolean }): View {
