@@ -177,7 +177,7 @@ test.each([...LONGEST])("$what", async ({ give, comes }) => {
 });
 
 /** Made by the service itself and never longer than this many bytes: ids, hashes, words of a list, days. */
-const OURS = /[._](id|utc_day|fingerprint|state|kind|code|change)$|^environment\.name$|^writer_commit\.connection$/;
+const OURS = /[._](id|utc_day|fingerprint|state|kind|trigger|code|change)$|^environment\.name$|^writer_commit\.connection$/;
 
 const INDEXED = ON_POSTGRES
   ? `SELECT DISTINCT c.relname || '.' || a.attname AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
