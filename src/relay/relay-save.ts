@@ -11,6 +11,7 @@ import { newId } from "../ground/id.ts";
 import { writeCanonicalJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { cronOf } from "../trigger/schedule.ts";
 import { clearExpiring, clearProblemsOf } from "../watch/problem.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -152,8 +153,6 @@ export async function updateRelay(
   refuseOtherKind(context, before, definition);
   const made = await followSecret(tx, context, before, definition);
   const signing = followSigning(context, before, definition);
-  const sameTrigger =
-    writeCanonicalJson(before.definition.trigger) === writeCanonicalJson(definition.trigger);
   const next: RelayRow = {
     ...before,
     definition,
@@ -161,7 +160,7 @@ export async function updateRelay(
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
-    activeSince: sameTrigger ? before.activeSince : nowMs,
+    activeSince: ticksAlike(before.definition, definition) ? before.activeSince : nowMs,
     updatedAt: nowMs,
     ...signing?.kept,
   };
@@ -258,6 +257,12 @@ type StateContext = Omit<RelayContext, "sealer" | "limits">;
 /** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
 export function pauseRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "paused");
+}
+
+/** Whether their periods are the same ones, however they are written: what is due of them and did not tick yet stays due. */
+function ticksAlike({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
+  if (before.kind === "schedule" && after.kind === "schedule") return cronOf(before) === cronOf(after);
+  return writeCanonicalJson(before) === writeCanonicalJson(after);
 }
 
 /** Resumes the relay: what waited runs in order. Refuses with `not_found`. */

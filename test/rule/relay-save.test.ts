@@ -6,6 +6,7 @@ import type { SavedRelay } from "../../src/relay/relay-view.ts";
 import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";
+import { openTimetable } from "../kit/timetable.ts";
 
 const fresh = await openFreshStore();
 const { store, clock, environment } = fresh;
@@ -190,6 +191,22 @@ describe("saving a definition", () => {
     expect(await since()).toBe(created);
     await kit.update("ticks", schedule("ticks", [CALL], { at: "10:00" }), 3);
     expect(await since()).toBe(clock.now());
+  });
+
+  test.each([
+    [{ every: "1d" }, { every: "1d", at: "00:00" }],
+    [
+      { every: "1w", at: "00:00" },
+      { every: "1w", on: "monday" },
+    ],
+  ])("keeps a schedule's clock where the trigger %j becomes %j, which says the same", async (one, other) => {
+    await using table = await openTimetable("2026-01-15T12:00:00Z");
+    await table.make("ticks", one);
+    await table.clock.advance(8 * DAY_MS);
+    const definition = { ...schedule("ticks"), trigger: { kind: "schedule", ...other } };
+    await table.kit.update("ticks", definition, 1);
+    await table.start();
+    expect((await table.ticks("ticks")).length).toBeGreaterThan(0);
   });
 });
 
