@@ -7,6 +7,8 @@ const NO_POOLER =
   "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters";
 const LET_GO =
   "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
+const GOES_ON =
+  "wait: what was at work there at the same moment stood in its way, and it begins again by itself";
 /** By SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
   "08P01": NO_POOLER,
@@ -19,6 +21,8 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "28P01":
     "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",
   "3D000": "make the database with createdb, or mend its name in the URL",
+  "40001": GOES_ON,
+  "40P01": GOES_ON,
   "42501":
     "let this user own the database and what is in it: as an administrator, ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
   "53100": "make room on the database's disk",

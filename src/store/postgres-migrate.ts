@@ -12,6 +12,7 @@ import { PostgresConnection } from "./postgres-connection.ts";
 import { refuseUnfit } from "./postgres-look.ts";
 import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
 import { PostgresSilence } from "./postgres-silence.ts";
+import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
 const MIGRATION_LOCK = 0x72656c62;
@@ -24,6 +25,8 @@ const NOTICED =
   "SET client_connection_check_interval = 2000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 /** Who waits for a table's lock holds up whoever comes behind: longer than any statement of a node takes, and no longer. */
 const LOCKS = "SET LOCAL lock_timeout = 35000";
+/** A writer that had read a table would wait for the migration to write to it, and the migration for what it had read. */
+const ALONE_WRITING = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
 const LOOK_EVERY_MS = 1_000;
 const STOPPED = "The start was ended before the database was brought to this version's schema.";
 
@@ -98,7 +101,7 @@ export async function migratePostgres(
     for (const { number, name, sql } of POSTGRES_MIGRATIONS) {
       if (number <= current) continue;
       onMigrationStep({ from: current, step: name });
-      await connection.script(sql);
+      await connection.script(`${ALONE_WRITING}; ${sql}`);
       await connection.run(
         "INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)",
         number,

@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { type ReservedSQL, SQL } from "bun";
 import type { Service } from "../../src/service.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { WRITER_LOCK } from "../../src/store/writer-lock.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { serveNode } from "../kit/node.ts";
@@ -103,6 +104,18 @@ test("its port is open, says how far it is and that nothing is recorded, until i
   expect(node.logged("the database is brought")).toEqual([
     expect.objectContaining({ from: OLD_SCHEMA, to: SCHEMA_VERSION, port: Number(new URL(node.url).port) }),
   ]);
+});
+
+test("whoever writes there has ended before it, also who has only read until then what a step of it changes", async () => {
+  await holder.unsafe(`BEGIN; SELECT pg_advisory_xact_lock(${WRITER_LOCK}); SELECT 1 FROM event`).simple();
+  await using node = await start(database.url);
+  await until("it waits for a lock", async () => (await admin.unsafe(`${MIGRATING} AND wait_event_type = 'Lock'`))[0].count > 0, {
+    withinMs: 20_000,
+  });
+  await holder.unsafe("LOCK TABLE event IN ROW EXCLUSIVE MODE");
+  await holder.unsafe("COMMIT");
+  await serves(node);
+  expect(node.logged("the start waits")).toEqual([]);
 });
 
 test("one that waits for another node's migration says so", async () => {
