@@ -15,6 +15,7 @@ import { doctor } from "./doctor.ts";
 import { domainSet, domainShow, domainVerify } from "./domain.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsReplay } from "./event-replay.ts";
+import { eventsRetry, relaysRetry } from "./event-retry.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events.ts";
 import type { Group } from "./help.ts";
 import { importMissed } from "./import-missed.ts";
@@ -55,9 +56,11 @@ export const GROUPS: readonly Group[] = [
       relaysFunnel,
       relaysPause,
       relaysResume,
+      relaysRetry,
       eventsList,
       eventsShow,
       eventsReplay,
+      eventsRetry,
       eventsExpunge,
       eventsTail,
       replaysStart,

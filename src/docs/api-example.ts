@@ -29,6 +29,7 @@ const ONCE = "The link or code is one that somebody was given, so this line alon
 /** The order within a page where it is not the code's: what takes away comes last. */
 export const ORDER: readonly string[] = [
   "POST {E}/relays/:name/resume",
+  "POST {E}/relays/:name/retry",
   "DELETE {E}/relays/:name",
   "POST {E}/persons/:id/tokens/remove",
   "DELETE {E}/persons/:id",
@@ -125,6 +126,8 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/relays/:name/versions": { params: NOBODY },
   "POST {E}/relays/:name/restore": { params: NOBODY, body: { restores: 1, version: 2 } },
   "DELETE {E}/relays/:name": { params: { name: "signups" } },
+  "GET {E}/relays/:name/retry": { params: NOBODY },
+  "POST {E}/relays/:name/retry": { params: NOBODY },
   "POST {E}/relays/:name/pause": { params: NOBODY },
   "POST {E}/relays/:name/resume": { params: NOBODY },
   "POST {E}/relays/:name/explain": {
@@ -174,6 +177,11 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/events/:id/cause": { params: EVENT },
   "GET {E}/events/:id/replay": { params: EVENT },
   "POST {E}/events/:id/replay": { params: EVENT },
+  "POST {E}/events/:id/retry": {
+    params: EVENT,
+    status: 409,
+    note: "It has ended, so that it is replayed.",
+  },
   "POST {E}/events/:id/expunge": { params: EVENT },
   "POST {E}/bulk-replays/plan": { body: { state: "dead", relay: "orders" } },
   "POST {E}/bulk-replays": { body: { state: "dead", relay: "orders" } },

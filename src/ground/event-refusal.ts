@@ -7,6 +7,11 @@ export const EVENT_REFUSALS = {
     when: "The event is queued or running, so it cannot be replayed.",
     todo: "Wait until it is done, failed or dead.",
   },
+  not_waiting: {
+    status: 409,
+    when: "The event does not wait for a retry, or its relay is paused or its environment on hold, so it cannot be tried now.",
+    todo: "Replay one that has ended; resume the relay or release the hold first; what is due or running needs nothing.",
+  },
   replay_running: {
     status: 409,
     when: "A bulk replay of this environment is under way, and there is one at a time.",

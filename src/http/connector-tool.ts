@@ -137,6 +137,13 @@ export const TOOLS: readonly Tool[] = [
     "cannot be undone",
   ),
   tool(
+    "POST {E}/events/:id/retry",
+    "retry_event",
+    "Try an event now",
+    "Tries an event that waits for its retry now, where its cause was mended; the attempt counts as any other. One that has ended takes replay_event.",
+    "cannot be undone",
+  ),
+  tool(
     "POST {E}/relays/:name/pause",
     "pause_relay",
     "Pause a relay",

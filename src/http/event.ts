@@ -1,4 +1,4 @@
-/** Events, one with its runs, the plan of a replay, the replay itself, and expunging. */
+/** Events, one with its runs, the plan of a replay, the replay itself, a retry that does not wait, and expunging. */
 import { type Static, Type } from "typebox";
 import { countEvents, eventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
@@ -7,6 +7,7 @@ import { BAR_WIDTHS, drawHistogram, histogramView } from "../event/histogram.ts"
 import { readEvents } from "../event/list.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import { replayPlan } from "../event/replay-plan.ts";
+import { tryEventNow } from "../event/try-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
@@ -145,6 +146,19 @@ export const eventRoutes = [
       const { environmentId, by, params, body, nowMs } = call;
       const { run, version } = body;
       await replayEvent(tx, { environmentId, id: params.id, actor: by, nowMs, run, version });
+      return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/retry",
+    summary:
+      "Tries an event that waits for its retry now; the attempt counts as any other. One that has ended is replayed instead.",
+    answer: Type.Object({ event: eventView }),
+    status: 202,
+    async write(tx, call) {
+      const { environmentId, by, params, nowMs } = call;
+      await tryEventNow(tx, { environmentId, id: params.id, actor: by, nowMs });
       return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
     },
   }),

@@ -1,5 +1,6 @@
-/** Relays: the list, making, saving, pausing, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
+/** Relays: the list, making, saving, pausing, trying now, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
 import { type Static, Type } from "typebox";
+import { countRetries, retriesView, tryRelayNow } from "../event/try-now.ts";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
@@ -227,6 +228,25 @@ export const relayRoutes = [
     summary: "Resumes a relay: what waited runs in order.",
     answer: Type.Object({ relay: relayView }),
     write: async (tx, call) => ({ relay: await resumeRelay(tx, relayContext(call), call.params.name) }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/retry",
+    summary: "Counts the relay's events that wait for their retry, among the first 5,000 of the server.",
+    answer: Type.Object({ retries: retriesView }),
+    read: async (tx, { environmentId, params }) => ({
+      retries: await countRetries(tx, environmentId, params.name),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/retry",
+    summary: "Tries every event of the relay that waits for its retry now; answers how many that are.",
+    answer: Type.Object({ tried: Type.Integer() }),
+    status: 202,
+    async handle({ deps: { store }, environmentId, by, params, nowMs }) {
+      return { tried: await tryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }) };
+    },
   }),
   environmentRoute({
     method: "POST",

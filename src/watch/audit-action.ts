@@ -12,6 +12,7 @@ export const AUDIT_ACTIONS = {
     "A relay's receiver secret or public key was made, stored or cleared; as its fingerprint.",
   "relay.signing_secret_changed": "A relay's signing secret was made or removed; as its fingerprint.",
   "event.replayed": "Somebody replayed an event.",
+  "event.tried_now": "Somebody had an event that waited for its retry tried at once.",
   "event.expunged": "Somebody took an event's payload out for good.",
   "event.test_sent": "Somebody made a test event, or imported one that was missed.",
   "events.imported": "Somebody imported events that a provider had not delivered.",

@@ -208,6 +208,8 @@ const WORST: Record<string, Worst> = {
   "GET {E}/relays/:name/versions": list("/relays/busy0/versions"),
   "POST {E}/relays/:name/restore": refused(404, "POST", `${E}/relays/busy0/restore`, { restores: 999, version: 1 }),
   "DELETE {E}/relays/:name": (turn) => [{ method: "DELETE", path: `${E}/relays/gone${turn}` }],
+  "GET {E}/relays/:name/retry": get(`${E}/relays/busy1/retry`),
+  "POST {E}/relays/:name/retry": send("POST", `${E}/relays/busy1/retry`, {}),
   "POST {E}/relays/:name/pause": send("POST", `${E}/relays/busy1/pause`, {}),
   "POST {E}/relays/:name/resume": send("POST", `${E}/relays/busy1/resume`, {}),
   "POST {E}/relays/:name/explain": send(
@@ -288,6 +290,7 @@ const WORST: Record<string, Worst> = {
   "GET {E}/events/:id/cause": get(`${E}/events/${otherEvent(1)}/cause`),
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
+  "POST {E}/events/:id/retry": refused(409, "POST", `${E}/events/${WIDE_EVENT}/retry`, {}),
   "POST {E}/events/:id/expunge": (turn) => [{ method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} }],
   "POST {E}/bulk-replays/plan": send(
     "POST",

@@ -61,7 +61,7 @@ test("a pager that is not there is done without", async () => {
 
 const COMPLETED: readonly [typed: string, candidates: readonly string[]][] = [
   ["relay ev", ["events"]],
-  ["relay events ", ["list", "show", "replay", "expunge", "tail"]],
+  ["relay events ", ["list", "show", "replay", "retry", "expunge", "tail"]],
   ["relay events list --sta", ["--state"]],
   ["relay events list --state d", ["done", "dead"]],
   ["relay keys list --app ", ["shop"]],

@@ -116,6 +116,13 @@ describe("every tool, by the protocol's own client", () => {
     expect([sent.isError, sent.json.outcome]).toEqual([false, "new"]);
     const id = sent.json.eventId;
     for (let turn = 0; turn < 100 && (await told("read_event", { id })).json.event.state !== "done"; turn++) await api.clock.advance(100);
+    const waiting = (await told("send_test_event", { name: "orders" })).json.eventId;
+    for (let turn = 0; turn < 100 && (await told("read_event", { id: waiting })).json.event.state !== "done"; turn++) await api.clock.advance(100);
+    // As if its last attempt had failed.
+    const retryMs = api.clock.now() + 60_000;
+    await api.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET state = 'queued', next_attempt_at = ?1 WHERE seq = (SELECT max(seq) FROM event)", retryMs),
+    );
     const person = (await told("list_people", {})).json.items[0].id;
     const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
       list_relays: [{ limit: 1 }, { limit: "many" }],
@@ -135,6 +142,7 @@ describe("every tool, by the protocol's own client", () => {
       ],
       plan_replay: [{ id }, { id: "../relays" }],
       replay_event: [{ id }, { id, run: "all" }],
+      retry_event: [{ id: waiting }, { id }],
       pause_relay: [{ name: "orders" }, { name: "orders", why: "x" }],
       resume_relay: [{ name: "orders" }, { name: "" }],
       send_test_event: [

@@ -18,7 +18,7 @@ const RULES: readonly string[] = [
 
 /** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
 const FLOWS: readonly string[] = [
-  ...["capture", "test-event", "replay", "bulk-replay", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
+  ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
   ...["event-count", "event-waits", "events-expiring", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
   ...["purchase-story", "store-purchase", "sale-order", "person-story"],
   ...["hand-mail", "mail-stop", "api-account", "api-body", "client-record", "sync", "app-delete", "relay-history", "funnel"],

@@ -73,7 +73,7 @@ test("the routes that the interface promises are there", () => {
   for (const promised of [
     ...["GET", "POST"].map((method) => `${method} ${E}/relays`),
     ...["GET", "PUT", "DELETE"].map((method) => `${method} ${E}/relays/:name`),
-    ...["pause", "resume"].map((verb) => `POST ${E}/relays/:name/${verb}`),
+    ...["pause", "resume", "retry"].map((verb) => `POST ${E}/relays/:name/${verb}`),
     ...["plan", "apply"].map((verb) => `POST ${E}/sync/${verb}`),
     `POST ${E}/approvals`,
     ...["GET", "POST"].map((method) => `${method} /api/approvals/:id`),
@@ -82,6 +82,7 @@ test("the routes that the interface promises are there", () => {
     `GET ${E}/events`,
     `GET ${E}/events/:id`,
     `POST ${E}/events/:id/replay`,
+    `POST ${E}/events/:id/retry`,
     ...["GET", "POST"].flatMap((method) => [`${method} ${E}/persons`, `${method} ${E}/collections`, `${method} ${E}/keys`]),
     ...["GET", "PATCH", "DELETE"].map((method) => `${method} ${E}/persons/:id`),
     `GET ${E}/persons/:id/access`,

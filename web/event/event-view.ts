@@ -12,6 +12,7 @@ import { MendWay } from "../part/mend-way.ts";
 import { FromBefore, Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
 import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
@@ -61,7 +62,7 @@ export function EventView({
   const reason = explainEvent(event, { held: isHeld, paused: isPaused }, now);
   return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
       <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} />`}
-      <${WaysOut} place=${place} event=${event} isHeld=${isHeld} isPaused=${isPaused} /></div></div>
+      <${WaysOut} place=${place} event=${event} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} /></div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">See its definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
@@ -72,22 +73,42 @@ export function EventView({
 /** Where what holds it up or failed is put right. */
 function WaysOut({
   place,
-  event: { state, runs, relay },
+  event: { id, state, runs, relay, nextAttemptAt },
   isHeld,
   isPaused,
+  onEvent,
 }: {
   place: Place;
   event: Event;
   isHeld: boolean;
   isPaused: boolean;
+  onEvent: (event: Event) => void;
 }): View {
   const failed = runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed");
   const waits = state === "queued";
   return html`<div class="reason-ways">
     ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
     ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
+    ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
     ${state !== "done" && failed?.code !== undefined && html`<${MendWay} place=${place} code=${failed.code} relay=${relay.name} />`}
   </div>`;
+}
+
+/** For what was mended before the next attempt's time. */
+function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (event: Event) => void }): View {
+  const { isSending, send } = useSend();
+  const tryIt = async (): Promise<void> => {
+    const sent = await send<{ event: Event }>({
+      method: "POST",
+      path: apiPath(place, "events", id, "retry"),
+      changes: [apiPath(place, "events")],
+      done: "Tried now; what it does appears here.",
+      tellsRefusal: true,
+    });
+    if (sent !== null) onEvent(sent.answer.event);
+  };
+  return html`<button type="button" disabled=${isSending} title="The attempt counts as any other" onClick=${() => void tryIt()}>
+    <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button>`;
 }
 
 /** Whether what it failed with is still so; the service says it. */

@@ -18,6 +18,7 @@ import { RelayChecklist } from "./relay-checklist.ts";
 import { RelayFunnel } from "./relay-funnel.ts";
 import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
+import { RelayRetries } from "./relay-retries.ts";
 import { sayAction } from "./relay-words.ts";
 
 const EVENTS_MS = 2_000;
@@ -37,6 +38,7 @@ export function RelayOverview({
 }): View {
   const { name } = relay;
   return html`${health !== undefined && html`<${HealthReason} place=${place} name=${name} health=${health} />`}
+    ${relay.state === "active" && html`<${RelayRetries} place=${place} name=${name} />`}
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${relay.problems

@@ -1,0 +1,35 @@
+/** How many events of a relay wait for their retry, with the way to try them now; nothing where none does or the environment is on hold. */
+import type { RetriesView } from "../../src/event/try-now.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { sayWhen, useNow } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Icon } from "../part/icon.ts";
+import { useSend } from "../part/use-send.ts";
+import { useHeldAt } from "../watch/hold.ts";
+
+const RETRIES_MS = 4_000;
+
+export function RelayRetries({ place, name }: { place: Place; name: string }): View {
+  const path = apiPath(place, "relays", name, "retry");
+  const isHeld = useHeldAt(place) !== null;
+  const retries = useLoad<{ retries: RetriesView }>(path, RETRIES_MS).data?.retries;
+  const now = useNow(1_000);
+  const { isSending, send } = useSend();
+  if (isHeld || retries === undefined || retries.waiting === 0) return null;
+  const tryAll = () =>
+    send<{ tried: number }>({
+      method: "POST",
+      path,
+      changes: [apiPath(place, "events"), path],
+      done: ({ tried }) => `${sayCount(tried, "event")} tried now; what they do appears here.`,
+      tellsRefusal: true,
+    });
+  const { waiting, nextAt } = retries;
+  return html`<section class="health" aria-label="Retries">
+    <p>${sayCount(waiting, "event")} ${waiting === 1 ? "waits for its" : "wait for their"} retry${nextAt !== null && `, the first ${sayWhen(nextAt, now)}`}.</p>
+    <div class="health-ways"><button type="button" disabled=${isSending} title="Each attempt counts as any other" onClick=${() => void tryAll()}>
+      <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button></div>
+  </section>`;
+}
