@@ -206,6 +206,20 @@ test("a hold is said on every page, with the way to its end", async () => {
   await main().getByRole("link", { name: "Release the hold…" }).waitFor();
 });
 
+test("who makes what an event died of comes back to that event, and needs no mouse for it", async () => {
+  await openEvent("homeless");
+  const { page } = night;
+  const came = page.url();
+  await main().getByRole("link", { name: "Make the collection nowhere…" }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Field name").focus();
+  await page.keyboard.type("note");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(came);
+  await main().getByText("The collection is there since").waitFor();
+});
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(night.complaints).toEqual([]);
 });

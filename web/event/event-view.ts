@@ -120,7 +120,7 @@ function Advice({ place, event }: { place: Place; event: Event }): View {
   if (data === undefined || data.cause === null) return null;
   const { stands, message } = data.cause;
   return html`<p class="advice advice-${stands}"><${Sentence} text=${message} /></p>
-    ${data.cause.missing !== null && html`<${MakeThing} place=${place} thing=${data.cause.missing} relay=${event.relay.name} back="home" />`}`;
+    ${data.cause.missing !== null && html`<${MakeThing} place=${place} thing=${data.cause.missing} relay=${event.relay.name} back=${event.id} />`}`;
 }
 
 function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {

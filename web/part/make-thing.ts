@@ -17,8 +17,8 @@ export function MakeThing({
   thing: Omit<MissingThing, "there"> & Partial<Pick<MissingThing, "there">>;
   /** What names it. */
   relay: string;
-  /** Where one goes on. */
-  back: "home" | "relay";
+  /** Where one goes on: an event by its id. */
+  back: "home" | "relay" | `evt_${string}`;
 }): View {
   const to =
     kind === "collection"
@@ -32,5 +32,7 @@ export function MakeThing({
 export function afterMaking(place: Place, query: URLSearchParams): string | null {
   const relay = query.get("relay");
   if (relay === null || relay === "") return null;
-  return query.get("back") === "relay" ? pagePath(place, "relays", relay) : pagePath(place, "home");
+  const back = query.get("back") ?? "";
+  if (back.startsWith("evt_")) return pagePath(place, "events", back);
+  return back === "relay" ? pagePath(place, "relays", relay) : pagePath(place, "home");
 }

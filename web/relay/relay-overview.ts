@@ -42,7 +42,10 @@ export function RelayOverview({
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${relay.problems
-      .filter(({ code }) => code !== health?.code)
+      .filter(
+        ({ code }) =>
+          code !== health?.code && !(code === "relay_silent" && health?.code === "relay_refusing"),
+      )
       .map(
         ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
       </b> <${Sentence} text=${message} /><//>`,
