@@ -89,6 +89,29 @@ test("a session lost on the way is asked for in front of the page, and what was 
   await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
 });
 
+test("who signs in again in another tab finds this one signed in too", async () => {
+  await page.goto(at("relays/new"));
+  await writeEditor(page, '{"name":"held"}');
+  const other = await page.context().newPage();
+  await other.goto(at("relays"));
+  await page.context().clearCookies();
+  await page
+    .getByRole("button", { name: "Create relay" })
+    .click({ timeout: 1_000 })
+    .catch(() => undefined);
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await other.reload();
+  await other.getByLabel("E-mail").fill(EMAIL);
+  await other.getByLabel("Password").fill(PASSWORD);
+  await other.keyboard.press("Enter");
+  await other.getByRole("heading", { name: "Relays", exact: true }).waitFor();
+  await other.close();
+  // A headless browser's tabs are never told that they are in front.
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
+  expect(await readEditor(page)).toBe('{"name":"held"}');
+});
+
 test("signing out leaves nothing, and signing in comes back to the address that was asked for", async () => {
   await page.goto(at("relays"));
   await page.getByRole("button", { name: "Sign out" }).click();

@@ -28,6 +28,11 @@ export async function enterSession(): Promise<void> {
   invalidate("/api");
 }
 
+/** Goes on where somebody signed in meanwhile, as in another tab. */
+export async function resumeSession(): Promise<void> {
+  if ((await loadSession()).owner !== null) invalidate("/api");
+}
+
 /** Leaves nothing of what was seen in the page: it is loaded anew. */
 export async function signOut(): Promise<void> {
   await call("DELETE", "/api/session");

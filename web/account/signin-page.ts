@@ -1,12 +1,24 @@
 /** Signing in with e-mail and password. It stands at whatever address was asked for, and leaves it as it is: after it, one is there. */
+import { useEffect } from "preact/hooks";
 import { call } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { enterSession, type Session } from "./session.ts";
+import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
 
 export function SigninPage({ session }: { session: Session }): View {
+  useEffect(() => {
+    // Where the service cannot be reached nothing has changed: the form is there.
+    const look = (): unknown =>
+      document.visibilityState === "visible" && resumeSession().catch(() => undefined);
+    addEventListener("focus", look);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      removeEventListener("focus", look);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, []);
   if (session.mode === "local") {
     return html`<${SigninCard} title="Open the dashboard from your terminal">
       <p>Local development has no password. Open the link that <code>relay dev</code> printed; it works once. For another, stop it and start it again (with <code>--open</code> it opens the browser too).</p>
