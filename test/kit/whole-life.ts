@@ -104,9 +104,19 @@ export async function askAll(running: RunningService, statements: Set<string>): 
   const both = ["state=dead", "state=done", "state=queued", "trigger=schedule", "trigger=schedule&state=dead", `since=${at}`, `until=${at}`].map(
     (other) => `relay=orders&${other}`,
   );
+  const [newest] = await running.rows<{ seq: number }>("SELECT max(seq) AS seq FROM event JOIN relay_name ON key = name_key WHERE name = 'orders'");
   await noteStatements(statements, async () => {
     for (const path of [
-      ...["/relays", "/relays/orders", "/relays/orders/funnel", "/relays/orders/versions", "/relays/orders/sender", "/overview", "/url-times"],
+      ...[
+        "/relays",
+        "/relays/orders",
+        "/relays/orders/funnel",
+        "/relays/orders/retry",
+        "/relays/orders/versions",
+        "/relays/orders/sender",
+        "/overview",
+        "/url-times",
+      ],
       ...[...events, ...both].map((filter) => `/events?limit=50&${filter}`),
       ...[...events, ...both].map((filter) => `/events/counts?${filter}`),
       ...["", "relay=orders", "trigger=receiver", "trigger=schedule", "state=dead", "relay=orders&state=done"].map(
@@ -136,6 +146,13 @@ export async function askAll(running: RunningService, statements: Set<string>): 
       await running.api("POST", "/bulk-replays", { ...chosen, perSecond: 10 });
       await running.clock.advance(2_000);
     }
+    // As if the newest event's last attempt had failed.
+    const retryMs = running.clock.now() + 60_000;
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET state = 'queued', next_attempt_at = ?1 WHERE seq = ?2", retryMs, newest?.seq ?? 0),
+    );
+    const { body } = await running.api("POST", "/relays/orders/retry");
+    if (body.tried !== 1) throw new Error(`Not one was tried now: ${JSON.stringify(body)}`);
     await running.api("DELETE", `/persons/${person}`);
     await running.clock.advance(5_000);
   });
