@@ -36,8 +36,13 @@ export const RELEASE_0_12: Release = {
     },
     {
       subject: "Schedules",
-      was: "A save with the trigger's fields in another order counted as a new trigger, and what was due while nothing ran was dropped.",
+      was: "A save with the trigger's fields in another order, or with the same times in other words (1d, and 1d at 00:00), counted as a new trigger, and what was due while nothing ran was dropped.",
       now: "It is the same one.",
+    },
+    {
+      subject: "Record changes",
+      was: "One record that another program had written as null, or nested too deeply, stopped the capture of all record changes.",
+      now: "It fires nothing where it cannot be read, which is logged, and the others go on.",
     },
     {
       subject: "Standing problems",
@@ -48,6 +53,11 @@ export const RELEASE_0_12: Release = {
       subject: "The dashboard: from what is wrong to where it is put right",
       was: null,
       now: "Events, a relay's health, Home and the hold's banner lead there. A new relay whose calls are all refused does not show its secret as settled. A replay's plan says when the cause still stands. A relay that watches a collection says that what relays write starts none. History names the key that saved (actorName in the API's versions). A page that waits for the service says so, and pages print without navigation.",
+    },
+    {
+      subject: "The dashboard: smaller things",
+      was: "On screens of 761 to 1000 pixels the list of relays showed no names and the audit four letters of what was done. Mail without a sender domain was two needs on Home.",
+      now: "Names keep their room, and it is one need. Home's figures say that they are of what arrived, a tick's time is the reader's, a record shows for whom it is by address, making what an event died of leads back to the event, and a tab that asks to sign in goes on where somebody did in another.",
     },
     {
       subject: "Erasing a person",
@@ -72,7 +82,7 @@ export const RELEASE_0_12: Release = {
     {
       subject: "Smaller things",
       was: null,
-      now: "relay list events and relay events --json list name the command that was meant. Replaying an event that arrived unsigned advises the opt-in only where a save would take it. Where no record can match where, explain and test events say that no example can be made. The pages say within what time a stop is over, and that docker run needs --stop-timeout 30. Storing an event of a paused or held relay costs some percent less. The update makes two indexes of events anew, some twenty seconds for ten million.",
+      now: "relay list events and relay events --json list name the command that was meant. relay import-missed without a line says that there is no such relay. Replaying an event that arrived unsigned advises the opt-in only where a save would take it. Where no record can match where, explain and test events say that no example can be made. The pages say within what time a stop is over, and that docker run needs --stop-timeout 30. Storing an event of a paused or held relay costs some percent less. The update makes two indexes of events anew, some twenty seconds for ten million.",
     },
   ],
   codesAdded: [],
