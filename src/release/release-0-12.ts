@@ -5,9 +5,14 @@ export const RELEASE_0_12: Release = {
   version: "0.12.0",
   changes: [
     {
+      subject: "An event that waits for its retry",
+      was: "Once its cause was mended it waited all the same, for up to 16 hours, and could not be replayed meanwhile.",
+      now: "It can be tried now: Try now on its page, relay events retry, POST …/events/{id}/retry or the connector's retry_event; all that wait at a relay by Try now on its page, relay relays retry or POST …/relays/{name}/retry. The attempt counts as any other.",
+    },
+    {
       subject: "Signatures that count once",
       was: "Storing the same secret again, ending an overlap, pasting the earlier secret back or making the relay again let those accepted so far be forgotten a day later, and a captured call was accepted a second time.",
-      now: "They are remembered for as long as the secret verifies, and a timestamp's for the longest window that a save may set. A call that comes again no longer costs a turn of the writer.",
+      now: "A signature is remembered for as long as its secret verifies, and a timestamp's for the longest window that a save may set. A call that comes again no longer costs a turn of the writer.",
     },
     {
       subject: "A cancellation that is told again under its ref",
@@ -16,8 +21,8 @@ export const RELEASE_0_12: Release = {
     },
     {
       subject: "A refused start under npm",
-      was: "npm start beside a running service printed why it was refused, and stood there for good.",
-      now: "It ends.",
+      was: "It printed why, and stood there for good.",
+      now: "npm start that is refused, beside a running service for example, ends.",
     },
     {
       subject: "A save's warnings",
@@ -26,8 +31,8 @@ export const RELEASE_0_12: Release = {
     },
     {
       subject: "Suspended people",
-      was: "An event that ended dead because its person is suspended named nobody.",
-      now: "It is among that person's events and in their story, and a bulk replay by person finds it.",
+      was: "It named nobody.",
+      now: "An event that ended dead because its person is suspended is among that person's events and in their story, and a bulk replay by person finds it.",
     },
     {
       subject: "Finding events",
@@ -36,13 +41,13 @@ export const RELEASE_0_12: Release = {
     },
     {
       subject: "Schedules",
-      was: "A save with the trigger's fields in another order, or with the same times in other words (1d, and 1d at 00:00), counted as a new trigger, and what was due while nothing ran was dropped.",
-      now: "It is the same one.",
+      was: "It counted as a new one, and what was due while nothing ran was dropped.",
+      now: "A save with the trigger's fields in another order, or with the same times in other words (1d, and 1d at 00:00), is no new trigger.",
     },
     {
       subject: "Record changes",
-      was: "One record that another program had written as null, or nested too deeply, stopped the capture of all record changes.",
-      now: "It fires nothing where it cannot be read, which is logged, and the others go on.",
+      was: "It stopped the capture of all record changes.",
+      now: "A record that another program wrote as null matches no where, one that is nested too deeply fires nothing, which is logged, and all others go on.",
     },
     {
       subject: "Standing problems",
@@ -56,23 +61,23 @@ export const RELEASE_0_12: Release = {
     },
     {
       subject: "The dashboard: smaller things",
-      was: "On screens of 761 to 1000 pixels the list of relays showed no names and the audit four letters of what was done. Mail without a sender domain was two needs on Home.",
-      now: "Names keep their room, and it is one need. Home's figures say that they are of what arrived, a tick's time is the reader's, a record shows for whom it is by address, making what an event died of leads back to the event, and a tab that asks to sign in goes on where somebody did in another.",
+      was: "The list of relays showed no names there, and the audit four letters of what was done; and it was two needs.",
+      now: "On screens of 761 to 1000 pixels names keep their room. Mail without a sender domain is one need on Home. Home's figures say that they are of what arrived, a tick's time is the reader's, a record shows for whom it is by address, making what an event died of leads back to the event, and a tab that asks to sign in goes on where somebody did in another.",
     },
     {
       subject: "Erasing a person",
-      was: "The subjects of their mails stayed in the audit of their runs.",
-      now: "They go. Erasures that ended before the update are not swept again.",
+      was: "They stayed.",
+      now: "The subjects of their mails go from the audit of their runs too. Erasures that ended before the update are not swept again.",
     },
     {
       subject: "A node that brings its PostgreSQL to a new schema",
       was: "Nobody answered on its port, and a server that died without a word in the middle kept the start waiting for ever.",
-      now: "It answers 503 with the step it is at, ends in seconds when it is told to, gives a silent server up and goes on when that is back. Another database's master key is refused before anything is changed.",
+      now: "The node answers 503 with the step it is at, ends in seconds when it is told to, gives a silent server up and goes on when that is back. Another database's master key is refused before anything is changed.",
     },
     {
       subject: "A start that meets a lock in PostgreSQL",
       was: "It ended after 45 seconds.",
-      now: "It waits and says so in its log. Any start that takes more than five seconds answers 503 on its port, and one that is told to stop ends within six.",
+      now: "The start waits and says so in its log. Any start that takes more than five seconds answers 503 on its port, and one that is told to stop ends within six.",
     },
     {
       subject: "Speed on PostgreSQL",
@@ -82,9 +87,9 @@ export const RELEASE_0_12: Release = {
     {
       subject: "Smaller things",
       was: null,
-      now: "relay list events and relay events --json list name the command that was meant. relay import-missed without a line says that there is no such relay. Replaying an event that arrived unsigned advises the opt-in only where a save would take it. Where no record can match where, explain and test events say that no example can be made. The pages say within what time a stop is over, and that docker run needs --stop-timeout 30. Storing an event of a paused or held relay costs some percent less. The update makes two indexes of events anew, some twenty seconds for ten million.",
+      now: "relay list events and relay events --json list name the command that was meant. relay import-missed without a line says that there is no such relay. Replaying an event that arrived unsigned advises the opt-in only where a save would take it. Where no record can match where, explain and test events say that no example can be made. The pages say within what time a stop is over, and that docker run needs --stop-timeout 30. Storing an event of a paused or held relay costs some percent less. The update makes two indexes of events anew, some twenty seconds for ten million on SQLite.",
     },
   ],
-  codesAdded: [],
+  codesAdded: ["not_waiting"],
   codesRemoved: [],
 };
