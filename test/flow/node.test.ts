@@ -93,6 +93,7 @@ describe("two nodes", () => {
       ({ body }) => (JSON.parse(body) as { data: { event: { id: string } } }).data?.event?.id ?? body,
     );
     expect(called.length).toBe(all.length);
+    await until("all are told", () => one.lines.length + other.lines.length >= all.length);
     for (const node of [one, other]) expect(node.lines.length).toBe(tenants.filter((tenant) => holderOf(tenant) === node).length * 8);
   });
 
