@@ -160,8 +160,7 @@ test("old ids are found and shown, keys are remembered, and numbers go on behind
   expect(gone.items.map(({ id, relay }) => [id, relay])).toEqual(
     [EVENTS - 9, EVENTS - 19, EVENTS - 29].map((seq) => [idOf(seq), { id: "rly_gone", name: "gone" }]),
   );
-  const listSince = (request: typeof page) =>
-    readPage(store, request, (tx, step) => listEvents(tx, 1, { sinceMs: START_MS + 3_600_000 }, step));
+  const listSince = (request: typeof page) => readPage(store, request, (tx, step) => listEvents(tx, 1, { sinceMs: START_MS + 3_600_000 }, step));
   let since = await listSince(page);
   // On a busy machine a page may be over before its steps have found any.
   while (since.items.length === 0 && since.next !== null) since = await listSince(readPageRequest({ limit: "3", cursor: since.next }));
