@@ -1,35 +1,19 @@
 /** Many rows of one INSERT on PostgreSQL: they arrive as they were given, in their order, and the server keeps no statement more for each mix of them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
 import type { SqlNames, Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
 import { RowWriter } from "../../src/store/postgres-rows.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { placeSchema } from "../kit/schema-copy.ts";
+import { type BothStores, openBothStores } from "../kit/both-stores.ts";
 
-let folder: string;
-let fresh: FreshDatabase;
+let both: BothStores;
 let sqlite: Store;
 let postgres: Store;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "relay-rows-"));
-  fresh = await freshDatabase();
-  await placeSchema(join(folder, "relay.db"));
-  sqlite = await openSqlite(join(folder, "relay.db"), { clock: systemClock });
-  postgres = await openPostgres(fresh.place, { clock: systemClock });
+  both = await openBothStores();
+  ({ sqlite, postgres } = both);
 }, 60_000);
 
-afterAll(async () => {
-  await sqlite.close();
-  await postgres.close();
-  rmSync(folder, { recursive: true });
-  await fresh[Symbol.asyncDispose]();
-});
+afterAll(() => both[Symbol.asyncDispose]());
 
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, payload, reason, dedupe_hash, person_id, preview)
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $at, $payload, $reason, $hash, $person, $preview)`;

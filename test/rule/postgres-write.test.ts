@@ -1,34 +1,18 @@
 /** The same script of writes leaves the same rows in both databases: what triggers write, and what stands in texts that PostgreSQL reads otherwise. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
 import type { Origin, SqlNames, Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { placeSchema } from "../kit/schema-copy.ts";
+import { type BothStores, openBothStores } from "../kit/both-stores.ts";
 
-let folder: string;
-let fresh: FreshDatabase;
+let both: BothStores;
 let sqlite: Store;
 let postgres: Store;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "relay-writes-"));
-  fresh = await freshDatabase();
-  await placeSchema(join(folder, "relay.db"));
-  sqlite = await openSqlite(join(folder, "relay.db"), { clock: systemClock });
-  postgres = await openPostgres(fresh.place, { clock: systemClock });
+  both = await openBothStores();
+  ({ sqlite, postgres } = both);
 }, 60_000);
 
-afterAll(async () => {
-  await sqlite.close();
-  await postgres.close();
-  rmSync(folder, { recursive: true });
-  await fresh[Symbol.asyncDispose]();
-});
+afterAll(() => both[Symbol.asyncDispose]());
 
 interface Step {
   by?: Origin;
