@@ -4,6 +4,8 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { followChanges } from "../kit/change-stream.ts";
+import { CALL } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { type BareService, startBareService } from "../kit/running-service.ts";
@@ -15,6 +17,8 @@ const password = "a long enough password";
 
 const database = await freshDatabase();
 const nodes: BareService[] = [];
+/** What both nodes call out through. */
+const caller = new FakeCaller();
 let cookie = "";
 let key = "";
 
@@ -28,7 +32,7 @@ async function startNode(): Promise<void> {
   if (typeof url === "string") throw new Error(url);
   const limits = { ...DEFAULT_LIMITS, unverifiedCallsPerMinute: 41 };
   const config = { database: url, baseUrl: BASE, clock: systemClock, masterKey: "ab".repeat(32), limits, trustedProxies: ["127.0.0.1"] };
-  nodes.push(await startBareService({ config }));
+  nodes.push(await startBareService({ config, ports: { caller } }));
 }
 
 interface Asked {
@@ -204,6 +208,44 @@ test("a bulk replay that is begun at one node is carried out once, and told of a
   );
   expect(records.json.items).toHaveLength(4);
 });
+
+test("what waits for its retry is tried now from whichever node, one event or all of a relay, once each", async () => {
+  caller.reply = () => BROKEN;
+  const definition = receiverDefinition({ name: "caller", actions: [CALL] });
+  expect((await post(0, `${E}/relays`, { definition, secret: HOOK_SECRET })).status).toBe(201);
+  const ids: string[] = [];
+  for (const at of [0, 1, 2, 3]) {
+    const { json } = await until(
+      () => hook(at % 2, { id: `waits_${at}`, amount: "1" }, undefined, { name: "caller" }),
+      ({ status }) => status === 200,
+    );
+    ids.push(json.eventId);
+  }
+  const event = async (node: number, id: string) => (await call(node, `${E}/events/${id}`, { key })).json.event;
+  for (const id of ids)
+    expect(
+      await until(
+        () => event(1, id),
+        ({ attempts, state }) => attempts === 1 && state === "queued",
+      ),
+    ).toMatchObject({ state: "queued", attempts: 1 });
+  caller.reply = () => OK;
+  // One node of the two runs the environment; neither is asked twice.
+  const [one = "", two = ""] = ids;
+  expect([(await post(0, `${E}/events/${one}/retry`, {}, { key })).status, (await post(1, `${E}/events/${two}/retry`, {}, { key })).status]).toEqual([
+    202, 202,
+  ]);
+  const done = async (id: string) =>
+    await until(
+      () => event(0, id),
+      ({ state }) => state === "done",
+    );
+  for (const id of [one, two]) expect(await done(id)).toMatchObject({ state: "done", attempts: 2 });
+  const tried = await Promise.all([0, 1].map((node) => post(node, `${E}/relays/caller/retry`, {}, { key })));
+  expect(tried.reduce((sum, { json }) => sum + json.tried, 0)).toBe(2);
+  for (const id of ids) expect(await done(id)).toMatchObject({ state: "done", attempts: 2 });
+  expect(caller.ids.toSorted()).toEqual([...ids, ...ids].toSorted());
+}, 60_000);
 
 test("a plan that was read at one node is applied at the other, and the cap on changes counts for both", async () => {
   const relays = (from: number, count: number) =>
