@@ -35,7 +35,9 @@ export const ready: Command = {
 
 async function ask(url: string): Promise<{ ok: boolean; problem: string } | null> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "manual" });
+    // It is on this machine, whatever its address: a proxy of the environment's (HTTP_PROXY) would answer for itself.
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(url, { signal, redirect: "manual", proxy: false });
     const text = await response.text();
     return { ok: response.status === 200, problem: readProblem(text) };
   } catch {

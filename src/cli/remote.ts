@@ -29,6 +29,15 @@ export interface Remote {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
+/**
+ * As `fetch`, but a server on this machine is asked itself: a proxy that the environment names (HTTP_PROXY) is another machine, which would read
+ * the key, know no way back, and whose own answer would pass for the server's.
+ */
+export function fetchFrom(url: string, init: RequestInit): Promise<Response> {
+  const isHere = LOOPBACK.test(URL.parse(url)?.hostname ?? "");
+  return fetch(url, { ...init, redirect: "manual", ...(isHere ? { proxy: false } : {}) });
+}
+
 /** The origin of a server as it is written, and where. Throws UsageError for what is none, and for http to another machine. */
 export function readServerUrl(text: string, where = "--url"): string {
   const url = text.replace(/\/+$/, "");
@@ -82,7 +91,7 @@ export async function callRemote(
     };
     const signal = AbortSignal.timeout(patienceMs);
     const body = sent === null ? {} : { body: sent as BodyInit };
-    const answer = await fetch(`${url}${path}`, { method, headers, redirect: "manual", signal, ...body });
+    const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
     throw new CommandFailure(

@@ -16,6 +16,7 @@ import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { fetchFrom } from "./remote.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
 import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-here.ts";
 import { BASE_URL, DATA, readBaseUrl, readDataDir, readServiceDir, SERVICE_DIR } from "./service-option.ts";
@@ -239,7 +240,7 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
 
 async function call(url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...init, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return await fetchFrom(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     throw new CommandFailure(
       "service_not_running",
