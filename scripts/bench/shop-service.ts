@@ -13,9 +13,10 @@ import { type Environment, findEnvironmentById } from "../../src/account/environ
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { systemClock } from "../../src/ground/clock.ts";
-import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
 import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
 import { type Service, startService } from "../../src/service.ts";
+import { RAISED_LIMITS, serviceConfig } from "../../test/kit/service-config.ts";
 import { fillShop, SHOP } from "./shop-fill.ts";
 
 /** What the script says when it is ready. */
@@ -27,7 +28,6 @@ export interface ShopReady {
 }
 
 const SECRET = "bench-secret-of-thirty-two-chars";
-const RAISED = 1_000_000_000;
 const PAUSED = ["newsletter"];
 const verify = { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" };
 const map = { event_id: "id", event_type: "type", order: "data.order", amount: "data.amount" };
@@ -59,29 +59,10 @@ const file = join(dataDir, "relay.db");
 const filled = join(dataDir, `filled-${rows}`);
 
 const open = (): Promise<Service> =>
-  startService(
-    {
-      mode: "server",
-      host: "127.0.0.1",
-      port: 0,
-      dataDir,
-      database: null,
-      baseUrl: null,
-      serviceDir: null,
-      trustedProxies: [],
-      allowPrivate: [],
-      concurrency: 32,
-      limits: Object.fromEntries(
-        Object.keys(DEFAULT_LIMITS).map((name) => [name, RAISED]),
-      ) as unknown as typeof DEFAULT_LIMITS,
-      logFormat: "text",
-      docsUrl: null,
-      backup: null,
-      masterKey: null,
-      clock: systemClock,
-    },
-    { printRun: () => undefined, logSink: () => undefined },
-  );
+  startService(serviceConfig(dataDir, { limits: RAISED_LIMITS, logFormat: "text" }), {
+    printRun: () => undefined,
+    logSink: () => undefined,
+  });
 
 async function seed(service: Service): Promise<number> {
   const nowMs = systemClock.now();

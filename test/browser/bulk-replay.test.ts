@@ -1,23 +1,12 @@
 /** Replaying many events from the dashboard: the plan before, the progress that outlives the page, the stop, and the outcome. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { putEvents } from "../kit/event-flow.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
-
-const SHOTS = process.env.RELAY_SHOTS;
-const shoot = async (name: string): Promise<void> => {
-  if (SHOTS === undefined) return;
-  for (const scheme of ["light", "dark"] as const)
-    for (const width of [390, 1280]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 900 });
-      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
-    }
-  await page.setViewportSize({ width: 1280, height: 900 });
-};
 
 const COUNT = 60;
 const define = (name: string, collection: string) => ({
@@ -72,7 +61,7 @@ test("the plan says what matches, what becomes of each action, and what may not 
   await page.getByRole("button", { name: "Replay these…" }).click();
   const dialog = page.getByRole("dialog", { name: "Replay dead events?" });
   await dialog.getByRole("button", { name: "Replay 62 events" }).waitFor();
-  await shoot("bulk-plan");
+  await shoot(page, "bulk-plan");
   const told = (await dialog.innerText()).replaceAll(/\s+/g, " ");
   expect(told).toContain("63 match: dead events");
   expect(told).toContain("orders 59 others 3");
@@ -104,18 +93,18 @@ test("progress outlives the page, on the events' page and on the relay's; stop e
   await dialog.getByText("It takes about 59 s").waitFor();
   await dialog.getByRole("button", { name: "Replay 59 events" }).click();
   await dialog.getByText(/^Replaying [1-9]\d* of 60$/).waitFor();
-  await shoot("bulk-running");
+  await shoot(page, "bulk-running");
   await dialog.getByRole("button", { name: "Close" }).click();
   const line = page.getByRole("region", { name: "Bulk replay" });
   await line.getByText(/^Replaying \d+ of 60$/).waitFor();
   expect((await line.innerText()).replaceAll(/\s+/g, " ")).toContain("dead events of orders");
-  await shoot("bulk-line");
+  await shoot(page, "bulk-line");
   await page.goto(at("relays/others"));
   await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
   expect(await line.count()).toBe(0);
   await page.goto(at("relays/orders"));
   await line.getByText(/^Replaying \d+ of 60$/).waitFor();
-  await shoot("bulk-relay");
+  await shoot(page, "bulk-relay");
   await line.getByRole("button", { name: "Stop" }).click();
   await line.getByText(/^Stopped: \d+ of 60 replayed,$/).waitFor();
   await running.drain();
@@ -131,7 +120,7 @@ test("one that ends says what was replayed and leads to what is still dead", asy
   await dialog.getByLabel("Events a second, at most").fill("1000");
   await dialog.getByRole("button", { name: /^Replay \d+ events$/ }).click();
   await dialog.getByText(/^Ended: \d+ of \d+ replayed,$/).waitFor();
-  await shoot("bulk-done");
+  await shoot(page, "bulk-done");
   await running.drain();
   expect(await countOf("dead")).toBe(4);
   expect(await running.rows("SELECT DISTINCT amount FROM credit")).toEqual([{ amount: 1 }]);

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 
@@ -9,18 +10,6 @@ const caller = new FakeCaller("hang");
 const dashboard = await openDashboard({ ports: { caller } });
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
-
-const SHOTS = process.env.RELAY_SHOTS;
-const shoot = async (name: string): Promise<void> => {
-  if (SHOTS === undefined) return;
-  for (const colorScheme of ["light", "dark"] as const)
-    for (const width of [360, 1280]) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 900 });
-      await page.screenshot({ path: `${SHOTS}/${name}-${colorScheme}-${width}.png`, fullPage: true });
-    }
-  await page.setViewportSize({ width: 1280, height: 860 });
-};
 
 test("a bar an action, the request as it left and the headers that came back", async () => {
   const call = (path: string) => ({ type: "call_url", url: `https://example.com/${path}` });
@@ -62,7 +51,7 @@ test("a bar an action, the request as it left and the headers that came back", a
   expect(await sentText.innerText()).toContain("POST https://example.com/second");
   expect(await sentText.innerText()).toContain("v1=(not kept)");
   expect(await second.getByLabel("Answer").innerText()).toContain("server: <b>lab</b>\\u202e");
-  await shoot("exchange");
+  await shoot(page, "exchange", { widths: [360, 1280], fullPage: true });
 });
 
 test("the path of every value is copied by a click, or with the arrows and y", async () => {
@@ -91,6 +80,6 @@ test("the path of every value is copied by a click, or with the arrows and y", a
   await until("Enter copied", async () => (await copied()) === "event.order.lines.0.sku");
   await page.keyboard.press("ArrowUp");
   expect(await page.evaluate(() => (document.activeElement as HTMLElement).dataset.path)).toBe("event.order.lines.0");
-  await shoot("paths");
+  await shoot(page, "paths", { widths: [360, 1280], fullPage: true });
   expect(complaints).toEqual([]);
 });

@@ -2,23 +2,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-const SHOTS = process.env.RELAY_SHOTS;
-const shoot = async (name: string): Promise<void> => {
-  if (SHOTS === undefined) return;
-  for (const scheme of ["light", "dark"] as const)
-    for (const width of [360, 390, 1280, 1920]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 900 });
-      await page.waitForTimeout(200);
-      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
-    }
-  await page.setViewportSize({ width: 1280, height: 860 });
-};
 const rows = page.locator("main [data-row]");
 const count = (wanted: number) => page.waitForFunction((wanted) => document.querySelectorAll("main [data-row]").length === wanted, wanted);
 
@@ -97,7 +86,7 @@ test("the keys move a panel beside the list, Escape closes it, a click opens it,
   const panel = page.getByRole("complementary", { name: "The event that is open" });
   await panel.getByText("cs_live_be08").first().waitFor();
   await panel.getByText("There is still no collection nowhere.").waitFor();
-  await shoot("panel");
+  await shoot(page, "panel", { widths: [360, 390, 1280, 1920] });
   await page.keyboard.press("j");
   await panel.getByText("cs_live_be07").first().waitFor();
   await page.waitForURL(/open=evt_/);
@@ -123,7 +112,7 @@ test("one event says what failed and what helps, and leads to its neighbours in 
   await page.getByRole("button", { name: "event.order", exact: true }).waitFor();
   await page.getByRole("button", { name: "Raw" }).click();
   await page.locator("pre", { hasText: '"order": "cs_live_be08"' }).waitFor();
-  await shoot("event-dead");
+  await shoot(page, "event-dead", { widths: [360, 390, 1280, 1920] });
   await page.locator("a[data-back]").click();
   await page.waitForURL(/events\?state=dead/);
 });
@@ -136,7 +125,7 @@ test("x and shift-x choose, r replays what is chosen after its plan", async () =
   await rows.last().focus();
   await page.keyboard.press("Shift+X");
   await page.getByText("2 events selected").waitFor();
-  await shoot("chosen");
+  await shoot(page, "chosen", { widths: [360, 390, 1280, 1920] });
   await page.keyboard.press("r");
   const dialog = page.getByRole("dialog", { name: "Replay 2 events?" });
   await dialog.getByText("Grant credits is skipped, its work is done: 2").waitFor();
@@ -147,7 +136,7 @@ test("x and shift-x choose, r replays what is chosen after its plan", async () =
   await page.getByRole("heading", { name: "No event matches" }).waitFor();
   await page.goto(at("events"));
   await count(8);
-  await shoot("list");
+  await shoot(page, "list", { widths: [360, 390, 1280, 1920] });
 });
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {

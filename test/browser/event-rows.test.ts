@@ -2,22 +2,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
-
-const SHOTS = process.env.RELAY_SHOTS;
-const shoot = async (name: string): Promise<void> => {
-  if (SHOTS === undefined) return;
-  for (const scheme of ["light", "dark"] as const)
-    for (const width of [390, 1280]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 900 });
-      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
-    }
-  await page.setViewportSize({ width: 1280, height: 900 });
-};
 
 const HOSTILE = `<img src=x onerror="globalThis.broken=1">\u202egnp.exe ${"long".repeat(5_000)}`;
 
@@ -68,7 +57,7 @@ test("what failed says why on a second line", async () => {
 test("what a sender wrote is text, cut, and turns nothing round", async () => {
   await page.goto(at("events"));
   await page.getByText("<img src=x onerror=").first().waitFor();
-  await shoot("rows");
+  await shoot(page, "rows");
   expect(await page.locator("main img, main [onerror]").count()).toBe(0);
   expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
   expect(await page.locator("main").textContent()).not.toContain("\u202e");
@@ -100,7 +89,7 @@ test("the states are tabs with counts of the present filter, which follow what h
   await tab("Dead 0").waitFor();
   await page.getByRole("heading", { name: "No event matches" }).waitFor();
   await page.goto(at("events"));
-  await shoot("tabs");
+  await shoot(page, "tabs");
   const [first] = (await running.api("GET", "/events?state=dead", undefined, "local")).body.items;
   expect((await running.api("POST", "/collections", { name: "nowhere", kind: "shared", fields: { text: { type: "text" } } }, "local")).status).toBe(
     201,

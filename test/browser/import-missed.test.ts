@@ -1,22 +1,11 @@
 /** Importing missed events on a relay's page: a file, its plan, the import, and the mark on the event; and the connector's switch. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
-
-const SHOTS = process.env.RELAY_SHOTS;
-const shoot = async (name: string): Promise<void> => {
-  if (SHOTS === undefined) return;
-  for (const scheme of ["light", "dark"] as const)
-    for (const width of [390, 1280]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.setViewportSize({ width, height: 900 });
-      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
-    }
-  await page.setViewportSize({ width: 1280, height: 900 });
-};
 
 beforeAll(async () => {
   await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } }, "local");
@@ -38,10 +27,10 @@ const file = { name: "export <1>.jsonl", mimeType: "application/x-ndjson", buffe
 
 test("the plan of a file is shown before anything is imported", async () => {
   await page.getByRole("button", { name: "Import missed events…" }).click();
-  await shoot("missed-choose");
+  await shoot(page, "missed-choose");
   await page.getByLabel("Export (JSON lines)").setInputFiles(file);
   await page.getByRole("button", { name: "Import 1,500 events" }).waitFor();
-  await shoot("missed-plan");
+  await shoot(page, "missed-plan");
   const told = await page.locator("dialog").innerText();
   expect(told).toContain("export <1>.jsonl");
   expect(told).toContain('when.event_type must be "paid" and the call says "<b>made</b>"');
@@ -52,10 +41,10 @@ test("the plan of a file is shown before anything is imported", async () => {
 test("the import tells what entered, and the events are marked", async () => {
   await page.getByRole("button", { name: "Import 1,500 events" }).click();
   await page.getByText("1,500 events imported").waitFor();
-  await shoot("missed-done");
+  await shoot(page, "missed-done");
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByText("imported", { exact: true }).first().waitFor();
-  await shoot("missed-relay");
+  await shoot(page, "missed-relay");
   await page.locator("a[data-row]").first().click();
   await page.getByText("webhook, unsigned, imported").waitFor();
   const [audit] = await running.rows<{ after: string; actor: string }>("SELECT after, actor FROM audit WHERE action = 'events.imported' LIMIT 1");
@@ -76,7 +65,7 @@ test("the connector's writing tools are switched off and on in the settings", as
   await page.goto(at("settings"));
   const box = page.getByRole("checkbox", { name: "Tools that change something" });
   await box.waitFor();
-  await shoot("connector-switch");
+  await shoot(page, "connector-switch");
   expect(await box.isChecked()).toBe(true);
   await box.click();
   await page.getByText("The connector only reads now.").waitFor();
@@ -92,7 +81,7 @@ test("a test event is sent with a button, and is marked", async () => {
   await page.getByRole("button", { name: "Send a test event" }).click();
   await page.getByText("A test event was sent").waitFor();
   await page.getByText("test", { exact: true }).first().waitFor();
-  await shoot("test-event");
+  await shoot(page, "test-event");
 });
 
 test("nothing of it was complained about", () => {

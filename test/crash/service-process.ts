@@ -6,7 +6,6 @@
 
 import { COMMAND_LINE } from "../../src/account/api-key.ts";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
-import type { ServiceConfig } from "../../src/config.ts";
 import { replayEvent } from "../../src/event/replay.ts";
 import { type Clock, systemClock } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
@@ -23,23 +22,15 @@ import { saveProduct } from "../../src/selling/product.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { LOCAL_APP } from "../../src/startup/open-data.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
+import { serviceConfig } from "../kit/service-config.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
 const [dataDir = "", sinkUrl = "", mailPort = "0", aheadMs = "0"] = process.argv.slice(2);
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) };
 const UNCAPPED = 1_000_000_000;
 
-const config: ServiceConfig = {
+const config = serviceConfig(dataDir, {
   mode: "local",
-  host: "127.0.0.1",
-  port: 0,
-  dataDir,
-  database: null,
-  baseUrl: null,
-  serviceDir: null,
-  trustedProxies: [],
-  allowPrivate: [],
-  concurrency: 32,
   limits: {
     ...DEFAULT_LIMITS,
     verifiedEventsPerMinute: UNCAPPED,
@@ -50,11 +41,8 @@ const config: ServiceConfig = {
     eventEmailsPerPersonPerDay: UNCAPPED,
   },
   logFormat: "text",
-  docsUrl: null,
-  backup: null,
-  masterKey: null,
   clock,
-};
+});
 const allowPrivate = ["localhost"];
 /** There is no store to send from before the service has started, and events may run before that is told. */
 const opened = Promise.withResolvers<Mailer>();

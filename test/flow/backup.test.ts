@@ -9,6 +9,7 @@ import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 import { APP, startRunningService } from "../kit/running-service.ts";
+import { serviceConfig } from "../kit/service-config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relay-backup-flow-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -68,28 +69,7 @@ test("a backup of a running service is restored into a new folder and serves as 
 /** The restored service knows the event, its relay's secret and the old key. */
 async function serveRestored(dataDir: string, key: string): Promise<void> {
   const { startService } = await import("../../src/service.ts");
-  const { DEFAULT_LIMITS } = await import("../../src/ground/limit.ts");
-  await using service = await startService(
-    {
-      mode: "server",
-      host: "127.0.0.1",
-      port: 0,
-      dataDir,
-      database: null,
-      baseUrl: null,
-      serviceDir: null,
-      trustedProxies: [],
-      allowPrivate: [],
-      concurrency: 4,
-      limits: DEFAULT_LIMITS,
-      logFormat: "json",
-      docsUrl: null,
-      backup: null,
-      masterKey: null,
-      clock: systemClock,
-    },
-    { printRun: () => undefined, logSink: () => undefined },
-  );
+  await using service = await startService(serviceConfig(dataDir, { concurrency: 4 }), { printRun: () => undefined, logSink: () => undefined });
   const post = async (id: string) => {
     const response = await fetch(`${service.url}/hooks/${APP}/orders`, {
       method: "POST",

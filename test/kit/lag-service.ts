@@ -15,9 +15,9 @@ import { createSession } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { numberedId } from "../../src/ground/id.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { startService } from "../../src/service.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";
 
 /** Ids of the filled rows: `rowId("per", 3)`; the higher the number, the newer the row. */
 export function rowId(prefix: string, number: number): string {
@@ -243,27 +243,10 @@ async function main(): Promise<void> {
   });
   await store.close();
   fill(file, nowMs);
-  const running = await startService(
-    {
-      mode: "server",
-      host: "127.0.0.1",
-      port: 0,
-      dataDir,
-      database: null,
-      baseUrl: null,
-      serviceDir: null,
-      trustedProxies: [],
-      allowPrivate: [],
-      concurrency: 32,
-      limits: Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, 1_000_000_000])) as unknown as typeof DEFAULT_LIMITS,
-      logFormat: "json",
-      docsUrl: null,
-      backup: null,
-      masterKey: null,
-      clock,
-    },
-    { logSink: () => undefined, printRun: () => undefined },
-  );
+  const running = await startService(serviceConfig(dataDir, { limits: RAISED_LIMITS, clock }), {
+    logSink: () => undefined,
+    printRun: () => undefined,
+  });
   const person = await running.store.write("app", (tx) => createPersonSession(tx, { environmentId: 1, personId: rowId("per", 1), nowMs }));
   const loop = watchLoop();
   process.stdout.write(`${JSON.stringify({ url: running.url, person: person.token, firstMs: firstMs(nowMs), ...seeded })}\n`);

@@ -6,12 +6,11 @@ import { mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
 import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/config.ts";
-import { systemClock } from "../../src/ground/clock.ts";
 import { readDatabaseUrl } from "../../src/ground/database-url.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import { FakeCaller } from "./fake-caller.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
+import { serviceConfig } from "./service-config.ts";
 
 /** 32 bytes; every node has the same. */
 const MASTER_KEY = "5a".repeat(32);
@@ -45,28 +44,7 @@ export function serveNode(
 ): Promise<Service> {
   const database = readDatabaseUrl(databaseUrl);
   if (typeof database === "string") throw new Error(database);
-  return startService(
-    {
-      mode: "server",
-      host: "127.0.0.1",
-      port: 0,
-      dataDir,
-      database,
-      baseUrl: null,
-      serviceDir: null,
-      trustedProxies: [],
-      allowPrivate: [],
-      concurrency: 32,
-      limits: DEFAULT_LIMITS,
-      logFormat: "json",
-      docsUrl: null,
-      backup: null,
-      masterKey: MASTER_KEY,
-      clock: systemClock,
-      ...config,
-    },
-    ports,
-  );
+  return startService(serviceConfig(dataDir, { database, masterKey: MASTER_KEY, ...config }), ports);
 }
 
 /** An environment with a secret key, which any node takes. */

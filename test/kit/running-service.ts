@@ -10,12 +10,12 @@ import { createApp } from "../../src/account/app.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
 import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
+import { serviceConfig } from "./service-config.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
@@ -74,25 +74,12 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
   const clock = new VirtualClock(START_MS);
   const lines: string[] = [];
   const logged: string[] = [];
-  const config: ServiceConfig = {
-    mode: "server",
-    host: "127.0.0.1",
-    port: 0,
-    dataDir,
+  const config = serviceConfig(dataDir, {
     database: chosen?.database ?? null,
     baseUrl: "https://relay.example.test",
-    serviceDir: null,
-    trustedProxies: [],
-    allowPrivate: [],
-    concurrency: 32,
-    limits: DEFAULT_LIMITS,
-    logFormat: "json",
-    docsUrl: null,
-    backup: null,
-    masterKey: null,
     clock,
     ...options.config,
-  };
+  });
   const ports: ServicePorts = {
     printRun: (line) => lines.push(line),
     logSink: (line) => logged.push(line),

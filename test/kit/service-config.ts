@@ -1,0 +1,30 @@
+/** What a service is started with where its test or measure says nothing of it: a server on any free port, with one file as its database. */
+import type { ServiceConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+
+/** More of anything than a test does in its life. */
+const RAISED = 1_000_000_000;
+export const RAISED_LIMITS = Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, RAISED])) as unknown as ServiceConfig["limits"];
+
+export function serviceConfig(dataDir: string, given: Partial<ServiceConfig> = {}): ServiceConfig {
+  return {
+    mode: "server",
+    host: "127.0.0.1",
+    port: 0,
+    dataDir,
+    database: null,
+    baseUrl: null,
+    serviceDir: null,
+    trustedProxies: [],
+    allowPrivate: [],
+    concurrency: 32,
+    limits: DEFAULT_LIMITS,
+    logFormat: "json",
+    docsUrl: null,
+    backup: null,
+    masterKey: null,
+    clock: systemClock,
+    ...given,
+  };
+}
