@@ -143,7 +143,8 @@ function tryVerify(work: () => boolean): boolean {
   }
 }
 
-const FIRST_MILLISECOND_DIGITS = 12;
+/** A timestamp of so many digits is in milliseconds, one of fewer in seconds. */
+export const FIRST_MILLISECOND_DIGITS = 12;
 const ZERO = 0x30;
 const NINE = 0x39;
 

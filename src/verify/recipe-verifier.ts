@@ -16,6 +16,7 @@ import {
   type Verifier,
 } from "./contract.ts";
 import {
+  FIRST_MILLISECOND_DIGITS,
   joinSignedText,
   readTimestamp,
   type SignatureCheck,
@@ -34,6 +35,8 @@ import {
 
 const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
 const NO_SIGNATURE_CAUSE = "the signature is missing";
+const LOST_DIGITS_CAUSE =
+  "the body begins with digits that may be the timestamp's own, as the sender signs the two with nothing between them";
 const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender signs";
 
 /** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks its own rules refuses every call. */
@@ -60,6 +63,8 @@ class RecipeVerifier implements Verifier {
   readonly #readsFields: boolean;
   readonly #toleranceSeconds: number;
   readonly #once: boolean;
+  /** Whether nothing stands between the timestamp and the body in the signed text. */
+  readonly #meetsBody: boolean;
 
   constructor(fields: SignatureFields, payload: SignedPayload, check: SignatureCheck) {
     this.#fields = fields;
@@ -72,6 +77,7 @@ class RecipeVerifier implements Verifier {
       this.#signaturePath !== null || this.#timestampPath !== null || this.#tokenPath !== null;
     this.#toleranceSeconds = fields.toleranceSeconds ?? MAX_TOLERANCE_SECONDS;
     this.#once = payload.tail !== "body";
+    this.#meetsBody = payload.tail === "body" && payload.head.at(-1) === "timestamp";
   }
 
   verify(call: ReceivedCall): Verdict {
@@ -91,6 +97,7 @@ class RecipeVerifier implements Verifier {
       const timestamp = readTimestamp(found.timestamp, call, this.#toleranceSeconds);
       if (typeof timestamp === "string") return badSignature(timestamp);
       digits = timestamp.digits;
+      if (this.#meetsBody && mayHaveLostDigits(digits, call.body)) return badSignature(LOST_DIGITS_CAUSE);
       expiresAtMs = timestamp.expiresAtMs;
     }
     if (this.#payload.usesUrl && call.search !== "") {
@@ -172,6 +179,21 @@ class RecipeVerifier implements Verifier {
       body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
     return (typeof token === "boolean" ? null : scalarText(token)) ?? "";
   }
+}
+
+/**
+ * Whether the last digits of a timestamp in milliseconds may stand in front of the body: the rest of it is one in seconds, and the same signed
+ * text. What was JSON then begins with a digit, so that its header could make it a form.
+ */
+function mayHaveLostDigits(digits: string, body: Uint8Array): boolean {
+  if (digits.length >= FIRST_MILLISECOND_DIGITS) return false;
+  let length = digits.length;
+  for (const byte of body) {
+    if (byte < 0x30 || byte > 0x39) return false;
+    length += 1;
+    if (length >= FIRST_MILLISECOND_DIGITS) return true;
+  }
+  return false;
 }
 
 function pathOf(text: string | undefined): Path | null {

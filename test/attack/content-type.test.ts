@@ -192,6 +192,40 @@ test.each(["processor-0", "hooks-0"])("%s reads JSON alone: a form it signed is 
   for (const type of TYPES) expect(await send(name, signed, type)).toBe("400 invalid_json");
 });
 
+describe("of a timestamp that is signed right before the body", () => {
+  const verify = { scheme: "signature", header: "x-signature", timestampHeader: "x-time", signedPayload: "{timestamp}{body}" };
+  const call = (body: string, time: string, bodyAsSent = body, timeAsSent = time) => {
+    const mac = createHmac("sha256", HOOK_SECRET).update(`${time}${body}`).digest("hex");
+    return { headers: { "x-signature": mac, "x-time": timeAsSent }, body: bodyAsSent };
+  };
+  const seconds = () => String(Math.floor(running.clock.now() / 1_000));
+  beforeAll(async () => {
+    await saveRelay(running, receiverDefinition({ name: "meeting", verify, map: MAP }));
+  });
+
+  test.each([
+    ["JSON", hostile("evt_ms"), JSON_TYPE],
+    ["a form", "id=evt_ms_form&type=paid&data.object.email=a@example.com", FORM],
+  ])("no digit moves into %s, which would be another event under the same signature", async (_words, body, own) => {
+    const ms = `${seconds()}123`;
+    expect(await send("meeting", call(body, ms), own)).toBe("taken");
+    const before = (await mappedOf("meeting")).length;
+    for (const type of TYPES) expect(await send("meeting", call(body, ms, `123${body}`, ms.slice(0, -3)), type)).toBe("401 bad_signature");
+    expect((await mappedOf("meeting")).length).toBe(before);
+  });
+
+  test("of the two readings that a form has which begins with digits one alone is taken", async () => {
+    const body = "123id=evt_digits&type=paid";
+    expect(await send("meeting", call(body, seconds(), body.slice(3), `${seconds()}123`), FORM)).toBe("taken");
+    expect(await send("meeting", call(body, seconds()), FORM)).toBe("401 bad_signature");
+  });
+
+  test("in seconds is taken as ever, also before a form that begins with a digit", async () => {
+    expect(await send("meeting", call(hostile("evt_s"), seconds()), JSON_TYPE)).toBe("taken");
+    expect(await send("meeting", call("1=2&id=evt_s_form", seconds()), FORM)).toBe("taken");
+  });
+});
+
 test("JSON under the form type that curl sends by default is read as JSON", async () => {
   const body = '{"id":"curl","type":"paid","data":{"object":{"email":"a@example.com"}}}';
   const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
