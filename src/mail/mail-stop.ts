@@ -6,7 +6,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { time } from "../ground/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -76,19 +76,19 @@ export async function listMailStops(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<MailStopView>> {
-  const [at = null, personId = null] = request.after?.split(" ") ?? [];
+  const { createdAt: at, name: personId } = parseNameKey(request.after);
   const rows = await tx.all<{ personId: string; email: string; at: number }>(
     `SELECT person_id AS personId, person.email, stopped_at AS at
      FROM mail_stop JOIN person ON person.id = person_id AND person.status <> 'erased'
      WHERE mail_stop.environment_id = $environmentId
-       AND ($at IS NULL OR (stopped_at, person_id) < (CAST($at AS INTEGER), $personId))
+       AND ($at IS NULL OR (stopped_at, person_id) < ($at, $personId))
      ORDER BY stopped_at DESC, person_id DESC LIMIT $limit`,
     { environmentId, at, personId, limit: request.limit + 1 },
   );
   return makePage(
     rows,
     request,
-    (row) => `${row.at} ${row.personId}`,
+    ({ at: createdAt, personId: name }) => makeNameKey({ createdAt, name }),
     (row) => ({ person: row.personId, email: row.email, stoppedAt: toIso(row.at) }),
   );
 }

@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
 import { showChoices } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
@@ -144,7 +144,7 @@ export async function listRecentCalls(
     ORDER BY at DESC, seq DESC LIMIT $limit`;
   const rows = await RECENT_CALL.all(tx, rest, {
     environmentId,
-    after: request.after === null ? null : Number(request.after),
+    after: readSeq(request.after),
     relay: relay ?? null,
     outcome: outcome ?? null,
     code: code ?? null,

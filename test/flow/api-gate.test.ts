@@ -124,6 +124,16 @@ describe("a route of an environment is refused", () => {
   });
 });
 
+test("a cursor that no list gave is no fault", async () => {
+  for (const route of ROUTES.filter(({ who, query }) => who === "environment" && query?.properties.cursor !== undefined)) {
+    for (const text of ["\0\0\0", '{"a":1}', "a b", "1 per_x", "9".repeat(40)]) {
+      const cursor = Buffer.from(text).toString("base64url");
+      const reply = await api.call(`${fill(route.path, "shop", "development")}?cursor=${cursor}`, { key: api.keys.dev });
+      expect(`${route.path} ${text} ${reply.status}`).toMatch(/ (200|400|404)$/);
+    }
+  }
+});
+
 describe("a route of the owners is refused", () => {
   const rows: readonly { name: string; who: () => Call; status: number; code: string }[] = [
     { name: "without a session", who: () => ({}), status: 401, code: "unauthenticated" },
