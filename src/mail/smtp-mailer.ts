@@ -4,6 +4,7 @@
  * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
  */
 
+import { domainToASCII } from "node:url";
 import type MailComposer from "nodemailer/lib/mail-composer";
 import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
@@ -58,7 +59,8 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
   let stopping = false;
 
   async function handOver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
-    const { from, to, emailId } = mail;
+    const { from, emailId } = mail;
+    const to = toAsciiDomain(mail.to);
     const { fromName, replyTo } = server;
     const message = await compose(mail, { fromName, replyTo, stopUrl: stopUrlOf(mail) }, clock.now());
     if (stopping) return failed("stopped");
@@ -141,6 +143,7 @@ function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
 function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
   const hidden = new Map([
     [mail.to, "[recipient]"],
+    [toAsciiDomain(mail.to), "[recipient]"],
     [mail.from, "[sender]"],
   ]);
   if (clearPassword !== null && clearPassword !== "") {
@@ -150,6 +153,14 @@ function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword
   }
   const clean = [...hidden].reduce((text, [said, instead]) => text.replaceAll(said, instead), words);
   return cutToLine(clean, MAX_DETAIL_CHARS);
+}
+
+/** As a server takes it that knows ASCII alone: a domain of other letters has a spelling in it (RFC 5890). */
+function toAsciiDomain(address: string): string {
+  const at = address.lastIndexOf("@") + 1;
+  const domain = address.slice(at);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII.
+  return /^[\x00-\x7f]*$/.test(domain) ? address : address.slice(0, at) + (domainToASCII(domain) || domain);
 }
 
 async function findServer(deps: SmtpDeps, environmentId: number): Promise<OpenServer | null> {

@@ -148,6 +148,36 @@ describe("a mail by SMTP", () => {
     expect(taken[0]?.from).toBe(mail.from);
   });
 
+  test.each([
+    ["in ASCII, as it stands", "Ada+shop@Example.com", "Ada+shop@Example.com"],
+    ["of another alphabet, in its ASCII spelling", "ada@bücher.example", "ada@xn--bcher-kva.example"],
+    ["of another alphabet behind a name of one", "jürgen@bücher.example", "jürgen@xn--bcher-kva.example"],
+  ])("goes to a domain %s", async (_rule, to, recipient) => {
+    const lines: string[] = [];
+    const plain = createServer((socket) => {
+      socket.write("220 mail.example\r\n");
+      socket.on("data", (data) => {
+        lines.push(...data.toString().split("\r\n"));
+        socket.write(data.toString().startsWith("RCPT") ? "550 nobody\r\n" : "250 mail.example\r\n");
+      });
+    });
+    await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
+    const address = plain.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await use({ smtp: { host: "127.0.0.1", port, security: "none" } });
+    await intend();
+    expect(await mailer.send({ ...mail, to })).toMatchObject({ reason: "recipient_refused" });
+    expect(lines).toContain(`RCPT TO:<${recipient}>`);
+    plain.close();
+  });
+
+  test("a refusal that repeats a recipient's domain in ASCII is logged without it", async () => {
+    said.length = 0;
+    const refuse = { at: "recipient", code: 550, message: "no ada@xn--bcher-kva.example here" } as const;
+    await sendTo({ security: "none", refuse }, { to: "ada@bücher.example" });
+    expect(said.join()).toContain("no [recipient] here");
+  });
+
   test("carries the Reply-To of its environment", async () => {
     await use({ replyTo: "help@shop.example" });
     const { taken } = await sendTo({ security: "none" });
