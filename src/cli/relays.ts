@@ -17,6 +17,7 @@ import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
+import { settleTicks } from "../schedule/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
@@ -199,8 +200,12 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
     writes: true,
     here: async (store, environment) => {
       const context = contextOf(input, world, environment);
-      const change = to === "paused" ? pauseRelay : resumeRelay;
-      const relay = await store.write("dashboard", (tx) => change(tx, context, input.first()));
+      const name = input.first();
+      const relay = await store.write("dashboard", async (tx) => {
+        if (to === "resumed") return await resumeRelay(tx, context, name);
+        await settleTicks(tx, { environmentId: environment.id, nowMs: context.nowMs }, name);
+        return await pauseRelay(tx, context, name);
+      });
       return { relay, held: environment.heldAt !== null };
     },
     there: (remote) => setStateThere(remote, input.first(), to),

@@ -6,6 +6,7 @@ import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import type { Warning } from "../ground/refusal.ts";
+import { settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
@@ -142,6 +143,7 @@ export const settingsSet: Command = {
           const { version } = await show(tx, input, world, environment.id, environment.name);
           const body = checkInput(settingsInput, { version, ...change });
           const made = { environmentId: environment.id, by, nowMs };
+          if (body.held === true) await settleTicks(tx, made);
           const warnings = await changeSettings(tx, made, body, deps);
           return { settings: await show(tx, input, world, environment.id, environment.name), warnings };
         });

@@ -30,6 +30,7 @@ import {
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
+import { settleTicks } from "../schedule/schedule.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -220,7 +221,10 @@ export const relayRoutes = [
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
     answer: Type.Object({ relay: relayView }),
-    write: async (tx, call) => ({ relay: await pauseRelay(tx, relayContext(call), call.params.name) }),
+    async write(tx, call) {
+      await settleTicks(tx, call, call.params.name);
+      return { relay: await pauseRelay(tx, relayContext(call), call.params.name) };
+    },
   }),
   environmentRoute({
     method: "POST",

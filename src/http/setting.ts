@@ -1,6 +1,7 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
 import { warningView } from "../ground/schema.ts";
+import { settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../setting/setting.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -30,6 +31,7 @@ export const settingRoutes = [
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
     async write(tx, { deps, environmentId, change, body }) {
       const { allowPrivate } = deps.config;
+      if (body.held === true) await settleTicks(tx, change);
       const warnings = await changeSettings(tx, change, body, { sealer: deps.sealer, allowPrivate });
       return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
     },

@@ -3,7 +3,7 @@
  * stored dead, to be replayed if wanted, with one alert. A schedule's whole memory is one mark, `relay.active_since`: every period that began
  * until then is settled (ticked, missed, or not the schedule's at all); the events' own keys see to it that a clock set back ticks no period
  * twice. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in 1970 until the network
- * corrects it, costs no tick. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
+ * corrects it, costs no tick. A pause or a hold records what began before it. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
@@ -167,6 +167,23 @@ export async function tickRelay(
   const missed = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : 0;
   await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
   return missed;
+}
+
+/**
+ * Before a pause or a hold, in its transaction: what is due until now began before it, so it is recorded as it would have been had the scheduler
+ * come first. `name`: of this relay alone; none: of all.
+ */
+export async function settleTicks(
+  tx: Writer,
+  { environmentId, nowMs }: { environmentId: number; nowMs: number },
+  name = "",
+): Promise<void> {
+  const relays = await tx.all<{ id: string }>(
+    "SELECT id FROM relay WHERE environment_id = ?1 AND state = 'active' AND ?2 IN ('', name) ORDER BY name",
+    environmentId,
+    name,
+  );
+  for (const { id } of relays) await tickRelay(tx, id, nowMs, 0);
 }
 
 async function recordTicks(

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/ground/limit.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";
 
@@ -87,6 +88,43 @@ describe("a schedule in the running service", () => {
     await running.clock.advance(HOUR_MS);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z"]);
+  });
+});
+
+describe("what was due before a stop that comes ahead of the scheduler", () => {
+  const command = async (running: RunningService, line: string): Promise<void> => {
+    const { dataDir: cwd, clock, commandEnv: env } = running;
+    expect((await runCommand([...line.split(" "), "--data-dir", cwd], { cwd, clock, env })).code).toBe(0);
+  };
+  test.each<[stop: string, stop: (running: RunningService) => Promise<unknown>, go: (running: RunningService) => Promise<unknown>]>([
+    ["a pause by API", ({ api }) => api("POST", "/relays/beat/pause"), ({ api }) => api("POST", "/relays/beat/resume")],
+    ["a hold by API", (running) => hold(running, true), (running) => hold(running, false)],
+    ["a pause by command", (running) => command(running, "relays pause beat"), (running) => command(running, "relays resume beat")],
+    ["a hold by command", (running) => command(running, "settings set held on"), (running) => command(running, "settings set held off")],
+  ])("%s: the newest waits, older ones are dead and told, and what begins after it is no tick", async (_rule, stop, go) => {
+    await using running = await startBeat();
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    // Nothing ran meanwhile, or nothing that believes its clock yet.
+    running.clock.jump(3 * HOUR_MS);
+    await stop(running);
+    const due = [
+      { periodStart: "2026-01-15T13:00:00.000Z", state: "done", reason: null },
+      { periodStart: "2026-01-15T14:00:00.000Z", state: "dead", reason: "missed" },
+      { periodStart: "2026-01-15T15:00:00.000Z", state: "dead", reason: "missed" },
+      { periodStart: "2026-01-15T16:00:00.000Z", state: "queued", reason: null },
+    ];
+    expect(await shown(running)).toEqual(due);
+    const alerts = await running.api("GET", "/alerts");
+    expect(alerts.body.items).toMatchObject([{ code: "relay_failed", count: 2 }]);
+    await running.clock.advance(2 * HOUR_MS);
+    expect(await shown(running)).toEqual(due);
+    await go(running);
+    // What another process wrote is found within a second.
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    const done = [...due.slice(0, 3), ...["16", "19"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
+    expect(await shown(running)).toEqual(done);
   });
 });
 
