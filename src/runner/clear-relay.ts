@@ -16,7 +16,7 @@ interface AheadDeps {
 }
 
 /**
- * Asks for what running them reads for sure: which of their relays are clear, and what actions act on; of those that are to wait, whether they are
+ * Asks for what running them reads for sure: which of their relays are clear, and what actions act on; of those that send, whether they are
  * this node's to run.
  */
 export function lookAhead(
@@ -26,7 +26,7 @@ export function lookAhead(
 ): readonly Promise<unknown>[] {
   return [
     listClear(ahead, events, relays),
-    ...listWaiting(events, relays)
+    ...listSending(events, relays)
       .filter(isOpen)
       .map((environmentId) => holding.storeOf(environmentId).letsPass(ahead)),
     ...listRunnable(events, relays).flatMap(({ actions, environmentId }) =>
@@ -43,11 +43,12 @@ function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): 
     .sort((one, other) => one.key - other.key);
 }
 
-/** The environments of those that may not. */
-function listWaiting(events: readonly EventToCome[], relays: Snapshot | null): number[] {
+/** The environments of those that send, which run where their lease is. */
+function listSending(events: readonly EventToCome[], relays: Snapshot | null): number[] {
   const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
   const environments = new Set<number>();
-  for (const relay of found) if (relay !== null && !runsHere(relay)) environments.add(relay.environmentId);
+  for (const relay of found)
+    if (relay?.sends === true && !relay.waiting) environments.add(relay.environmentId);
   return [...environments].sort((one, other) => one - other);
 }
 

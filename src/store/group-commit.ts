@@ -243,7 +243,6 @@ export class GroupCommit {
         if (!outcome.ok) outcomes.push(outcome);
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
-      this.#setCaptured(true);
     } catch (error) {
       database.rollBack();
       throw error;

@@ -15,7 +15,7 @@ export interface GroupDatabase {
   readonly beginsAhead: boolean;
   /** Whether what is asked now is asked in the transaction that begins. */
   readonly isBegun: boolean;
-  /** Whether what is written from here on is captured; it is when a transaction begins and has to be when it ends. */
+  /** Whether what is written from here on is captured; it is when a transaction begins. */
   capture(captured: boolean): void;
   /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. `isQuiet`: no other process has to look anew. */
   commit(touched: Touched, isQuiet: boolean): Promise<Kept>;

@@ -184,6 +184,7 @@ export class SqliteGroup implements GroupDatabase {
   /** It has nothing to be ahead of. */
   readonly isBegun = false;
   readonly #place: Place;
+  #captured = true;
 
   constructor(connection: SqliteConnection, keys: LoggedKeys, place: Place) {
     this.connection = connection;
@@ -208,8 +209,8 @@ export class SqliteGroup implements GroupDatabase {
     }
   }
 
-  /** The flag is up again before the commit, so that direct SQL is captured. */
   capture(captured: boolean): void {
+    this.#captured = captured;
     this.connection.exec(
       captured ? "UPDATE capture_switch SET captured = 1" : "UPDATE capture_switch SET captured = 0",
     );
@@ -217,6 +218,8 @@ export class SqliteGroup implements GroupDatabase {
 
   async commit(): Promise<Kept> {
     try {
+      // The flag is up again with the commit, so that direct SQL is captured.
+      if (!this.#captured) this.capture(true);
       if (this.keys.used) await this.keys.write();
       this.connection.exec("COMMIT");
       if (this.keys.used) this.keys.commit();
@@ -230,6 +233,7 @@ export class SqliteGroup implements GroupDatabase {
   }
 
   rollBack(): void {
+    this.#captured = true;
     if (this.connection.inTransaction) this.connection.exec("ROLLBACK");
     if (this.keys.used) this.keys.undoTo(0);
   }
