@@ -194,7 +194,7 @@ async function startOnce(
   );
   started.defer(store.listen(() => problems.look(), ["problem"]));
   started.defer(store.listen(relays.invalidate, ["relay", "environment"]));
-  started.defer(store.listen(runner.hear, ["event"]));
+  started.defer(store.listen(runner.hear, ["event", "event_left"]));
   started.defer(store.listen(() => capture.wake(), ["record_change"]));
   started.defer(store.listen(() => erasures.wake(), ["erasure"]));
   started.defer(store.listen(() => removals.wake(), ["environment"]));

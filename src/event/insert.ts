@@ -50,10 +50,10 @@ export interface EventDraft {
   /** Where its trigger did not bring it. */
   cameBy?: EventWay;
   /**
-   * What whoever takes the event is given beside its row, in the place of the topic that an event may run now; none where its relay waits and
+   * What whoever takes the event is given beside its row, in the place of the topic that an event may run now; null where its relay waits and
    * nobody is to run it.
    */
-  hand?: Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">;
+  hand?: (Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">) | null;
 }
 
 /** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
@@ -158,7 +158,7 @@ export class EventInserter {
     tx.touch("event_moved", draft.environmentId);
     if (ended !== null) return { id, seq, duplicate: false };
     if (arrived !== null) tx.afterCommit(() => taker?.handOver(arrived));
-    else if (dead === undefined) tx.touch("event", draft.relayId);
+    else if (dead === undefined) tx.touch(draft.hand === null ? "event_left" : "event", draft.relayId);
     return { id, seq, duplicate: false };
   }
 }
@@ -178,7 +178,7 @@ function asArrived(
   { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, hand }: EventDraft,
   made: Pick<EventToRun, "seq" | "id" | "warnings">,
 ): HandedEvent | null {
-  if (hand === undefined) return null;
+  if (hand == null) return null;
   const event: EventToRun = {
     seq: made.seq,
     id: made.id,

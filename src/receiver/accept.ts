@@ -232,7 +232,7 @@ export class Acceptance {
       form: parsed.form !== null,
       dedupe,
       nowMs,
-      ...(relay.waiting ? {} : { hand: { relayName, payload: asStored(payload, parsed.value, mapped) } }),
+      hand: relay.waiting ? null : { relayName, payload: asStored(payload, parsed.value, mapped) },
     };
     return { appId, event, once, counted: false };
   }

@@ -61,7 +61,7 @@ export class Beside {
   /** `events`: what may come; those that are handed to nobody are not overtaken. `takes`: whether the runner takes anything now. */
   constructor(tx: Writer, deps: BesideDeps, events: readonly EventToCome[], takes: boolean) {
     if (!takes) this.#open = null;
-    for (const { relayId, hand } of events) if (hand === undefined) deps.arrivals.leaveIn(tx.whole, relayId);
+    for (const { relayId, hand } of events) if (hand == null) deps.arrivals.leaveIn(tx.whole, relayId);
     this.#tx = tx;
     this.#events = events;
     this.#deps = deps;
@@ -123,7 +123,7 @@ export class Beside {
     const { arrivals, clock } = this.#deps;
     const relay = relays.findRelay(relayId);
     if (relay === null || relay.waiting || relay.sends || relay.version !== mapVersion) return null;
-    if (whole.hasTouched("event", relayId)) return null;
+    if (whole.hasTouched("event", relayId) || whole.hasTouched("event_left", relayId)) return null;
     if (!arrivals.isClear(whole, relayId, clear && clear.get(relayId) === relay.version)) return null;
     return clock.monotonicMs() < this.#endMs ? relay : null;
   }

@@ -147,7 +147,8 @@ export class Runner {
 
   /** For the store: wakes the relays of the events that a write named. */
   readonly hear = (touched: Touched): void => {
-    for (const relayId of touched.get("event") ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
+    for (const topic of ["event", "event_left"] as const)
+      for (const relayId of touched.get(topic) ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
   };
 
   /** Whether it can reach its store. */

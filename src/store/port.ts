@@ -17,6 +17,8 @@ export type Topic =
   | "environment"
   /** An event that may run now; with the relay's id. */
   | "event"
+  /** One that waits as its relay does; with the relay's id, as that may have been resumed by a write that this one did not know of. */
+  | "event_left"
   /** An event that came, ran, or is to run again. */
   | "event_moved"
   | "record"
@@ -35,8 +37,8 @@ export type Topic =
   | "erasure"
   /** Who runs an environment by itself. */
   | "lease";
-/** All but an event, whose relay is always named. */
-export type PlainTopic = Exclude<Topic, "event">;
+/** All but those of an event whose relay is always named. */
+export type PlainTopic = Exclude<Topic, "event" | "event_left">;
 /** Stands for an environment where none was named: it may be any. */
 export const ANYWHERE = "";
 /** Each topic with what was named with it: an event's relays by id, else environments by number, or `ANYWHERE`. */
@@ -79,7 +81,7 @@ export interface Writer extends Reader {
   readonly keys: KeyMemory;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
   touch(topic: PlainTopic, environmentId?: number): void;
-  touch(topic: "event", relayId: string): void;
+  touch(topic: "event" | "event_left", relayId: string): void;
 }
 
 /**

@@ -12,6 +12,8 @@ import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
 export const NUMBER = `INSERT INTO writer_commit (connection, number, at) VALUES (?1, ?2, now_ms())
   ON CONFLICT (connection) DO UPDATE SET number = excluded.number, at = excluded.at`;
+/** The same, and whose turn it was. */
+export const NUMBER_AND_TURN = `WITH turn AS (UPDATE writer_turn SET node = ?3) ${NUMBER}`;
 /** The log's end moves behind everything that this statement sees, and this transaction's own commit waits until it is on the disk. */
 const FLUSH =
   "SELECT number, pg_logical_emit_message(true, 'relay', '') IS NOT NULL AS flushed FROM writer_commit WHERE connection = ?1";
@@ -62,6 +64,11 @@ export class PostgresFlush {
   /** Rows of writers that are long gone. */
   async tidy(): Promise<void> {
     await (await this.#open()).run(FORGET, KEPT_MS);
+  }
+
+  /** Beside the flushes: what no transaction of a writer takes with it. */
+  async tell(sql: string, channel: string, notice: string): Promise<void> {
+    await (await this.#open()).run(sql, channel, notice);
   }
 
   get connection(): PostgresConnection | null {

@@ -8,14 +8,10 @@ import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "./port.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { ConnectionLost, NoRoom, TransactionUndone } from "./postgres-error.ts";
-import { NUMBER, PostgresFlush } from "./postgres-flush.ts";
+import { NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./postgres-flush.ts";
+import { Notices, TOUCHED_CHANNEL } from "./postgres-notice.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
-
-/** The channel on which nodes tell each other what they touched. */
-export const TOUCHED_CHANNEL = "relay_touched";
-/** A longer message is refused by the server. */
-const MAX_NOTICE_BYTES = 7_500;
 
 interface GroupOptions {
   place: DatabaseUrl;
@@ -31,7 +27,7 @@ interface GroupOptions {
 
 /** Statements with a value are planned once. Its commit is answered before it is on the disk. */
 const BEGUN = "SELECT node, set_config('synchronous_commit', 'off', true) AS sync FROM writer_turn LIMIT ?1";
-const TAKE_TURN = "UPDATE writer_turn SET node = ?1";
+const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
 
 export class PostgresGroup implements GroupDatabase {
@@ -41,6 +37,7 @@ export class PostgresGroup implements GroupDatabase {
   readonly keys: UndoableKeys;
   readonly #options: GroupOptions;
   readonly #flush: PostgresFlush;
+  readonly #notices: Notices;
   #writer: PostgresConnection | null = null;
   /** Names the writer, and counts its commits. */
   #name = "";
@@ -54,6 +51,7 @@ export class PostgresGroup implements GroupDatabase {
   constructor(options: GroupOptions) {
     this.#options = options;
     this.#flush = new PostgresFlush(options.place);
+    this.#notices = new Notices(options.node, (text) => this.#flush.tell(TELL, TOUCHED_CHANNEL, text));
     this.keys = new EventKeys(() => this.connection);
   }
 
@@ -102,10 +100,10 @@ export class PostgresGroup implements GroupDatabase {
     const name = this.#name;
     this.#number += 1;
     const number = this.#number;
-    void writer.post(NUMBER, name, number);
-    if (this.#takesTurn && !isQuiet) void writer.post(TAKE_TURN, this.#options.node);
-    const notice = writeNotice(this.#options.node, touched);
-    const told = notice === null ? null : writer.run("SELECT pg_notify(?1, ?2)", TOUCHED_CHANNEL, notice);
+    if (this.#takesTurn && !isQuiet) void writer.post(NUMBER_AND_TURN, name, number, this.#options.node);
+    else void writer.post(NUMBER, name, number);
+    const notice = this.#notices.take(touched);
+    const told = notice === null ? null : writer.run(TELL, TOUCHED_CHANNEL, notice.text);
     const committed = writer.commit();
     this.#isBegun = false;
     const part = writer.endPart();
@@ -119,6 +117,7 @@ export class PostgresGroup implements GroupDatabase {
       return { durable: this.#reach(name, number) };
     } catch (error) {
       await committed.catch(() => undefined);
+      if (notice !== null) this.#notices.giveBack(notice);
       const first = part.failed ?? error;
       if (!writer.lost) {
         this.#tell(first);
@@ -171,6 +170,7 @@ export class PostgresGroup implements GroupDatabase {
   async close(): Promise<void> {
     await this.#writer?.idle();
     await this.#writer?.close();
+    await this.#notices.close();
     await this.#flush.close();
   }
 
@@ -304,16 +304,4 @@ class IdleWatch implements WorkWatch {
       this.#fail(new Error("A transaction's work awaited something other than its transaction."));
     this.#answers = answers;
   }
-}
-
-/** What other nodes are told; null: nothing was touched. A long list of relays becomes any relay's. */
-function writeNotice(node: string, touched: Touched): string | null {
-  if (touched.size === 0) return null;
-  const topics = Object.fromEntries([...touched].map(([topic, ids]) => [topic, [...ids]]));
-  const notice = JSON.stringify({ node, topics });
-  if (Buffer.byteLength(notice) <= MAX_NOTICE_BYTES) return notice;
-  return JSON.stringify({
-    node,
-    topics: Object.fromEntries(Object.keys(topics).map((topic) => [topic, null])),
-  });
 }

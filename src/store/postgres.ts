@@ -6,7 +6,6 @@ import { type Clock, Loop, systemClock } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { GroupCommit } from "./group-commit.ts";
 import {
-  ANYWHERE,
   type Fence,
   type FencedStore,
   type GatheredWork,
@@ -19,9 +18,10 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { PostgresGroup, TOUCHED_CHANNEL } from "./postgres-group.ts";
+import { PostgresGroup } from "./postgres-group.ts";
 import { hearChannel } from "./postgres-hearing.ts";
 import { bringToSchema, type PostgresMigrationWatch } from "./postgres-migrate.ts";
+import { readNotice, TOUCHED_CHANNEL } from "./postgres-notice.ts";
 import { Readers } from "./postgres-readers.ts";
 import { PostgresRoom } from "./postgres-room.ts";
 import { PostgresSilence } from "./postgres-silence.ts";
@@ -256,25 +256,5 @@ class OpenPostgres implements PostgresStore {
     if (told === this.#trouble) return;
     this.#trouble = told;
     this.#onTrouble(told);
-  }
-}
-
-/** Without `topics`: somebody wrote by SQL of their own. */
-interface Notice {
-  node?: string;
-  topics?: (readonly [Topic, ReadonlySet<string>])[];
-}
-
-/** A topic without ids: any. Whoever may connect can send one; what no node wrote is somebody's. */
-function readNotice(text: string): Notice {
-  try {
-    const { node, topics } = JSON.parse(text) as { node?: string; topics?: Record<string, string[] | null> };
-    if (topics === undefined) return { ...(node === undefined ? {} : { node }) };
-    const read = Object.entries(topics).map(
-      ([topic, ids]) => [topic as Topic, new Set(ids ?? [ANYWHERE])] as const,
-    );
-    return { ...(node === undefined ? {} : { node }), topics: read };
-  } catch {
-    return {};
   }
 }

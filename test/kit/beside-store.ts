@@ -5,7 +5,7 @@ import type { DatabaseUrl } from "../../src/ground/database-url.ts";
 import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { PostgresConnection } from "../../src/store/postgres-connection.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres-group.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres-notice.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
 export interface BesideStore {

@@ -5,7 +5,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres-group.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres-notice.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";

@@ -305,6 +305,21 @@ describe("another node", () => {
     await other.close();
   });
 
+  test("that touched what is only looked at is heard of a moment later, many of its writes at once", async () => {
+    const other = await open();
+    const heard: Touched[] = [];
+    other.listen((touched) => heard.push(touched));
+    const touch = (environmentId: number) => store.write("app", async (tx) => tx.touch("event_moved", environmentId));
+    for (let at = 0; at < 20; at++) await touch(at % 4);
+    await until(() => new Set(heard.flatMap((touched) => [...(touched.get("event_moved") ?? [])])).size === 4);
+    expect(heard.length).toBeLessThan(10);
+    // One that ends tells what it has not told yet.
+    await touch(7);
+    await store.close();
+    await until(() => heard.at(-1)?.get("event_moved")?.has("7") === true);
+    await other.close();
+  });
+
   test("that touched very much is told as any", async () => {
     const other = await open();
     const heard: Touched[] = [];

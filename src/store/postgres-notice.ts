@@ -1,0 +1,114 @@
+/**
+ * What nodes tell each other that they touched. What another node acts upon is told with the commit that touched it. What somebody looks at, or what
+ * is looked for once more for safety's sake, is gathered for a moment, since each notice wakes every node and its listener.
+ */
+import { systemClock } from "../ground/clock.ts";
+import { ANYWHERE, type Topic, type Touched } from "./port.ts";
+
+/** The channel on which they do. */
+export const TOUCHED_CHANNEL = "relay_touched";
+/** A longer message is refused by the server. */
+const MAX_NOTICE_BYTES = 7_500;
+
+/** Nobody but who follows an environment hears of them, and is told twice a second at most; or the runner, of what it does not run now. */
+const MAY_WAIT: ReadonlySet<Topic> = new Set(["event_left", "event_moved", "record", "call", "audit"]);
+const GATHER_MS = 50;
+/** Where nobody could be told. */
+const AGAIN_MS = 1_000;
+
+/** `text`: what others are told. */
+interface Notice {
+  text: string;
+  touched: Touched;
+}
+
+export class Notices {
+  readonly #node: string;
+  readonly #send: (text: string) => Promise<unknown>;
+  #gathered = new Map<Topic, Set<string>>();
+  #sinceMs = 0;
+  #cancel: () => void = () => undefined;
+
+  /** `node`: who tells; `send`: where no transaction takes it with it. */
+  constructor(node: string, send: (text: string) => Promise<unknown>) {
+    this.#node = node;
+    this.#send = send;
+  }
+
+  /** What a transaction that touched this tells, with all that was gathered; null: nothing now. */
+  take(touched: Touched): Notice | null {
+    this.#gather(touched);
+    const isDue =
+      [...touched.keys()].some((topic) => !MAY_WAIT.has(topic)) ||
+      systemClock.monotonicMs() - this.#sinceMs >= GATHER_MS;
+    return isDue ? this.#takeAll() : null;
+  }
+
+  /** Nobody was told. */
+  giveBack({ touched }: Notice): void {
+    this.#gather(touched, AGAIN_MS);
+  }
+
+  /** Tells what is left. */
+  async close(): Promise<void> {
+    const left = this.#takeAll();
+    if (left !== null) await this.#send(left.text).catch(() => undefined);
+  }
+
+  #gather(touched: Touched, withinMs = GATHER_MS): void {
+    if (touched.size === 0) return;
+    if (this.#gathered.size === 0) {
+      this.#sinceMs = systemClock.monotonicMs();
+      this.#cancel = systemClock.after(withinMs, () => this.#sendAll());
+    }
+    for (const [topic, ids] of touched) {
+      const gathered = this.#gathered.get(topic) ?? new Set();
+      for (const id of ids) gathered.add(id);
+      this.#gathered.set(topic, gathered);
+    }
+  }
+
+  #takeAll(): Notice | null {
+    if (this.#gathered.size === 0) return null;
+    this.#cancel();
+    const touched = this.#gathered;
+    this.#gathered = new Map();
+    return { text: writeNotice(this.#node, touched), touched };
+  }
+
+  #sendAll(): void {
+    const notice = this.#takeAll();
+    if (notice !== null) this.#send(notice.text).catch(() => this.giveBack(notice));
+  }
+}
+
+/** A long list of relays becomes any relay's. */
+function writeNotice(node: string, touched: Touched): string {
+  const topics = Object.fromEntries([...touched].map(([topic, ids]) => [topic, [...ids]]));
+  const notice = JSON.stringify({ node, topics });
+  if (Buffer.byteLength(notice) <= MAX_NOTICE_BYTES) return notice;
+  return JSON.stringify({
+    node,
+    topics: Object.fromEntries(Object.keys(topics).map((topic) => [topic, null])),
+  });
+}
+
+/** Without `topics`: somebody wrote by SQL of their own. */
+interface Heard {
+  node?: string;
+  topics?: (readonly [Topic, ReadonlySet<string>])[];
+}
+
+/** A topic without ids: any. Whoever may connect can send one; what no node wrote is somebody's. */
+export function readNotice(text: string): Heard {
+  try {
+    const { node, topics } = JSON.parse(text) as { node?: string; topics?: Record<string, string[] | null> };
+    if (topics === undefined) return { ...(node === undefined ? {} : { node }) };
+    const read = Object.entries(topics).map(
+      ([topic, ids]) => [topic as Topic, new Set(ids ?? [ANYWHERE])] as const,
+    );
+    return { ...(node === undefined ? {} : { node }), topics: read };
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,88 @@
+/** What nodes of one PostgreSQL tell each other at once, and what they gather for a moment first. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Topic, Touched } from "../../src/store/port.ts";
+import { Notices, readNotice } from "../../src/store/postgres-notice.ts";
+
+let sent: string[];
+let refused: number;
+let notices: Notices;
+
+beforeEach(() => {
+  sent = [];
+  refused = 0;
+  notices = new Notices("node_1", async (text) => {
+    if (refused > 0) {
+      refused -= 1;
+      throw new Error("The database is away.");
+    }
+    sent.push(text);
+  });
+});
+
+afterEach(() => notices.close());
+
+const touched = (...topics: [Topic, ...string[]][]): Touched => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
+/** What a notice says, as its reader has it. */
+const told = (text: string | undefined): Record<string, unknown> => {
+  const { node, topics } = readNotice(text ?? "");
+  return { node, ...Object.fromEntries((topics ?? []).map(([topic, ids]) => [topic, [...ids].toSorted()])) };
+};
+
+describe("what a transaction touched", () => {
+  for (const topic of ["relay", "environment", "event", "record_change", "bulk_replay", "problem", "alert", "erasure", "lease"] as const)
+    test(`is told with it, where another node acts upon it: ${topic}`, () => {
+      expect(told(notices.take(touched([topic, "7"]))?.text)).toEqual({ node: "node_1", [topic]: ["7"] });
+    });
+
+  test("is gathered where it is only looked at, and told once", async () => {
+    for (let at = 0; at < 40; at++)
+      expect(notices.take(touched(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]))).toBeNull();
+    expect(sent).toEqual([]);
+    await Bun.sleep(150);
+    expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["0", "1", "2"], record: ["1"], event_left: ["rly_1"] }]);
+    await Bun.sleep(100);
+    expect(sent.length).toBe(1);
+  });
+
+  test("goes with the next transaction that has something to tell at once, or that comes when it is due", async () => {
+    expect(notices.take(touched(["event_moved", "1"]))).toBeNull();
+    expect(told(notices.take(touched(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], event: ["rly_1"] });
+    notices.take(touched(["call", "1"]));
+    const endMs = performance.now() + 60;
+    // The loop is held up, so that the transaction comes before the timer.
+    while (performance.now() < endMs);
+    expect(told(notices.take(touched(["audit", "2"]))?.text)).toEqual({ node: "node_1", call: ["1"], audit: ["2"] });
+    await Bun.sleep(100);
+    expect(sent).toEqual([]);
+  });
+
+  test("is nothing: nobody is told", async () => {
+    expect(notices.take(touched())).toBeNull();
+    await Bun.sleep(80);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("what nobody was told", () => {
+  test("as its transaction was undone is told later", async () => {
+    const notice = notices.take(touched(["event_moved", "1"], ["relay", "2"]));
+    if (notice === null) throw new Error("nothing is told");
+    notices.giveBack(notice);
+    expect(told(notices.take(touched(["lease", ""]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], relay: ["2"], lease: [""] });
+  });
+
+  test("as the database was away is told once it is there", async () => {
+    refused = 1;
+    notices.take(touched(["event_moved", "1"]));
+    await Bun.sleep(150);
+    expect([sent, refused]).toEqual([[], 0]);
+    await Bun.sleep(1_100);
+    expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
+  });
+
+  test("when the node ends is told then", async () => {
+    notices.take(touched(["event_moved", "1"]));
+    await notices.close();
+    expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
+  });
+});
