@@ -202,9 +202,9 @@ export class PostgresGroup implements GroupDatabase {
   }
 }
 
-/** As many keys are asked for at once. */
-const KEYS_AT_ONCE = 32;
-const ASK = `SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash IN (${Array.from({ length: KEYS_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})`;
+/** One text for any number of keys, as the statement is prepared once. */
+const ASK =
+  "SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash = ANY(string_to_array(?1, ',')::bytea[])";
 
 /** The key stands on its event's row under a unique index: what is kept here is only what the open transaction knows of it. */
 class EventKeys implements UndoableKeys {
@@ -219,23 +219,16 @@ class EventKeys implements UndoableKeys {
 
   async expect(hashes: readonly Uint8Array[]): Promise<void> {
     const unknown = hashes.filter((hash) => !this.#known.has(nameOf(hash)));
-    const asked = [this.#asked];
-    for (let at = 0; at < unknown.length; at += KEYS_AT_ONCE)
-      asked.push(this.#ask(unknown.slice(at, at + KEYS_AT_ONCE)));
-    if (asked.length > 1) this.#asked = Promise.all(asked);
+    if (unknown.length > 0) this.#asked = Promise.all([this.#asked, this.#ask(unknown)]);
     await this.#asked;
   }
 
   async #ask(hashes: readonly Uint8Array[]): Promise<void> {
     const known = this.#known;
     for (const hash of hashes) known.set(nameOf(hash), []);
-    // The statement is prepared once, so it is given as many each time.
-    const filled = Array.from(
-      { length: KEYS_AT_ONCE },
-      (_, index) => hashes[index % hashes.length] as Uint8Array,
-    );
-    const found = await this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, ...filled);
-    for (const { seq, hash } of found) known.get(nameOf(hash))?.push(seq);
+    const asked = hashes.map((hash) => `\\x${nameOf(hash)}`).join();
+    for (const { seq, hash } of await this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, asked))
+      known.get(nameOf(hash))?.push(seq);
   }
 
   async find(hash: Uint8Array): Promise<number[]> {
