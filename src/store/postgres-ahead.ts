@@ -9,6 +9,7 @@ const WRITES_OF: Readonly<Record<string, readonly string[]>> = {
   event: [],
   record: ["record_change", "record_file", "stored_bytes"],
   run: [],
+  writer_commit: [],
 };
 
 interface Asked<Rows> {

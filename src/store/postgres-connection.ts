@@ -10,6 +10,7 @@ import { sayWhere } from "./postgres-advice.ts";
 import { ReadsAhead, touches } from "./postgres-ahead.ts";
 import { toPostgres } from "./postgres-dialect.ts";
 import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
+import { joinInserts } from "./postgres-join.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
 import { COLUMN_TYPES, RowWriter } from "./postgres-rows.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
@@ -152,8 +153,9 @@ export class PostgresConnection implements GroupConnection {
     if (this.#toPost.size === 0) return;
     const posted = [...this.#toPost];
     this.#toPost.clear();
-    for (const sent of posted.flatMap(([sql, rows]) => this.#sendRows(sql, rows)))
-      this.#posted = sent.then(() => undefined, this.#noteFailure());
+    const statements = posted.flatMap(([sql, rows]) => this.#rows.write(sql, rows));
+    for (const { text, values } of joinInserts(statements))
+      this.#posted = this.#send(text, values).then(() => undefined, this.#noteFailure());
   }
 
   #sendRows(sql: string, rows: readonly SqlArguments[]): Promise<SqlRows>[] {

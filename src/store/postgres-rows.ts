@@ -19,7 +19,7 @@ const MOST_ROWS = 128;
 const SEPARATOR = "\u0001";
 const NOTHING = "\u0002";
 
-interface Statement {
+export interface Statement {
   text: string;
   values: unknown[];
 }
