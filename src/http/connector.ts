@@ -11,6 +11,7 @@ import { fields, oneOf } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { connectorWrites } from "../setting/setting.ts";
 import { turnLoop } from "../store/walk.ts";
+import { addressOf } from "./address.ts";
 import { answerError, answerJson } from "./answer.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -140,7 +141,7 @@ async function answerMessage(message: Message, body: Json): Promise<Response> {
     });
     const version = message.request.headers.get("mcp-protocol-version");
     if (version !== null) headers.set("mcp-protocol-version", version);
-    const sent = new Request(message.request.url, { method: "POST", headers });
+    const sent = new Request(addressOf(message.request), { method: "POST", headers });
     return await transport.handleRequest(sent, { parsedBody: JSON.parse(writeJson(body)) });
   } finally {
     await server.close();
@@ -195,7 +196,7 @@ async function serveTool(
   const { params, query, body } = placeArguments(tool, given);
   const headers = new Headers(request.headers);
   for (const own of ["content-length", "content-type", "transfer-encoding", "accept"]) headers.delete(own);
-  const url = new URL(route.path, request.url);
+  const url = new URL(route.path, addressOf(request));
   url.search = query.toString();
   const reads = route.method === "GET";
   const sent = reads ? {} : { body: writeJson(body as Json) };

@@ -34,6 +34,11 @@ describe("versions", () => {
   });
 });
 
+test.each(["a:99999", "[", "a b"])('under the Host "%s", which no URL can hold, a tool is called all the same', async (host) => {
+  expect((await send(ask("tools/list"), { host })).json.result.tools.length).toBe(TOOLS.length);
+  expect((await send(ask("tools/call", { name: "list_relays", arguments: { limit: 1 } }), { host })).json.result.isError).toBeUndefined();
+});
+
 const ROWS: [what: string, body: unknown, status: number, code: number | string | null][] = [
   ["a ping", ask("ping"), 200, null],
   ["an id that is a text", ask("ping", undefined, "one"), 200, null],
