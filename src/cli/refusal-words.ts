@@ -56,7 +56,7 @@ export function docsOf(code: RefusalCode, line: readonly string[], world: World)
     readOption(line, "docs-url") ||
     world.env.RELAY_DOCS_URL ||
     `${readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
-  return `${base.replace(/\/+$/, "")}/errors/${code}`;
+  return `${maskPasswords(base).replace(/\/+$/, "")}/errors/${code}`;
 }
 
 function readOption(line: readonly string[], name: string): string | undefined {

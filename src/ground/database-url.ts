@@ -109,9 +109,12 @@ function decode(part: string): string | null {
 
 const WITH_PASSWORD = /(\bpostgres(?:ql)?:\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/gi;
 
-/** Every password in a database's URL, also in one that cannot be read, masked: for texts that repeat what somebody wrote. */
+/** As a web address is written. */
+const IN_WEB_ADDRESS = /(\bhttps?:\/\/[^\s:@/?#"'\0]*:)([^\s:@/?#"'\0]+)(?=@)/gi;
+
+/** Every password in a database's URL, also in one that cannot be read, and in a web address masked: for texts that repeat what somebody wrote. */
 export function maskPasswords(text: string): string {
-  return text.replaceAll(WITH_PASSWORD, `$1${MASK}`);
+  return text.replaceAll(WITH_PASSWORD, `$1${MASK}`).replaceAll(IN_WEB_ADDRESS, `$1${MASK}`);
 }
 
 /** Where they stand. */

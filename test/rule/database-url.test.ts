@@ -78,7 +78,16 @@ describe("a database's URL", () => {
   test("its password is masked in a text that repeats it, also where it is badly written", () => {
     for (const text of ["postgres://r:hunter2@h/d", 'x "postgresql://r:a/hunter2@b@h/d"', "POSTGRES://r:hunter2@h"])
       expect(maskPasswords(text)).not.toContain(PASSWORD);
-    expect(maskPasswords("postgres://relay@h/d and https://a:b@h/")).toBe("postgres://relay@h/d and https://a:b@h/");
+    expect(maskPasswords("postgres://relay@h/d and http://h:80/a@b")).toBe("postgres://relay@h/d and http://h:80/a@b");
+  });
+
+  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])("and so is one in the web address of %s, which is refused", async (name) => {
+    const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
+    const env = { RELAY_KEY: "relay_dev_x", [name]: `https://ann:${PASSWORD}@relay.example.com` };
+    const { code, said, told } = await runCommand(line, { cwd, env });
+    expect(code).toBe(2);
+    expect(told).toContain("ann:••••@relay.example.com");
+    expect(said + told).not.toContain(PASSWORD);
   });
 });
 
