@@ -4,7 +4,7 @@
  */
 
 import { followIndexes } from "./postgres-lead.ts";
-import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "./postgres-token.ts";
+import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "./sql-token.ts";
 
 /** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */
 interface Translated {
