@@ -73,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 43, name: "node-compared", sql: nodeCompared },
   { number: 44, name: "cancelled-ref", sql: cancelledRef },
   { number: 45, name: "event-trigger", sql: eventTrigger },
+  { number: 46, name: "event-block", sql: eventBlock },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -213,3 +214,4 @@ import recordFile from "../../migrations/0042-record-file.sql" with { type: "tex
 import nodeCompared from "../../migrations/0043-node-compared.sql" with { type: "text" };
 import cancelledRef from "../../migrations/0044-cancelled-ref.sql" with { type: "text" };
 import eventTrigger from "../../migrations/0045-event-trigger.sql" with { type: "text" };
+import eventBlock from "../../migrations/0046-event-block.sql" with { type: "text" };

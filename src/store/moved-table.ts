@@ -21,6 +21,7 @@ const OWN: ReadonlySet<string> = new Set([
   "capture_switch",
   "runner_lease",
   "dedupe",
+  "event_block",
   "key_piece",
   "key_recent",
   "key_run",

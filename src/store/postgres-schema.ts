@@ -6,6 +6,7 @@ import recordFile from "../../migrations/postgres/0042-record-file.sql" with { t
 import nodeCompared from "../../migrations/postgres/0043-node-compared.sql" with { type: "text" };
 import cancelledRef from "../../migrations/postgres/0044-cancelled-ref.sql" with { type: "text" };
 import eventTrigger from "../../migrations/postgres/0045-event-trigger.sql" with { type: "text" };
+import eventBlock from "../../migrations/postgres/0046-event-block.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -22,4 +23,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 43, name: "node-compared", sql: nodeCompared },
   { number: 44, name: "cancelled-ref", sql: cancelledRef },
   { number: 45, name: "event-trigger", sql: eventTrigger },
+  { number: 46, name: "event-block", sql: eventBlock },
 ];

@@ -271,6 +271,18 @@ CREATE TABLE erasure_file (
   PRIMARY KEY (erasure_seq, file_id)
 ) WITHOUT ROWID;
 
+CREATE TRIGGER event_block_begun AFTER INSERT ON event
+WHEN NOT EXISTS (SELECT 1 FROM event_block WHERE of_name = NEW.name_key AND block = NEW.seq >> 11)
+BEGIN
+  INSERT INTO event_block (of_name, block) VALUES (NEW.name_key, NEW.seq >> 11);
+END;
+
+CREATE TRIGGER event_block_emptied AFTER DELETE ON event
+WHEN NOT EXISTS (SELECT 1 FROM event WHERE (seq >> 11) = (OLD.seq >> 11) AND name_key = OLD.name_key)
+BEGIN
+  DELETE FROM event_block WHERE of_name = OLD.name_key AND block = OLD.seq >> 11;
+END;
+
 CREATE TRIGGER event_last_kept AFTER DELETE ON event
 WHEN OLD.seq > (SELECT coalesce(max(seq), 0) FROM event)
 BEGIN
@@ -325,7 +337,7 @@ CREATE UNIQUE INDEX event_former ON event (former_id) WHERE former_id IS NOT NUL
 
 CREATE INDEX event_of_person ON event (person_id, seq) WHERE person_id IS NOT NULL;
 
-CREATE INDEX event_of_relay ON event (name_key, seq);
+CREATE INDEX event_of_relay ON event (seq >> 11, name_key);
 
 CREATE INDEX event_of_trigger ON event (environment_id, trigger, seq) WHERE trigger <> 'receiver';
 
@@ -338,6 +350,12 @@ CREATE INDEX event_running ON event (seq) WHERE state = 'running';
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
 CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key, trigger) WHERE state IN ('failed', 'dead');
+
+CREATE TABLE event_block (
+  of_name INTEGER NOT NULL,
+  block INTEGER NOT NULL,
+  PRIMARY KEY (of_name, block)
+) WITHOUT ROWID;
 
 CREATE TABLE event_clock_back (seq INTEGER PRIMARY KEY);
 

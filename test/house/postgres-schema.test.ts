@@ -12,14 +12,17 @@ import { toPostgres } from "../../src/store/postgres-dialect.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";
 
-/** Keys that are spent once, which PostgreSQL keeps as a unique index of events; the server's lease; capture's switch, a setting there. */
-const ONLY_SQLITE = ["capture_switch", "dedupe", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
+/**
+ * Keys that are spent once, which PostgreSQL keeps as a unique index of events; which blocks hold a relay's events; the server's lease; capture's
+ * switch, a setting there.
+ */
+const ONLY_SQLITE = ["capture_switch", "dedupe", "event_block", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
 /** Which nodes there are, what each holds, the newest commit of each connection that writes, and which node wrote last. */
 const ONLY_POSTGRES = ["node", "node_lease", "writer_commit", "writer_turn"];
-/** The first stands for SQLite's log of keys; the second for a column that compares as NOCASE does. */
-const POSTGRES_INDEXES: Readonly<Record<string, string>> = {
-  event: "event_dedupe: unique (dedupe_hash) where dedupe_hash is not null",
-  owner: "owner_email: unique (lower(email))",
+/** For SQLite's log of keys and for its index in blocks; for a column that compares as NOCASE does. */
+const POSTGRES_INDEXES: Readonly<Record<string, readonly string[]>> = {
+  event: ["event_dedupe: unique (dedupe_hash) where dedupe_hash is not null", "event_of_relay: (name_key, seq)"],
+  owner: ["owner_email: unique (lower(email))"],
 };
 
 /** What of a table both tell in the same words. */
@@ -92,7 +95,9 @@ test("every text of PostgreSQL's is compared byte by byte", async () => {
 function withPostgresIndexes(name: string, table: Table | undefined): Table | undefined {
   const own = POSTGRES_INDEXES[name];
   if (table === undefined || own === undefined) return table;
-  return { ...table, uniques: table.uniques.filter((unique) => unique !== "email"), indexes: [...table.indexes, own].sort() };
+  const named = (index: string): string | undefined => index.split(":")[0];
+  const others = table.indexes.filter((index) => !own.some((one) => named(one) === named(index)));
+  return { ...table, uniques: table.uniques.filter((unique) => unique !== "email"), indexes: [...others, ...own].sort() };
 }
 
 interface SqliteColumn {

@@ -7,6 +7,7 @@ import { openPostgres } from "../../src/store/postgres.ts";
 import { PostgresConnection } from "../../src/store/postgres-connection.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres-notice.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { followBlocks } from "../../src/store/sqlite-lead.ts";
 
 export interface BesideStore {
   /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */
@@ -67,7 +68,7 @@ function besideFile(file: string): BesideStore {
     // On a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot.
     async explain(sql) {
       using connection = new Database(file);
-      const steps = connection.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
+      const steps = connection.query<{ detail: string }, []>(followBlocks(`EXPLAIN QUERY PLAN ${sql}`)).all();
       return steps.map((step) => step.detail).join("; ");
     },
     breakWrites: (what, table, message, where) =>

@@ -1,6 +1,7 @@
 /** A service through all that it does by itself, and the statements that it asks its database file on the way. */
 import { Database } from "bun:sqlite";
 import { HOUR_MS } from "../../src/ground/limit.ts";
+import { SqliteConnection } from "../../src/store/sqlite-connection.ts";
 import { CALL, GRANT, sendEvent, WRITE } from "./event-flow.ts";
 import { BROKEN, FakeCaller } from "./fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "./relay-definition.ts";
@@ -29,22 +30,39 @@ export const SMALL = new Set([
   "sender_domain",
 ]);
 
-/** Every statement that any connection of this process prepares while `work` runs. */
-async function noteStatements(noted: Set<string>, work: () => Promise<void>): Promise<void> {
-  const { prepare } = Database.prototype;
-  Database.prototype.prepare = function (this: Database, sql: string, ...rest: never[]) {
-    noted.add(sql);
-    return Reflect.apply(prepare, this, [sql, ...rest]);
-  } as typeof prepare;
-  try {
-    await work();
-  } finally {
-    Database.prototype.prepare = prepare;
+/** The statements of this process: as rooms ask their database file, and as any connection prepares them for SQLite. */
+export class NotedStatements {
+  readonly asked = new Set<string>();
+  readonly prepared = new Set<string>();
+
+  /** Those of `work`. */
+  async during(work: () => Promise<void>): Promise<void> {
+    const { asked, prepared } = this;
+    const { prepare } = Database.prototype;
+    Database.prototype.prepare = function (this: Database, sql: string, ...rest: never[]) {
+      prepared.add(sql);
+      return Reflect.apply(prepare, this, [sql, ...rest]);
+    } as typeof prepare;
+    const { get, all, run, post, runEach } = SqliteConnection.prototype;
+    const ways = { get, all, run, post, runEach };
+    for (const [name, way] of Object.entries(ways))
+      Object.assign(SqliteConnection.prototype, {
+        [name](this: SqliteConnection, sql: string, ...values: never[]) {
+          asked.add(sql);
+          return Reflect.apply(way, this, [sql, ...values]);
+        },
+      });
+    try {
+      await work();
+    } finally {
+      Database.prototype.prepare = prepare;
+      Object.assign(SqliteConnection.prototype, ways);
+    }
   }
 }
 
 /** A service through all that it does by itself: two starts, every road of a run, ticks, captured changes, rounds of every caretaker. */
-export async function liveThroughAll(statements: Set<string>): Promise<RunningService> {
+export async function liveThroughAll(statements: NotedStatements): Promise<RunningService> {
   const caller = new FakeCaller();
   caller.reply = () => BROKEN;
   const running = await startRunningService({ ports: { caller } });
@@ -60,7 +78,7 @@ export async function liveThroughAll(statements: Set<string>): Promise<RunningSe
     await running.api("POST", "/relays", { definition: { name, trigger, actions: [CALL] } });
   await running.api("POST", "/collections/orders/records", { data: { order: "x" } });
   const file = await fileOf(running);
-  await noteStatements(statements, async () => {
+  await statements.during(async () => {
     for (const name of ["orders", "notices"]) await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
     await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
     await clock.advance(2 * HOUR_MS);
@@ -85,7 +103,7 @@ export async function fileOf(running: RunningService): Promise<string> {
 }
 
 /** What people ask of it afterwards: every list with its filters, what is counted and found, a bulk replay, an erasure. */
-export async function askAll(running: RunningService, statements: Set<string>): Promise<void> {
+export async function askAll(running: RunningService, statements: NotedStatements): Promise<void> {
   const [{ id: person } = { id: "nobody" }] = await running.rows<{ id: string }>("SELECT id FROM person ORDER BY id LIMIT 1");
   const [event] = await running.rows<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq LIMIT 1");
   const at = encodeURIComponent(new Date(event?.at ?? 0).toISOString());
@@ -105,7 +123,7 @@ export async function askAll(running: RunningService, statements: Set<string>): 
     (other) => `relay=orders&${other}`,
   );
   const [newest] = await running.rows<{ seq: number }>("SELECT max(seq) AS seq FROM event JOIN relay_name ON key = name_key WHERE name = 'orders'");
-  await noteStatements(statements, async () => {
+  await statements.during(async () => {
     for (const path of [
       ...[
         "/relays",

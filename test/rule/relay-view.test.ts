@@ -121,7 +121,7 @@ describe("the list of relays", () => {
       ],
       [
         "SELECT 1 FROM event INDEXED BY event_of_relay WHERE name_key = 999 AND seq >= 5 LIMIT 9",
-        "COVERING INDEX event_of_relay (name_key=? AND seq>?)",
+        "COVERING INDEX event_of_relay (<expr>=? AND name_key=? AND rowid>?)",
         ["Index Only Scan using event_of_relay on event", "((name_key = 999) AND (seq >= 5))"],
       ],
       [
