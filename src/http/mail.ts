@@ -31,7 +31,7 @@ import {
   verifySenderDomain,
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
-import { findPerson, requireActingPerson, requirePerson } from "../people/person.ts";
+import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -91,13 +91,16 @@ export const mailRoutes = [
     path: "/emails",
     summary: "Lists mail with what became of it, newest first.",
     filter: {
-      person: Type.Optional(Type.String()),
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       kind: Type.Optional(oneOf(EMAIL_KINDS)),
       state: Type.Optional(oneOf(EMAIL_STATES)),
     },
     item: emailView,
     large: true,
-    list: (tx, { environmentId }, page, filter) => listEmails(tx, environmentId, page, filter),
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listEmails(tx, environmentId, page, { ...filter, person });
+    },
   }),
   environmentRoute({
     method: "GET",

@@ -5,6 +5,7 @@
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../ground/schema.ts";
+import { readPersonId } from "../people/person.ts";
 import {
   collectionView,
   createCollection,
@@ -79,8 +80,8 @@ export const recordRoutes = [
     path: "/collections/:name/records",
     summary: "Lists a collection's records, newest first; those of an owner, to a person, or with a text.",
     filter: {
-      owner: Type.Optional(Type.String()),
-      to: Type.Optional(Type.String()),
+      owner: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      to: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       q: Type.Optional(
         Type.String({
           minLength: 1,
@@ -93,7 +94,9 @@ export const recordRoutes = [
     large: true,
     async list(tx, { environmentId, params }, page, filter) {
       const collection = await requireCollection(tx, environmentId, params.name);
-      return await listRecords(tx, environmentId, collection, page, viewRecordItem, filter);
+      const owner = await readPersonId(tx, environmentId, "owner", filter.owner);
+      const to = await readPersonId(tx, environmentId, "to", filter.to);
+      return await listRecords(tx, environmentId, collection, page, viewRecordItem, { ...filter, owner, to });
     },
   }),
   environmentRoute({

@@ -13,6 +13,7 @@ import {
   putAccessSlug,
   putAccessSlugs,
 } from "../people/entitlement.ts";
+import { readPersonId } from "../people/person.ts";
 import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
@@ -241,11 +242,14 @@ export const sellingRoutes = [
     summary: "Lists receipts and refunds, newest first; ref finds a receipt with its refund.",
     filter: {
       ref: Type.Optional(Type.String({ description: "the ref of a receipt" })),
-      person: Type.Optional(Type.String()),
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       kind: Type.Optional(purchaseKind),
     },
     item: purchaseView,
-    list: (tx, { environmentId }, page, filter) => listPurchases(tx, environmentId, page, filter),
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listPurchases(tx, environmentId, page, { ...filter, person });
+    },
   }),
   environmentRoute({
     method: "GET",
@@ -260,11 +264,14 @@ export const sellingRoutes = [
     path: "/subscriptions",
     summary: "Lists subscriptions, newest first.",
     filter: {
-      person: Type.Optional(Type.String()),
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       status: Type.Optional(subscriptionStatus),
     },
     item: subscriptionItem,
-    list: (tx, { environmentId }, page, filter) => listSubscriptions(tx, environmentId, page, filter),
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listSubscriptions(tx, environmentId, page, { ...filter, person });
+    },
   }),
   environmentRoute({
     method: "POST",

@@ -3,6 +3,7 @@
  * Creating is person-invite.ts, erasing person-erase.ts; this file never creates and never deletes.
  */
 import { type Static, Type } from "typebox";
+import { isId } from "../ground/id.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import {
   MAX_ATTRIBUTES_BYTES,
@@ -114,6 +115,22 @@ export async function readPersonFilter(
   const person = await store.read((tx) => findPersonNamed(tx, environmentId, name));
   if (person !== null) return person.id;
   throw new Refusal("invalid_input", `person is not valid: ${refuseNobody(name).message}`);
+}
+
+/**
+ * The id of the person that a filter names by address, id or token, where the list also shows what stays of somebody erased: an id is taken
+ * as it stands. Refuses with `invalid_input`, as `readPersonFilter`.
+ */
+export async function readPersonId(
+  tx: Reader,
+  environmentId: number,
+  field: string,
+  name: string | undefined,
+): Promise<string | undefined> {
+  if (name === undefined || isId("per", name)) return name;
+  const person = await findPersonNamed(tx, environmentId, name);
+  if (person !== null) return person.id;
+  throw new Refusal("invalid_input", `${field} is not valid: ${refuseNobody(name).message}`);
 }
 
 export function refuseNobody(name: string): Refusal {
