@@ -144,7 +144,8 @@ export const MAIL_TROUBLES = {
   sender_refused: "The mail server refused the sender's address.",
   recipient_refused: "The mail server refused the recipient's address.",
   text_refused: "The mail server refused the mail itself.",
-  server_trouble: "The mail server answered something that is no part of sending a mail.",
+  server_trouble:
+    "The mail server turned the connection away, or answered something that is no part of sending a mail.",
   connection_lost: "The mail server closed the connection before it had taken the mail.",
   stopped: "The service was stopped before the mail server had taken the mail.",
   not_composed: "The mail could not be made or handed over here: the server's log says why.",

@@ -248,7 +248,8 @@ function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
     return { reason: "auth_refused", retry: true };
   const retry = !(error.permanent === true && (error.code === "EENVELOPE" || error.code === "EMESSAGE"));
   if (error.code === "EENVELOPE") return { reason: refusedBy(error.command), retry };
-  if (error.code === "EMESSAGE") return { reason: "text_refused", retry };
+  if (error.code === "EMESSAGE" && responseCode !== undefined) return { reason: "text_refused", retry };
+  if (error.code === "EMESSAGE") return { reason: "server_trouble", retry };
   return { reason: nameConnectionTrouble(error), retry: true };
 }
 
@@ -259,10 +260,13 @@ function refusedBy(command: string | undefined): MailTrouble {
 
 function nameConnectionTrouble(error: SmtpError): MailTrouble {
   const system = error.originalCode ?? errorCode(error);
-  if (error.code === "ETLS" || isTlsError(Object.assign(new Error(), { code: system }))) return "tls_failed";
+  // The library's EPROTOCOL is an answer out of place, in clear too; the system's EPROTO is of TLS.
+  const isAnswer = system === "EPROTOCOL";
+  if (error.code === "ETLS" || (!isAnswer && isTlsError(Object.assign(new Error(), { code: system }))))
+    return "tls_failed";
   if (/ETIMEDOUT|took too long/.test(`${system} ${error.message}`)) return "timed_out";
   if (system === "ECONNREFUSED") return "connection_refused";
-  if (error.code === "EPROTOCOL" || error.responseCode !== undefined) return "server_trouble";
+  if (isAnswer || error.responseCode !== undefined) return "server_trouble";
   if (/^E(HOSTUNREACH|NETUNREACH|ADDRNOTAVAIL|ACCES|PERM)$/.test(system)) return "not_connected";
   return "connection_lost";
 }

@@ -148,17 +148,21 @@ describe("a mail by SMTP", () => {
     expect(taken[0]?.from).toBe(mail.from);
   });
 
-  test.each([
-    ["in ASCII, as it stands", "Ada+shop@Example.com", "Ada+shop@Example.com"],
-    ["of another alphabet, in its ASCII spelling", "ada@bücher.example", "ada@xn--bcher-kva.example"],
-    ["of another alphabet behind a name of one", "jürgen@bücher.example", "jürgen@xn--bcher-kva.example"],
-  ])("goes to a domain %s", async (_rule, to, recipient) => {
+  /** Sends to a server that says exactly this: to the connection, and to what begins a line of ours (".": the end of the text). */
+  async function sendToWords(greeting: string, words: Readonly<Record<string, string>>, to = mail.to) {
     const lines: string[] = [];
     const plain = createServer((socket) => {
-      socket.write("220 mail.example\r\n");
+      let isText = false;
+      socket.on("error", () => undefined);
+      socket.write(`${greeting}\r\n`);
       socket.on("data", (data) => {
-        lines.push(...data.toString().split("\r\n"));
-        socket.write(data.toString().startsWith("RCPT") ? "550 nobody\r\n" : "250 mail.example\r\n");
+        for (const line of data.toString().split("\r\n").slice(0, -1)) {
+          lines.push(line);
+          if (isText && line !== ".") continue;
+          isText = line === "DATA";
+          const begins = Object.keys(words).find((word) => line.startsWith(word)) ?? "";
+          socket.write(`${words[begins] ?? (isText ? "354 go on" : "250 mail.example")}\r\n`);
+        }
       });
     });
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
@@ -166,9 +170,33 @@ describe("a mail by SMTP", () => {
     const port = typeof address === "object" && address !== null ? address.port : 0;
     await use({ smtp: { host: "127.0.0.1", port, security: "none" } });
     await intend();
-    expect(await mailer.send({ ...mail, to })).toMatchObject({ reason: "recipient_refused" });
-    expect(lines).toContain(`RCPT TO:<${recipient}>`);
+    const outcome = await mailer.send({ ...mail, to });
     plain.close();
+    return { outcome, lines };
+  }
+
+  test.each([
+    ["in ASCII, as it stands", "Ada+shop@Example.com", "Ada+shop@Example.com"],
+    ["of another alphabet, in its ASCII spelling", "ada@bücher.example", "ada@xn--bcher-kva.example"],
+    ["of another alphabet behind a name of one", "jürgen@bücher.example", "jürgen@xn--bcher-kva.example"],
+  ])("goes to a domain %s", async (_rule, to, recipient) => {
+    const { outcome, lines } = await sendToWords("220 mail.example", {}, to);
+    expect(outcome).toEqual({ kind: "sent" });
+    expect(lines).toContain(`RCPT TO:<${recipient}>`);
+  });
+
+  test.each<[string, string, Record<string, string>, "failed" | "unknown", MailTrouble, string | null]>([
+    ["that turns the connection away for good", "554 5.7.1 your address is listed", {}, "failed", "server_trouble", "554 5.7.1"],
+    ["that is busy", "421 4.7.0 too many connections", {}, "failed", "server_trouble", "421 4.7.0"],
+    ["that is none", "HTTP/1.1 400 Bad Request", {}, "failed", "server_trouble", null],
+    ["that is busy at the first word", "220 a", { EHLO: "421 later", HELO: "421 later" }, "failed", "server_trouble", "421"],
+    ["that puts a new sender off", "220 a", { RCPT: "450 4.2.0 greylisted" }, "failed", "recipient_refused", "450 4.2.0"],
+    ["that answers a text with no reply", "220 a", { ".": "thank you" }, "unknown", "server_trouble", null],
+  ])("in clear to a server %s tells that, and nothing of encryption", async (_rule, greeting, words, kind, reason, code) => {
+    const { outcome } = await sendToWords(greeting, words);
+    const sentence = MAIL_TROUBLES[reason];
+    const message = code === null ? sentence : `${sentence.slice(0, -1)} (${code}).`;
+    expect(outcome).toEqual(kind === "failed" ? { kind, reason, message, retry: true } : { kind, reason, message });
   });
 
   test("a refusal that repeats a recipient's domain in ASCII is logged without it", async () => {
