@@ -7,6 +7,7 @@ import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
@@ -81,6 +82,12 @@ async function remove(
   await audit(tx, { action: "person.token_removed", target: `person:${personId}`, before });
 }
 
+/** What names people by itself would leave the other filters unheard. */
+function refuseBeside(field: "find" | "email"): Refusal {
+  const message = `\`${field}\` stands alone, and others of q, email, find, status and access are given with it: leave them out, or ${field}.`;
+  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+}
+
 export const personRoutes = [
   listRoute({
     path: "/persons",
@@ -88,7 +95,7 @@ export const personRoutes = [
       "Lists people with what they have now, newest first; q finds by a part of the address, find by index whom a text names or begins.",
     filter: {
       q: Type.Optional(Type.String()),
-      email: Type.Optional(Type.String({ description: "a whole e-mail address" })),
+      email: Type.Optional(Type.String({ description: "a whole e-mail address; alone" })),
       find: Type.Optional(
         Type.String({ description: "an address or its beginning, an id or a store account token; alone" }),
       ),
@@ -97,6 +104,9 @@ export const personRoutes = [
     },
     item: personItem,
     async list(tx, { environmentId, nowMs }, page, { email, find, access, ...rest }) {
+      const others = Object.values({ ...rest, access }).some((other) => other !== undefined);
+      if (find !== undefined && (others || email !== undefined)) throw refuseBeside("find");
+      if (email !== undefined && others) throw refuseBeside("email");
       if (find !== undefined)
         return await addHoldings(tx, await findPersons(tx, environmentId, page, find), nowMs);
       if (email !== undefined) {

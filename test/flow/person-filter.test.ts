@@ -56,6 +56,14 @@ describe("a list that a person's name filters", async () => {
     });
   }
 
+  test.each(["email=ada@example.com&status=suspended", "email=ada@example.com&q=bob", "find=ada&access=true", "find=ada&email=ada@example.com"])(
+    "/persons?%s is refused, as one of them would go unheard",
+    async (query) => {
+      const { status, json } = await get(`/persons?${query}`);
+      expect([status, json.code, json.problems.length]).toEqual([400, "invalid_input", 1]);
+    },
+  );
+
   test("an erased person's id goes on finding what stays of them", async () => {
     const gone = await api.call(`${E}/persons/${id}`, { method: "DELETE", key: keys.dev });
     expect(gone.status).toBe(204);
