@@ -243,7 +243,10 @@ function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["cap
   return { before: earlier, after: later, widens: widensUnsigned(was, is) };
 }
 
-/** What of a plan would be refused, or null: a relay that is not carried holds nothing else up. */
+/** What of a plan would be refused, and which thing; or null: a relay that is not carried holds nothing else up. */
 export function findRefusal({ entries }: Pick<Planned, "entries">): EntryView["refusal"] {
-  return entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried")?.refusal ?? null;
+  const refused = entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried");
+  if (refused === undefined || refused.refusal === null) return null;
+  const { kind, name, refusal } = refused;
+  return { code: refusal.code, message: `${kind} ${name}: ${refusal.message}` };
 }

@@ -287,6 +287,16 @@ describe("what an owner looks at before saying yes", () => {
   });
 });
 
+test("asking for what production refuses is refused, and says of which thing", async () => {
+  await using api = await startApi();
+  expect((await api.call(`${LIVE}/plans/book`, { method: "PUT", session: true, body: { default: true } })).status).toBe(200);
+  await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: {} } });
+  const { json } = await planOf(api);
+  const refused = await post(api, `${DEV}/approvals`, { ...PROMOTE, plan: json.plan });
+  expect([refused.status, refused.json.code]).toEqual([409, "name_taken"]);
+  expect(refused.json.message).toStartWith("product book: `name` is taken by a plan");
+});
+
 test("a first promote may be larger than a minute of unattended syncs, up to 300 changes", async () => {
   await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 60 } });
   const relays = Array.from({ length: 50 }, (_, at) => receiver(`relay${at}`));
