@@ -158,11 +158,11 @@ const READERS: Readonly<Record<FieldType, (rule: FieldRule, given: Json) => Fiel
     return { value: given };
   },
   number(rule, given) {
+    if (isBeyondDouble(given)) {
+      return { refused: "is too large, or too small, to be kept as a number: use a text field for it" };
+    }
     if (typeof given !== "number" && typeof given !== "bigint") {
       return { refused: `is ${describe(given)}: it must be a number` };
-    }
-    if (typeof given === "number" && !Number.isFinite(given)) {
-      return { refused: "is too large to be kept as a number: use a text field for it" };
     }
     if (rule.max !== null && given > rule.max) return { refused: `is greater than ${rule.max}: lower it` };
     return { value: given };
@@ -217,9 +217,16 @@ function isDate(text: string): boolean {
   return day <= days;
 }
 
+/** Whether it is a number that is kept as its characters alone (json.ts). */
+function isBeyondDouble(given: Json): boolean {
+  if (typeof given === "number") return !Number.isFinite(given);
+  return typeof given === "object" && given !== null && !Array.isArray(given) && !isJsonObject(given);
+}
+
 function describe(given: Json): string {
   if (Array.isArray(given)) return "a list";
   if (given === null) return "null";
+  if (isBeyondDouble(given)) return "a number";
   if (typeof given === "string") return given === "" ? "empty" : "text";
   return typeof given === "bigint"
     ? "a number"

@@ -119,6 +119,17 @@ describe("a field's value", () => {
     expect(problems[0]?.message).toMatch(/^`data\..+\.$/);
   });
 
+  test.each([
+    ["big", "1e999", "too large, or too small"],
+    ["big", "-1e-999", "too large, or too small"],
+    ["big", "-1E+999", "too large, or too small"],
+    ["text", "1e999", "is a number: it must be text"],
+    ["boolean", "1e999", "is a number: it must be true or false"],
+  ])("a %s field says of a number beyond a double what it is: %s", (name, text, why) => {
+    for (const [value, isRendered] of [[parseJson(text), false], ...(name === "big" ? [[text, true] as const] : [])] as const)
+      expect(readRecordData(rules, { [name]: value }, isRendered).problems[0]?.message).toContain(why);
+  });
+
   const rendered: [string, string, Json | undefined, string][] = [
     ["number", "42", 42, "an integer's digits"],
     ["number", "-0.5e1", -5, "a JSON number"],
