@@ -7,12 +7,12 @@ import { systemClock, waitAtMost } from "../ground/clock.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
 import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
 import { sayWhere } from "./postgres-advice.ts";
-import { ReadsAhead, touches } from "./postgres-ahead.ts";
+import { ReadsAhead } from "./postgres-ahead.ts";
 import { toPostgres } from "./postgres-dialect.ts";
 import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
-import { joinInserts } from "./postgres-join.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
-import { COLUMN_TYPES, RowWriter } from "./postgres-rows.ts";
+import { Posted } from "./postgres-posted.ts";
+import { COLUMN_TYPES } from "./postgres-rows.ts";
 import { arrange, asSqliteGives } from "./postgres-value.ts";
 import type { GroupConnection } from "./transaction.ts";
 
@@ -44,7 +44,7 @@ export class PostgresConnection implements GroupConnection {
   #lost: ConnectionLost | null = null;
   #part: Part = { failed: null };
   #posted: Promise<void> = Promise.resolve();
-  readonly #toPost = new Map<string, SqlArguments[]>();
+  #toPost = new Posted();
   readonly #ahead = new ReadsAhead<SqlRows>();
   /** Statements without an answer yet, and since when there is any. */
   #unanswered = 0;
@@ -55,7 +55,6 @@ export class PostgresConnection implements GroupConnection {
   readonly #onNoRoom: () => void;
   /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
   #otherEnd: string | null = null;
-  #rows = new RowWriter();
 
   private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onNoRoom: () => void) {
     this.#pool = pool;
@@ -101,7 +100,7 @@ export class PostgresConnection implements GroupConnection {
       await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, said);
       if (connection.silentMs > 0) connection.giveUp();
       const [columns = [], [end] = []] = (await said).slice(-2);
-      connection.#rows = new RowWriter(columns);
+      connection.#toPost = new Posted(columns);
       connection.#otherEnd = (end?.name as string | undefined) ?? null;
       return connection;
     } catch (error) {
@@ -144,22 +143,12 @@ export class PostgresConnection implements GroupConnection {
   #post(sql: string, more: readonly SqlArguments[]): void {
     if (more.length === 0) return;
     this.#ahead.written(sql);
-    const rows = this.#toPost.get(sql);
-    if (rows === undefined) this.#toPost.set(sql, [...more]);
-    else rows.push(...more);
+    this.#toPost.add(sql, more);
   }
 
   #flush(): void {
-    if (this.#toPost.size === 0) return;
-    const posted = [...this.#toPost];
-    this.#toPost.clear();
-    const statements = posted.flatMap(([sql, rows]) => this.#rows.write(sql, rows));
-    for (const { text, values } of joinInserts(statements))
+    for (const { text, values } of this.#toPost.take())
       this.#posted = this.#send(text, values).then(() => undefined, this.#noteFailure());
-  }
-
-  #sendRows(sql: string, rows: readonly SqlArguments[]): Promise<SqlRows>[] {
-    return this.#rows.write(sql, rows).map(({ text, values }) => this.#send(text, values));
   }
 
   async settle(): Promise<void> {
@@ -201,7 +190,9 @@ export class PostgresConnection implements GroupConnection {
     if (rows.length === 0) return 0;
     this.#ahead.written(sql);
     this.#flush();
-    const answers = await Promise.all(this.#sendRows(sql, eachAlone(rows)));
+    const answers = await Promise.all(
+      this.#toPost.write(sql, eachAlone(rows)).map(({ text, values }) => this.#send(text, values)),
+    );
     return answers.reduce((sum, { count }) => sum + (count ?? 0), 0);
   }
 
@@ -293,7 +284,7 @@ export class PostgresConnection implements GroupConnection {
     const arranged = places.length === 0 ? [] : arrange(sql, places, values);
     const asked = this.#ahead.find(text, arranged);
     if (asked !== undefined) return await asked;
-    for (const posted of this.#toPost.keys()) if (touches(posted, text)) return await this.#ask(sql, values);
+    if (this.#toPost.isReadBy(text)) return await this.#ask(sql, values);
     const sent = this.#send(text, arranged);
     this.#ahead.keep(text, arranged, sent);
     const rows = await sent;
