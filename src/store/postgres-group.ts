@@ -170,7 +170,7 @@ export class PostgresGroup implements GroupDatabase {
   async close(): Promise<void> {
     await this.#writer?.idle();
     await this.#writer?.close();
-    await this.#notices.close();
+    await this.#notices.close(this.#flush.connection?.lost === false);
     await this.#flush.close();
   }
 

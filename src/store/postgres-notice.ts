@@ -28,6 +28,7 @@ export class Notices {
   #gathered = new Map<Topic, Set<string>>();
   #sinceMs = 0;
   #cancel: () => void = () => undefined;
+  #isClosed = false;
 
   /** `node`: who tells; `send`: where no transaction takes it with it. */
   constructor(node: string, send: (text: string) => Promise<unknown>) {
@@ -49,14 +50,15 @@ export class Notices {
     this.#gather(touched, AGAIN_MS);
   }
 
-  /** Tells what is left. */
-  async close(): Promise<void> {
+  /** Tells what is left, where somebody can be told. */
+  async close(canTell: boolean): Promise<void> {
+    this.#isClosed = true;
     const left = this.#takeAll();
-    if (left !== null) await this.#send(left.text).catch(() => undefined);
+    if (canTell && left !== null) await this.#send(left.text).catch(() => undefined);
   }
 
   #gather(touched: Touched, withinMs = GATHER_MS): void {
-    if (touched.size === 0) return;
+    if (touched.size === 0 || this.#isClosed) return;
     if (this.#gathered.size === 0) {
       this.#sinceMs = systemClock.monotonicMs();
       this.#cancel = systemClock.after(withinMs, () => this.#sendAll());

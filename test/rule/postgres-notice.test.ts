@@ -19,7 +19,7 @@ beforeEach(() => {
   });
 });
 
-afterEach(() => notices.close());
+afterEach(() => notices.close(true));
 
 const touched = (...topics: [Topic, ...string[]][]): Touched => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
 /** What a notice says, as its reader has it. */
@@ -82,7 +82,18 @@ describe("what nobody was told", () => {
 
   test("when the node ends is told then", async () => {
     notices.take(touched(["event_moved", "1"]));
-    await notices.close();
+    await notices.close(true);
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
+  });
+
+  test("when the node ends while the database is away is told to nobody, then or later", async () => {
+    refused = 1;
+    notices.take(touched(["event_moved", "1"]));
+    await Bun.sleep(80);
+    const late = notices.take(touched(["relay", "2"]));
+    await notices.close(false);
+    if (late !== null) notices.giveBack(late);
+    await Bun.sleep(1_200);
+    expect([sent, refused]).toEqual([[], 0]);
   });
 });
