@@ -24,8 +24,8 @@ interface Ran extends Kept {
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
-/** Where a group begins behind the one before it, half of those who wait are one: they are written while the others are read. Fewer are not worth it. */
-const LEAST_HALF = 64;
+/** Where a group begins behind the one before it, half of those who wait are one: they are written while the others are read. So few are one whole. */
+const FEW = 64;
 /** Of a group that its database lost: with the first one. */
 const MAX_RUNS = 3;
 
@@ -113,8 +113,8 @@ export class GroupCommit {
 
   /** As many as the next group takes. */
   get #most(): number {
-    const half = Math.max(LEAST_HALF, Math.ceil((this.#waiting.length + this.#untold) / 2));
-    return this.#database.beginsAhead && half < MAX_GROUP ? half : MAX_GROUP;
+    const all = this.#waiting.length + this.#untold;
+    return this.#database.beginsAhead && all > FEW ? Math.min(MAX_GROUP, Math.ceil(all / 2)) : MAX_GROUP;
   }
 
   async #commitGroup(): Promise<void> {

@@ -323,7 +323,8 @@ test("groups that are durable in another order are told in the order of their co
 const TOGETHER: readonly (readonly [callers: number, beginsAhead: boolean, size: number])[] = [
   [40, true, 40],
   [64, true, 64],
-  [100, true, 64],
+  [65, true, 33],
+  [100, true, 50],
   [192, true, 96],
   [192, false, 192],
 ];
