@@ -9,6 +9,7 @@
 import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
 import { createApp, findApp } from "../../src/account/app.ts";
 import { findEnvironmentById } from "../../src/account/environment.ts";
+import { collectUnderLoad } from "../../src/cli/garbage.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
@@ -51,6 +52,9 @@ const service = await startService(
   },
   { printRun: () => undefined },
 );
+
+// As `relay serve` does.
+collectUnderLoad(systemClock);
 
 /** RELAY_DATABASE: the PostgreSQL database with the rows; without it the data folder's own file. */
 function readDatabase(): DatabaseUrl | null {

@@ -8,6 +8,7 @@ import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { noteRunning } from "./data-directory.ts";
+import { collectUnderLoad } from "./garbage.ts";
 import { giveBackOnceQuiet } from "./quiet.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
@@ -35,7 +36,10 @@ export const serve: Command = {
         );
       }
       await saySetUp(service, world);
-      return giveBackOnceQuiet(config.clock);
+      const beside = new AsyncDisposableStack();
+      beside.use(giveBackOnceQuiet(config.clock));
+      beside.use(collectUnderLoad(config.clock));
+      return beside;
     });
   },
 };

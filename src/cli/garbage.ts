@@ -1,0 +1,65 @@
+/** What a process under load does so that its memory stays small: it collects its garbage before the runtime would. */
+import { edenGC, fullGC } from "bun:jsc";
+import { type Clock, Loop } from "../ground/clock.ts";
+
+const LOOK_EVERY_MS = 250;
+/** While it works, and for a while after: a thousand events make the garbage between two looks. */
+const LOOK_LOUD_MS = 50;
+const LOUD_FOR_MS = 10_000;
+/** CPU of a millisecond from which on it works. */
+const LOUD_US = 300;
+
+/** Resident memory from which on it is looked after. */
+const LARGE_FROM = 160 * 2 ** 20;
+/** CPU after which what was made since is collected, one or two milliseconds: that of two thousand events. */
+const YOUNG_AFTER_US = 80_000;
+/** After which everything is, some ten milliseconds: what was alive for a moment while the young was collected counts as old. */
+const ALL_AFTER_US = 400_000;
+
+/** What is asked and told of the process; a test stands in for it. */
+interface Heap {
+  resident(): number;
+  /** Of all threads since it began. */
+  cpuUs(): number;
+  collectYoung(): void;
+  collectAll(): void;
+}
+
+const OWN: Heap = {
+  resident: () => process.memoryUsage.rss(),
+  cpuUs() {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  },
+  collectYoung: edenGC,
+  collectAll: fullGC,
+};
+
+/**
+ * The runtime lets the garbage grow to twice of what is alive, filters of keys included: beside ten million events that was a hundred MiB.
+ * What is freed goes back to the system late, so how large the process is says whether it is looked after, and its work how often.
+ */
+export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposable {
+  let [lastMs, lastUs] = [clock.monotonicMs(), heap.cpuUs()];
+  let [loudMs, youngUs, allUs] = [Number.NEGATIVE_INFINITY, lastUs, lastUs];
+  const loop: Loop = new Loop({
+    clock,
+    everyMs: LOOK_EVERY_MS,
+    async turn() {
+      const [nowMs, nowUs] = [clock.monotonicMs(), heap.cpuUs()];
+      if (nowUs - lastUs > LOUD_US * (nowMs - lastMs)) loudMs = nowMs;
+      [lastMs, lastUs] = [nowMs, nowUs];
+      if (loudMs === nowMs && nowUs - youngUs >= YOUNG_AFTER_US && heap.resident() >= LARGE_FROM) {
+        youngUs = nowUs;
+        if (nowUs - allUs >= ALL_AFTER_US) {
+          allUs = nowUs;
+          heap.collectAll();
+        } else heap.collectYoung();
+      }
+      return nowMs - loudMs < LOUD_FOR_MS ? LOOK_LOUD_MS : LOOK_EVERY_MS;
+    },
+    onError: () => undefined,
+  });
+  void loop.start(LOOK_EVERY_MS);
+  return { [Symbol.asyncDispose]: () => loop.stop() };
+}

@@ -1,0 +1,62 @@
+/** A server's process that works and has become large collects its garbage before the runtime would. */
+import { expect, test } from "bun:test";
+import { collectUnderLoad } from "../../src/cli/garbage.ts";
+import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
+
+const MIB = 2 ** 20;
+
+/** A process of so much memory; `works`: how much of the time. What it is asked to collect is noted. */
+function staged({ mib, works }: { mib: number; works: number }) {
+  const clock = new VirtualClock(START_MS);
+  const state = { mib, works, young: 0, all: 0, usedUs: 0, seenMs: clock.monotonicMs() };
+  const heap = {
+    resident: () => state.mib * MIB,
+    cpuUs() {
+      const nowMs = clock.monotonicMs();
+      state.usedUs += (nowMs - state.seenMs) * 1_000 * state.works;
+      state.seenMs = nowMs;
+      return state.usedUs;
+    },
+    collectYoung: () => void state.young++,
+    collectAll: () => void state.all++,
+  };
+  return { clock, state, collecting: collectUnderLoad(clock, heap) };
+}
+
+async function pass(clock: VirtualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 50) await clock.advance(50);
+}
+
+test("a process that is small, or large and does next to nothing, is left alone", async () => {
+  for (const of of [
+    { mib: 150, works: 1 },
+    { mib: 400, works: 0.1 },
+  ]) {
+    const { clock, state, collecting } = staged(of);
+    await using _collecting = collecting;
+    await pass(clock, 5_000);
+    expect([state.young, state.all]).toEqual([0, 0]);
+  }
+});
+
+test("a large one that works collects by its work: the young each 80 ms of it at most, everything each 400", async () => {
+  const { clock, state, collecting } = staged({ mib: 200, works: 1 });
+  await using _collecting = collecting;
+  await pass(clock, 10_000);
+  expect(state.young + state.all).toBeGreaterThan(80);
+  expect(state.young + state.all).toBeLessThanOrEqual(125);
+  expect(state.all).toBeGreaterThan(15);
+  expect(state.all).toBeLessThanOrEqual(25);
+  state.works = 0.1;
+  await pass(clock, 100);
+  const before = [state.young, state.all];
+  await pass(clock, 5_000);
+  expect([state.young, state.all]).toEqual(before);
+});
+
+test("no more once the server ends", async () => {
+  const { clock, state, collecting } = staged({ mib: 200, works: 1 });
+  await collecting[Symbol.asyncDispose]();
+  await pass(clock, 2_000);
+  expect([state.young, state.all]).toEqual([0, 0]);
+});
