@@ -7,7 +7,8 @@ import { toEmailKey } from "./person.ts";
 import type { Sought } from "./person-erase.ts";
 
 const ERASED = "erased";
-const SPECIAL = /[\\^$.*+?()[\]{}|/-]/;
+/** A hyphen is none outside of brackets, and escaped there it is no pattern at all. */
+const SPECIAL = /[\\^$.*+?()[\]{}|/]/;
 const LITERAL = /^[\p{L}\p{N}]$/u;
 const ESCAPED = /\\+(?:u([0-9a-fA-F]{4})|(\/))/g;
 /** What makes the characters before or after an address a longer one: a dot or a hyphen counts where it leads on to a name's last label. */

@@ -269,6 +269,23 @@ describe("the address is found nowhere afterwards", () => {
     } as object);
   });
 
+  test("whatever signs it has, and it holds up nobody else's", async () => {
+    const hyphened = "ada-l@my-shop.example";
+    await liveALife();
+    await saveRelay(running, receiverDefinition({ name: "hers", map: { ...MAP, note: "note" }, actions: [WRITE] }));
+    for (const [id, note] of [
+      ["one", `I am ${hyphened}`],
+      ["two", `not ${hyphened}`],
+    ])
+      await sendEvent(running, id ?? "", { email: id === "one" ? hyphened : "bob@example.com", note }, "hers");
+    await running.drain();
+    await erase((await running.api("POST", "/persons", { email: hyphened })).body.person.id);
+    await erase(await personId());
+    await sweep();
+    expect(await filesThatHold(hyphened)).toEqual([]);
+    expect(await filesThatHold(ADA)).toEqual([]);
+  });
+
   test("also when the service stopped in the middle: the next start goes on", async () => {
     const { id } = await liveALife();
     await erase(id);

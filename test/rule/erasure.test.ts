@@ -46,6 +46,14 @@ describe("an erased address in a text", () => {
     expect(plus.redactStored("?e=Ada%2Bx%40example.com&x=ada%2bx@example.com")).toBe("?e=erased&x=erased");
   });
 
+  test("may hold every sign that an address may", () => {
+    for (const sign of "!#$%&'*+/=?^_`{|}~.-") {
+      const email = `a${sign}b@my-shop.example`;
+      const one = new SoughtText({ personId: "p", email, tokens: [], by: "key:x" });
+      expect(one.redactStored(`to ${email.toUpperCase()}, to ${encodeURIComponent(email)}`)).toBe("to erased, to erased");
+    }
+  });
+
   test("holds letters beyond ASCII in either composition", () => {
     const zoe = new SoughtText({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
     expect(zoe.redactStored("to ZOE\u0308@example.com")).toBe("to erased");
