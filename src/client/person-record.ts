@@ -28,7 +28,7 @@ import { addressByPerson, listRecordsFor, mayRead, mayWrite } from "../records/r
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 
-type PersonRecordView = Omit<RecordView, "by">;
+type PersonRecordView = Omit<RecordView, "by" | "odd">;
 
 /** A person at a collection. */
 export interface PersonAt {
@@ -126,7 +126,7 @@ function show(row: NewRecord): PersonRecordView {
   return withoutWriter(viewRecord(row));
 }
 
-function withoutWriter({ by: _, ...shown }: RecordView): PersonRecordView {
+function withoutWriter({ by: _, odd: _odd, ...shown }: RecordView): PersonRecordView {
   return shown;
 }
 

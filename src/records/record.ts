@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import type { Json, JsonObject } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, measureJson, parseJson } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, show, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -23,6 +23,26 @@ import { type CollectionRow, listFields, requireCollection } from "./collection.
 import type { CollectionKind } from "./collection-definition.ts";
 import { checkFiles, readRecordData } from "./record-data.ts";
 
+/** What stands in the place of data that cannot be read. */
+const ODD = new WeakSet<JsonObject>();
+/** The API takes 32 levels, and some thousands cannot be written as an answer. */
+const MAX_READ_DEPTH = 500;
+const LONG_CHARS = 2 * MAX_READ_DEPTH;
+
+/** A record's data. What another program wrote in its place is empty data, so that it holds up none beside it. */
+function readStored(text: string): JsonObject {
+  try {
+    const isDeep =
+      text.length > LONG_CHARS &&
+      measureJson(Buffer.from(text), { depth: MAX_READ_DEPTH, values: text.length }).depth > MAX_READ_DEPTH;
+    const data = isDeep ? null : parseJson(text);
+    if (isJsonObject(data)) return data;
+  } catch {}
+  const data = {};
+  ODD.add(data);
+  return data;
+}
+
 export const RECORD = defineTable({
   name: "record",
   key: ["seq"],
@@ -32,7 +52,7 @@ export const RECORD = defineTable({
     id: text(),
     environmentId: integer(),
     collection: text(),
-    data: json<JsonObject>(),
+    data: json(readStored),
     /** A person's id; null: the app's own. */
     ownerId: orNull(text()),
     /** A person's id, or null. */
@@ -60,13 +80,20 @@ const recordView = Type.Object({
   createdAt: time,
   updatedAt: time,
   by: Type.String(),
+  /** Why its data is shown as empty; absent: it is as it was written. */
+  odd: Type.Optional(Type.String()),
 });
 
 export type RecordView = Static<typeof recordView>;
 
 export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): RecordView {
   const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
-  return show(recordView, { ...row, ...renamed });
+  const odd = ODD.has(row.data)
+    ? {
+        odd: `The data of ${row.id} is no JSON object that can be shown, so another program than this service wrote it: write its data anew, or delete it.`,
+      }
+    : {};
+  return show(recordView, { ...row, ...renamed, ...odd });
 }
 
 /** A record as its app sees it: with the event that wrote it last; null: no event did. */

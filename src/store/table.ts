@@ -13,6 +13,8 @@ interface Column<Value> {
   /** Never there: it carries the type. */
   readonly value?: Value;
   readonly given?: true;
+  /** Of JSON: how its text is read. */
+  readonly read?: (text: string) => Value;
 }
 
 interface GivenColumn<Value> extends Column<Value> {
@@ -26,8 +28,9 @@ export const text = <Text extends string = string>(): Column<Text> => PLAIN;
 export const bytes = (): Column<Uint8Array> => PLAIN;
 /** Kept as 0 and 1. */
 export const flag = (): Column<boolean> => ({ kept: "flag" });
-/** Kept as JSON text; what is read is believed to be a `Value`, because nothing else was ever written. */
-export const json = <Value>(): Column<Value> => ({ kept: "json" });
+/** Kept as JSON text; what is read is believed to be a `Value`, because nothing else was ever written. `read`: where others write too. */
+export const json = <Value>(read?: (text: string) => Value): Column<Value> =>
+  read === undefined ? { kept: "json" } : { kept: "json", read };
 export const orNull = <Value>(column: Column<Value>): Column<Value | null> => column as Column<Value | null>;
 /** A number that the database gives to each new row. */
 export const given = (): GivenColumn<number> => ({ kept: "plain", given: true });
@@ -138,7 +141,7 @@ class Selection<All extends Columns> {
       const value = row[name];
       if (value === null) continue;
       if (value === undefined) throw new Error(`${name} of ${this.name} was not selected.`);
-      row[name] = kept === "flag" ? value === 1 : parseJson(value as string);
+      row[name] = kept === "flag" ? value === 1 : (this.#said[name]?.read ?? parseJson)(value as string);
     }
     return row as RowOf<Selection<All>> & Omit<Stored, keyof All>;
   }

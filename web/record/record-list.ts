@@ -90,8 +90,8 @@ function columnsOf(place: Place, collection: string, fields: readonly string[]):
       title: "Record",
       priority: 1,
       size: "short",
-      cell: ({ id }) =>
-        html`<a data-row href=${pagePath(place, "collections", collection, id)} >…${id.slice(-8)}<span class="off-screen"> record ${id}</span></a>`,
+      cell: ({ id, odd }) =>
+        html`<a data-row href=${pagePath(place, "collections", collection, id)} >…${id.slice(-8)}<span class="off-screen"> record ${id}</span></a>${odd !== undefined && html` <span class="chip" title=${odd}>unreadable</span>`}`,
     },
     ...fields.slice(0, SHOWN_FIELDS).map(
       (field, at): Column<Record> => ({

@@ -9,10 +9,11 @@ import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { EndDialog } from "../part/end-dialog.ts";
 import { JsonView } from "../part/json-view.ts";
-import { FromBefore, NotYet } from "../part/notice.ts";
+import { FromBefore, Notice, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { PersonById } from "../part/person-link.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
 import { Listeners } from "./listeners.ts";
@@ -41,6 +42,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
   const leave = (): void => navigate(list, { replace: true });
   return html`${head}
     ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${record.odd !== undefined && html`<${Notice} kind="warn"><p><${Sentence} text=${record.odd} /></p><//>`}
     <${Facts} place=${place} record=${record} />
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} changes=${["updated", "deleted"]} />`}
     <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
