@@ -90,7 +90,7 @@ export async function revokeByRelay(
     if (active === null && (await plans.find(tx, environmentId, name)) === null) {
       return failUnknown(plans, name);
     }
-    const message = `The person has no active subscription on ${name}; nothing to end.`;
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it by hand, on the person's page or under Subscriptions.`;
     return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
