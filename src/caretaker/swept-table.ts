@@ -22,7 +22,11 @@ export interface SweptTable {
   unique?: string;
   /** Which rows; the others are other people's own, or another line's. */
   where?: string;
-  /** Which rows are the person's own; none when absent. */
+  /** Its column `person_id` says whose a row is. */
+  ofPerson?: true;
+  /** What is written in the place of a text in the person's own rows, which may name them in other words than the address. */
+  blank?: Readonly<Record<string, (stored: string) => string | null>>;
+  /** Which rows are the person's own besides; none when absent. */
   own?: (
     tx: Reader,
     row: { environmentId: number; key: string | number; personId: string },
@@ -30,6 +34,13 @@ export interface SweptTable {
   /** The text without what it says of them beside the address. */
   bare?: (stored: string, text: SoughtText) => string;
   graceMs?: number;
+}
+
+/** What stands in the place of a text that may say who they were. */
+const ERASED = "erased";
+
+function asItIs(stored: string): string {
+  return stored;
 }
 
 /** A run's actions without the subjects of mails to them, whose own rows are blanked too. */
@@ -45,9 +56,10 @@ function dropSubject(result: Json, text: SoughtText): Json {
   return subject === undefined || !text.isAddress(after.to) ? result : { ...result, after };
 }
 
-function holds(name: string, key: string): NonNullable<SweptTable["own"]> {
-  const sql = `SELECT 1 FROM ${name} WHERE environment_id = $environmentId AND ${key} = $key AND person_id = $personId`;
-  return async (tx, row) => (await tx.get(sql, row)) !== null;
+/** What the app gave with a receipt, while what the sale gave stays for a refund. */
+function dropGiven(stored: string): string {
+  const { given, ...data } = parseJson(stored) as JsonObject;
+  return given === undefined ? stored : writeJson(data);
 }
 
 /** The person's, or of a run of an event that is. */
@@ -98,14 +110,16 @@ export const TABLES: readonly SweptTable[] = [
     at: "created_at",
     columns: ["reason", "once_key"],
     unique: "once_key",
-    own: holds("credit", "seq"),
+    ofPerson: true,
+    blank: { reason: () => ERASED },
   },
   {
     name: "access_grant",
     key: "id",
     at: "granted_at",
     columns: ["reason"],
-    own: holds("access_grant", "id"),
+    ofPerson: true,
+    blank: { reason: () => ERASED },
   },
   {
     name: "purchase",
@@ -113,14 +127,16 @@ export const TABLES: readonly SweptTable[] = [
     at: "created_at",
     columns: ["ref", "data"],
     unique: "ref",
-    own: holds("purchase", "id"),
+    ofPerson: true,
+    blank: { data: dropGiven },
   },
   {
     name: "subscription",
     key: "id",
     at: "started_at",
     columns: ["processor_customer_id", "ended_ref"],
-    own: holds("subscription", "id"),
+    ofPerson: true,
+    blank: { processor_customer_id: () => null },
   },
   { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },
   {
@@ -145,6 +161,8 @@ export const TABLES: readonly SweptTable[] = [
 interface SweptRow {
   key: string | number;
   at: number;
+  /** Whose it is; null: nobody's, or the table does not say. */
+  personId: string | null;
   texts: Record<string, string | null>;
 }
 
@@ -152,7 +170,7 @@ interface SweptRow {
 export async function readRows(
   tx: Reader,
   environmentId: number,
-  { name, key, at, columns, where = "TRUE" }: SweptTable,
+  { name, key, at, columns, ofPerson, where = "TRUE" }: SweptTable,
   after: string | number,
 ): Promise<SweptRow[]> {
   const bytes = columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ");
@@ -165,35 +183,49 @@ export async function readRows(
   );
   const { floor: last } = reach(heads, STEP_ROWS);
   if (last === null) return [];
-  const rows = await tx.all<Record<string, string | null> & { sweptKey: string | number; sweptAt: number }>(
-    `SELECT ${key} AS sweptKey, ${at} AS sweptAt, ${columns.join(", ")} FROM ${name}
+  const rows = await tx.all<
+    Record<string, string | null> & {
+      sweptKey: string | number;
+      sweptAt: number;
+      sweptPerson?: string | null;
+    }
+  >(
+    `SELECT ${key} AS sweptKey, ${at} AS sweptAt, ${ofPerson === true ? "person_id AS sweptPerson, " : ""}${columns.join(", ")} FROM ${name}
      WHERE environment_id = ?1 AND ${key} > ?2 AND ${key} <= ?3 AND ${where} ORDER BY ${key}`,
     environmentId,
     after,
     last,
   );
-  return rows.map(({ sweptKey, sweptAt, ...texts }) => ({ key: sweptKey, at: sweptAt, texts }) as SweptRow);
+  return rows.map(
+    ({ sweptKey, sweptAt, sweptPerson = null, ...texts }) =>
+      ({ key: sweptKey, at: sweptAt, personId: sweptPerson, texts }) as SweptRow,
+  );
 }
 
-/** Writes the address over in each of the row's texts that holds it. */
+/** Writes the address over in each of the row's texts that holds it, and in their own rows what else may name them. */
 export async function redactRow(
   tx: Writer,
   environmentId: number,
-  { name, key, columns, unique, own, bare, graceMs = GRACE_MS }: SweptTable,
+  { name, key, columns, unique, own, bare, blank = {}, graceMs = GRACE_MS }: SweptTable,
   row: SweptRow,
   sought: readonly Open[],
 ): Promise<void> {
   for (const { text, erasedAt } of sought) {
     if (row.at > erasedAt + graceMs) continue;
+    const isTheirs = row.personId === text.personId;
     for (const column of columns) {
-      const stored = row.texts[column] ?? "";
-      if (!text.holdsAddress(stored)) continue;
-      const isOwn = (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
-      const bared = bare?.(stored, text) ?? stored;
-      const redacted = text.redactStored(bared, { unique: column === unique, own: isOwn });
-      row.texts[column] = redacted;
+      const before = row.texts[column] ?? null;
+      if (before === null) continue;
+      let after: string | null = isTheirs ? (blank[column] ?? asItIs)(before) : before;
+      if (after !== null && text.holdsAddress(after)) {
+        const isOwn =
+          isTheirs || (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
+        after = text.redactStored(bare?.(after, text) ?? after, { unique: column === unique, own: isOwn });
+      }
+      if (after === before) continue;
+      row.texts[column] = after;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;
-      await tx.post(sql, environmentId, row.key, redacted);
+      await tx.post(sql, environmentId, row.key, after);
     }
   }
 }

@@ -313,6 +313,42 @@ test("the subject of a mail to them goes with it, from the audit of its run too;
   expect(JSON.parse(left[0]?.after ?? "")).toMatchObject([{ type: "email_person", outcome: "done", after: { to: "erased" } }]);
 });
 
+test("what their books say of them in other words than the address goes too; amounts, refs and what was granted stay", async () => {
+  const named = { ...MAP, who: "who", pay: "pay" };
+  const reason = "for {{mapped.who}}";
+  const actions = [
+    { type: "grant_credits", amount: 5, reason },
+    { type: "grant_access", entitlement: "access:news", reason },
+  ];
+  await running.api("PUT", "/access/news", { title: "News" });
+  await running.api("PUT", "/plans/free", { default: true });
+  await running.api("PUT", "/plans/pro", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
+  await saveRelay(running, receiverDefinition({ name: "books", map: named, actions }));
+  await sendEvent(running, "hers", { email: ADA, who: "Lovelace" }, "books");
+  await sendEvent(running, "his", { email: "bob@example.com", who: "Babbage" }, "books");
+  await running.drain();
+  const [hers, his] = [await personId(), await personId("bob@example.com")];
+  for (const [person = "", who = ""] of [
+    [hers, "Lovelace"],
+    [his, "Babbage"],
+  ]) {
+    const receipt = { ref: `pay-${who.length}`, person, plan: "pro", processorCustomerId: `cus_${who}`, data: { who } };
+    expect((await running.api("POST", "/receipts", receipt)).status).toBe(201);
+  }
+  await erase(hers);
+  await sweep();
+  expect(await filesThatHold("Lovelace")).toEqual([]);
+  expect(await filesThatHold("Babbage")).not.toEqual([]);
+  const rows = (sql: string) => running.rows(`${sql} WHERE person_id = ?1`, hers);
+  expect(await rows("SELECT amount, reason FROM credit")).toEqual([{ amount: 5, reason: "erased" }]);
+  expect(await rows("SELECT DISTINCT coalesce(reason, '-') AS reason FROM access_grant")).toEqual([{ reason: "erased" }, { reason: "-" }]);
+  expect(await rows("SELECT processor_customer_id AS id, plan FROM subscription")).toEqual([{ id: null, plan: "pro" }]);
+  const [purchase] = await running.rows<{ data: string }>("SELECT data FROM purchase WHERE person_id = ?1", hers);
+  expect(JSON.parse(purchase?.data ?? "")).toEqual({
+    granted: { entitlement: "pro", grant: expect.any(String), credits: 0, subscription: expect.any(String) },
+  });
+});
+
 test("files that only their records held go with them, and those another's record holds stay", async () => {
   const fields = { scan: { type: "file" } };
   await running.api("POST", "/collections", { name: "scans", kind: "private", fields });
