@@ -11,12 +11,14 @@ import type { Reader } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import {
   findPerson,
+  findPersonByEmail,
   PERSON,
   type PersonRow,
   type PersonStatus,
   type PersonView,
   personView,
   toEmailKey,
+  toPunycodeKey,
   viewPerson,
 } from "./person.ts";
 import { findPersonByToken } from "./person-key.ts";
@@ -100,7 +102,8 @@ export async function findPersons(
 /** By id or token; a whole address is the first that begins with itself. */
 async function findNamed(tx: Reader, environmentId: number, text: string): Promise<PersonRow | null> {
   if (isId("per", text)) return await findPerson(tx, environmentId, text);
-  return text.includes("@") ? null : await findPersonByToken(tx, environmentId, text);
+  if (!text.includes("@")) return await findPersonByToken(tx, environmentId, text);
+  return toPunycodeKey(text) === null ? null : await findPersonByEmail(tx, environmentId, text);
 }
 
 /** The same people with what each has now. */

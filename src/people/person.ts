@@ -2,6 +2,7 @@
  * People of an app: their addresses, finding, listing, changing. An erased person is nobody here: every finder passes over the tombstone.
  * Creating is person-invite.ts, erasing person-erase.ts; this file never creates and never deletes.
  */
+import { domainToASCII, domainToUnicode } from "node:url";
 import { type Static, Type } from "typebox";
 import { isId } from "../ground/id.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
@@ -61,14 +62,16 @@ export function findPerson(tx: Reader, environmentId: number, personId: string):
   return PERSON.get(tx, rest, { environmentId, personId });
 }
 
-/** Compared without regard to letters' case. */
-export function findPersonByEmail(
+/** Compared without regard to letters' case. One of an earlier version may stand under their domain in punycode. */
+export async function findPersonByEmail(
   tx: Reader,
   environmentId: number,
   email: string,
 ): Promise<PersonRow | null> {
   const rest = "WHERE environment_id = $environmentId AND email_key = $emailKey";
-  return PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()) });
+  const found = await PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()) });
+  const punycode = found === null ? toPunycodeKey(email.trim()) : null;
+  return punycode === null ? found : await PERSON.get(tx, rest, { environmentId, emailKey: punycode });
 }
 
 /** Refuses with `not_found`. */
@@ -229,6 +232,8 @@ function breaksValue(value: Json, depth: number): string | null {
 
 /** Printable ASCII atoms and dots, or letters beyond ASCII (RFC 6531); none of `"(),:;<>@[\]` and no white space. */
 const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\p{L}\p{M}\p{N}-]+$/u;
+/** Of a domain in lower case. */
+const INTERNATIONAL = /[^\p{ASCII}]|(?:^|\.)xn--/u;
 const LABEL = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u;
 
 /**
@@ -247,7 +252,26 @@ export function parseEmailAddress(text: string): string | null {
   return labels.length >= 2 && labels.every((label) => LABEL.test(label)) ? address : null;
 }
 
-/** What two spellings of one address share: letters' case and composition do not tell people apart. */
+/** What two spellings of one address share: letters' case, composition and a domain in punycode do not tell people apart. */
 export function toEmailKey(address: string): string {
-  return address.normalize("NFC").toLowerCase();
+  const key = address.normalize("NFC").toLowerCase();
+  return isInternational(key) ? (withDomain(key, domainToUnicode) ?? key) : key;
+}
+
+/** The address with its domain in punycode, where that is another spelling; null: there is none. */
+export function toPunycodeKey(address: string): string | null {
+  const key = address.normalize("NFC").toLowerCase();
+  return isInternational(key) ? withDomain(key, domainToASCII) : null;
+}
+
+/** Only such a domain has two spellings. */
+function isInternational(key: string): boolean {
+  return INTERNATIONAL.test(key.slice(key.lastIndexOf("@") + 1));
+}
+
+/** null: it is no domain. */
+function withDomain(key: string, spell: (domain: string) => string): string | null {
+  const at = key.lastIndexOf("@");
+  const domain = at === -1 ? "" : spell(key.slice(at + 1));
+  return domain === "" ? null : `${key.slice(0, at + 1)}${domain}`;
 }

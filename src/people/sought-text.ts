@@ -3,7 +3,7 @@
  * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../ground/json.ts";
-import { toEmailKey } from "./person.ts";
+import { toEmailKey, toPunycodeKey } from "./person.ts";
 import type { Sought } from "./person-erase.ts";
 
 const ERASED = "erased";
@@ -39,7 +39,8 @@ export class SoughtText {
     this.#tokens = new Set(tokens);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
     this.#isAscii = /^[\x00-\x7f]*$/.test(this.#emailKey);
-    const address = Array.from(this.#emailKey, spell).join("");
+    const spellings = [this.#emailKey, toPunycodeKey(email)].filter((one) => one !== null);
+    const address = `(?:${spellings.map((one) => Array.from(one, spell).join("")).join("|")})`;
     this.#anywhere = new RegExp(address, "iu");
     this.#everywhere = new RegExp(address, "giu");
     this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");

@@ -54,6 +54,14 @@ describe("an erased address in a text", () => {
     }
   });
 
+  test("is found with its domain in letters and in punycode, whichever it was kept in", () => {
+    for (const email of ["zoe@bücher.example", "zoe@xn--bcher-kva.example"]) {
+      const zoe = new SoughtText({ personId: "p", email, tokens: [], by: "key:x" });
+      expect(zoe.redactStored("zoe@bücher.example, zoe@xn--bcher-kva.example, zoe@bucher.example")).toBe("erased, erased, zoe@bucher.example");
+      expect(zoe.isAddress("ZOE@BÜCHER.example")).toBe(true);
+    }
+  });
+
   test("holds letters beyond ASCII in either composition", () => {
     const zoe = new SoughtText({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
     expect(zoe.redactStored("to ZOE\u0308@example.com")).toBe("to erased");

@@ -96,6 +96,23 @@ describe("an invite", () => {
     expect([second.created, second.person.id, second.person.email]).toEqual([false, first.person.id, "Known@Example.com"]);
   });
 
+  test("of a domain in punycode is one of the same domain in its letters, whichever came first", async () => {
+    const first = await invite("Zoe@Bücher.example");
+    const again = await invite("zoe@xn--bcher-kva.EXAMPLE");
+    expect([again.created, again.person.id, again.person.email]).toEqual([false, first.person.id, "Zoe@Bücher.example"]);
+    const other = await invite("zoe@xn--mnchen-3ya.example");
+    expect((await invite("zoe@münchen.example")).person.id).toBe(other.person.id);
+    expect(digestAddress(eraseSealer, "zoe@münchen.example")).toEqual(digestAddress(eraseSealer, other.person.email));
+    expect((await invite("zoe@munchen.example")).created).toBe(true);
+  });
+
+  test("of a domain that an earlier version kept in punycode answers the person who exists", async () => {
+    const old = await invite("old@xn--gre-sna.example");
+    await store.write("app", (tx) => tx.run("UPDATE person SET email_key = 'old@xn--gre-sna.example' WHERE id = ?1", old.person.id));
+    const again = await invite("old@göre.example");
+    expect([again.created, again.person.id]).toEqual([false, old.person.id]);
+  });
+
   test("of the same address in another environment creates another person", async () => {
     const here = await invite("both@example.com");
     const there = await invite("both@example.com", { at: otherEnvironmentId });
