@@ -1,6 +1,6 @@
 /** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { tryEventNow, tryRelayNow } from "../event/try-now.ts";
+import { type TriedEvents, tryEventNow, tryRelayNow } from "../event/try-now.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -47,19 +47,20 @@ export const relaysRetry: Command = {
   async run(input, world) {
     const name = input.first();
     const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    const tried = await atPlace(input, world, {
+    const { tried, stopped } = await atPlace(input, world, {
       writes: true,
       here: (store, { id: environmentId }) => tryRelayNow(store, { environmentId, name, actor, nowMs }),
       there: async (remote) => {
         const path = `/relays/${encodeURIComponent(name)}/retry`;
-        return (await askPlace<{ tried: number }>(remote, "POST", path)).tried;
+        return await askPlace<TriedEvents>(remote, "POST", path);
       },
     });
-    if (input.on("json")) world.say(writeJson({ tried }, 2));
+    if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
     world.tell(
       tried === 0
         ? `Nothing of ${name} waits for its retry.`
         : `${tried} of ${name} ${tried === 1 ? "is" : "are"} tried now. See relay events list --relay ${name}`,
     );
+    if (stopped !== null) world.tell(`Those behind them were left: ${stopped}`);
   },
 };

@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { timeOrNull } from "../ground/schema.ts";
+import { textOrNull, timeOrNull } from "../ground/schema.ts";
 import { requireRelay } from "../relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
@@ -43,6 +43,14 @@ export const retriesView = Type.Object({
 });
 export type RetriesView = Static<typeof retriesView>;
 
+/** How many are tried now. */
+export const triedView = Type.Object({
+  tried: Type.Integer(),
+  /** Why those behind them were left as they are; null: all were tried. */
+  stopped: textOrNull,
+});
+export type TriedEvents = Static<typeof triedView>;
+
 /**
  * Makes the event due now. Refuses with not_found, not_waiting (it does not wait for a retry, or its relay may not run) and payload_expunged.
  */
@@ -69,9 +77,9 @@ export async function tryEventNow(tx: Writer, asked: Asked & { id: string }): Pr
 
 /**
  * Makes all that wait for their retry at one relay due now, each once, in steps; answers how many. Refuses with not_found, and with
- * not_waiting where the relay may not run.
+ * not_waiting where the relay may not run; once some are tried, a pause or a hold only ends it.
  */
-export async function tryRelayNow(store: Store, asked: Asked & { name: string }): Promise<number> {
+export async function tryRelayNow(store: Store, asked: Asked & { name: string }): Promise<TriedEvents> {
   const { environmentId, name } = asked;
   const { id: relayId } = await store.read(async (tx) => {
     const relay = await requireRelay(tx, environmentId, name);
@@ -83,7 +91,7 @@ export async function tryRelayNow(store: Store, asked: Asked & { name: string })
     const from: number = after;
     const span = await store.read((tx) => lookAt(tx, environmentId, relayId, from));
     if (span.waiting > 0) {
-      tried += await store.write("dashboard", async (tx) => {
+      const step = store.write("dashboard", async (tx) => {
         await requireFree(tx, environmentId, relayId, name);
         const events = await tx.all<object>(WAITING, {
           environmentId,
@@ -98,10 +106,16 @@ export async function tryRelayNow(store: Store, asked: Asked & { name: string })
           events.map((stored) => TRIED.read(stored)),
         );
       });
+      const done = await step.catch((error: unknown) => {
+        if (tried > 0 && error instanceof Refusal) return error.message;
+        throw error;
+      });
+      if (typeof done === "string") return { tried, stopped: done };
+      tried += done;
     }
     after = span.looked < STEP ? null : span.until;
   }
-  return tried;
+  return { tried, stopped: null };
 }
 
 /** Of up to 5,000 that wait on the server, the earliest first. Refuses with not_found. */

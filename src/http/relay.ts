@@ -1,6 +1,6 @@
 /** Relays: the list, making, saving, pausing, trying now, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
 import { type Static, Type } from "typebox";
-import { countRetries, retriesView, tryRelayNow } from "../event/try-now.ts";
+import { countRetries, retriesView, triedView, tryRelayNow } from "../event/try-now.ts";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
@@ -245,12 +245,12 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/retry",
-    summary: "Tries every event of the relay that waits for its retry now; answers how many that are.",
-    answer: Type.Object({ tried: Type.Integer() }),
+    summary:
+      "Tries every event of the relay that waits for its retry now; answers how many that are, and why it stopped where a pause came in between.",
+    answer: triedView,
     status: 202,
-    async handle({ deps: { store }, environmentId, by, params, nowMs }) {
-      return { tried: await tryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }) };
-    },
+    handle: ({ deps: { store }, environmentId, by, params, nowMs }) =>
+      tryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }),
   }),
   environmentRoute({
     method: "POST",

@@ -1,5 +1,6 @@
 /** Trying now what waits for its retry: one event or all of a relay, once each, counted as any attempt; and what is refused. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { tryRelayNow } from "../../src/event/try-now.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -158,7 +159,7 @@ describe("all of a relay", () => {
     await running.drain();
     expect(await waiting()).toMatchObject({ waiting: 5, nextAt: (await showEvent(running, events[0] ?? "")).nextAttemptAt });
     const answer = await retryAll();
-    expect([answer.status, answer.body]).toEqual([202, { tried: 5 }]);
+    expect([answer.status, answer.body]).toEqual([202, { tried: 5, stopped: null }]);
     await running.drain();
     for (const event of events) expect(await showEvent(running, event)).toMatchObject({ state: "queued", attempts: 2 });
     expect(await showEvent(running, other)).toMatchObject({ state: "queued", attempts: 1 });
@@ -177,13 +178,39 @@ describe("all of a relay", () => {
     const last = await sendEvent(running, "z");
     await running.drain();
     caller.reply = () => OK;
-    expect((await retryAll()).body).toEqual({ tried: 2 });
+    expect((await retryAll()).body).toEqual({ tried: 2, stopped: null });
     await running.drain();
     for (const event of [first, last]) expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
   });
 
+  test("a pause between two steps ends it: what was tried is told, with why the rest was left", async () => {
+    await saveRelay(running, receiverDefinition({ name: "others", actions: [WRITE] }));
+    await fail("a");
+    await running.api("POST", "/relays/others/pause", {});
+    await putEvents(
+      running,
+      Array.from({ length: 310 }, (_, at) => `o${at}`),
+      { relay: "others" },
+    );
+    const last = await sendEvent(running, "z");
+    await running.drain();
+    const { store } = running.service;
+    const [row] = await running.rows<{ id: number }>("SELECT environment_id AS id FROM relay WHERE name = 'orders'");
+    let steps = 0;
+    const write: typeof store.write = async (origin, work) => {
+      const done = await store.write(origin, work);
+      steps += 1;
+      if (steps === 1) await running.api("POST", "/relays/orders/pause", {});
+      return done;
+    };
+    const between: typeof store = Object.assign(Object.create(store), { read: store.read.bind(store), write });
+    const asked = { environmentId: row?.id ?? 0, name: "orders", actor: "owner:test", nowMs: running.clock.now() };
+    expect(await tryRelayNow(between, asked)).toEqual({ tried: 1, stopped: expect.stringContaining("is paused") });
+    expect(await showEvent(running, last)).toMatchObject({ state: "queued", attempts: 1, nextAttemptAt: expect.any(String) });
+  });
+
   test("none is no refusal; a paused, held or unknown relay is", async () => {
-    expect((await retryAll()).body).toEqual({ tried: 0 });
+    expect((await retryAll()).body).toEqual({ tried: 0, stopped: null });
     await fail("a");
     await running.api("POST", "/relays/orders/pause", {});
     expect(await retryAll()).toMatchObject({ status: 409, body: { code: "not_waiting" } });

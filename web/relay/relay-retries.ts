@@ -1,5 +1,5 @@
 /** How many events of a relay wait for their retry, with the way to try them now; nothing where none does or the environment is on hold. */
-import type { RetriesView } from "../../src/event/try-now.ts";
+import type { RetriesView, TriedEvents } from "../../src/event/try-now.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -19,11 +19,12 @@ export function RelayRetries({ place, name }: { place: Place; name: string }): V
   const { isSending, send } = useSend();
   if (isHeld || retries === undefined || retries.waiting === 0) return null;
   const tryAll = () =>
-    send<{ tried: number }>({
+    send<TriedEvents>({
       method: "POST",
       path,
       changes: [apiPath(place, "events"), path],
-      done: ({ tried }) => `${sayCount(tried, "event")} tried now; what they do appears here.`,
+      done: ({ tried, stopped }) =>
+        `${sayCount(tried, "event")} tried now; what they do appears here.${stopped === null ? "" : ` Those behind them were left: ${stopped}`}`,
       tellsRefusal: true,
     });
   const { waiting, nextAt } = retries;
