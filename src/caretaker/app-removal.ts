@@ -177,6 +177,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["synced", "target", LARGE],
   ["sync_minute", "environment_id", SMALL],
   ["signature_memory", "signed_text_hash", SMALL],
+  ["gone_secret", "relay_name", SMALL],
   ["recent_call", "slot", SMALL],
   ["unknown_call", "name", SMALL],
   ["invite_count", "utc_day", SMALL],

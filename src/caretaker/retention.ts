@@ -43,10 +43,11 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       tx,
       "signature_memory",
       "environment_id, relay_name, signed_text_hash",
-      "until IS NOT NULL AND until <= $ms ORDER BY until",
+      "until IS NOT NULL AND until <= $ms AND secret IS NULL ORDER BY until",
       nowMs,
     ),
   ),
+  "signatures of secrets that are gone": again(forgetSignatures),
   // One that nobody looks at is over all the same, whatever the clock is set to later.
   "approvals that are over": again(async (tx, nowMs) => (await endExpired(tx, nowMs)) > 0),
   approvals: again((tx, nowMs) =>
@@ -105,6 +106,52 @@ function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
 async function deleteSome(tx: Writer, table: string, key: string, old: string, ms: number): Promise<boolean> {
   const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${old} LIMIT ${BATCH_ROWS})`;
   return (await tx.run(sql, { ms })) === BATCH_ROWS;
+}
+
+interface GoneSecret {
+  environmentId: number;
+  relayName: string;
+  /** Empty: of signatures that name none. */
+  secret: Uint8Array;
+  /** The hash up to which its name's signatures were looked at. */
+  swept: Uint8Array;
+}
+
+/** Looks at some of the signatures under the name of a secret that was gone long enough; answers whether there may be more. */
+async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
+  const gone = await tx.get<GoneSecret>(
+    `SELECT environment_id AS environmentId, relay_name AS relayName, secret, swept FROM gone_secret
+     WHERE until <= ?1 ORDER BY until LIMIT 1`,
+    nowMs,
+  );
+  if (gone === null) return false;
+  const { environmentId, relayName, secret, swept } = gone;
+  const seen = await tx.all<{ hash: Uint8Array; secret: Uint8Array | null; until: number | null }>(
+    `SELECT signed_text_hash AS hash, secret, until FROM signature_memory
+     WHERE environment_id = ?1 AND relay_name = ?2 AND signed_text_hash > ?3 ORDER BY signed_text_hash LIMIT ${BATCH_ROWS}`,
+    environmentId,
+    relayName,
+    swept,
+  );
+  const old = seen.filter((row) =>
+    row.secret === null ? secret.length === 0 && row.until === null : Bun.deepEquals(row.secret, secret),
+  );
+  await tx.postEach(
+    "DELETE FROM signature_memory WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash = $hash",
+    old.map(({ hash }) => ({ environmentId, relayName, hash })),
+  );
+  const last = seen.length === BATCH_ROWS ? seen.at(-1) : undefined;
+  const own = "WHERE environment_id = $environmentId AND relay_name = $relayName AND secret = $secret";
+  if (last === undefined)
+    await tx.run(`DELETE FROM gone_secret ${own}`, { environmentId, relayName, secret });
+  else
+    await tx.run(`UPDATE gone_secret SET swept = $hash ${own}`, {
+      environmentId,
+      relayName,
+      secret,
+      hash: last.hash,
+    });
+  return true;
 }
 
 interface TrimmedTable {

@@ -75,11 +75,8 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
   return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
 }
 
-function keptLong(
-  { onceText, expiresAtMs }: Verified,
-  nowMs: number,
-): Pick<Verified, "onceText" | "expiresAtMs"> {
-  return { onceText, expiresAtMs: expiresAtMs === null ? null : nowMs + EVENT_RETENTION_MS };
+function keptLong(verified: Verified, nowMs: number): Verified {
+  return { ...verified, expiresAtMs: verified.expiresAtMs === null ? null : nowMs + EVENT_RETENTION_MS };
 }
 
 const NO_EVENT_ID =

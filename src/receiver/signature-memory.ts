@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
+import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import type { Verified } from "../verify/contract.ts";
@@ -23,6 +24,8 @@ const SIGNATURE_MEMORY = defineTable({
     eventId: orNull(text()),
     /** When it may be forgotten; null lives as long as the secret. */
     until: orNull(integer()),
+    /** The mark of the secret it lives as long as; null where it has an end of its own, or was remembered before secrets were noted. */
+    secret: orNull(bytes()),
   },
 });
 
@@ -33,13 +36,21 @@ export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody
 
 /** null where its signature may be used again. `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
 export function onceUse(
-  { environmentId, name: relayName }: { environmentId: number; name: string },
-  { onceText, expiresAtMs }: Pick<Verified, "onceText" | "expiresAtMs">,
+  { environmentId, name: relayName, receiver }: ReceiverRelay,
+  { onceText, expiresAtMs, byPrevious = false }: Pick<Verified, "onceText" | "expiresAtMs" | "byPrevious">,
   body: Uint8Array,
 ): OnceUse | null {
   if (onceText === null) return null;
   const until = expiresAtMs === null ? null : expiresAtMs + MARGIN_MS;
-  return { environmentId, relayName, signedTextHash: sha256(onceText), bodyHash: sha256(body), until };
+  const secret = until === null ? receiver.secretMarks[byPrevious ? "previous" : "present"] : null;
+  return {
+    environmentId,
+    relayName,
+    signedTextHash: sha256(onceText),
+    bodyHash: sha256(body),
+    until,
+    secret,
+  };
 }
 
 /** How this signature was used before, or null for its first use. */

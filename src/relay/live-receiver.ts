@@ -14,7 +14,13 @@ import type { BodyKinds, ReceivedCall, Verifier } from "../verify/contract.ts";
 import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";
 import { type BoundScheme, bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
-import { processorSecretContext, type RelayRow, receiverSecretContext, receiverUrl } from "./relay.ts";
+import {
+  processorSecretContext,
+  type RelayRow,
+  receiverSecretContext,
+  receiverUrl,
+  secretMark,
+} from "./relay.ts";
 import { arrivesUnsigned } from "./unsigned-rule.ts";
 
 /** Why a receiver verifies nothing at all. */
@@ -42,6 +48,8 @@ export interface LiveReceiver {
   unsigned: boolean;
   /** When calls last verified by which secret, while two do; null: one secret alone verifies. */
   overlap: SecretUse | null;
+  /** What signatures that count once name their secret by; null: there is none. */
+  secretMarks: { present: Uint8Array | null; previous: Uint8Array | null };
   /** What its sender asks this URL; null: its definition names nothing. */
   handshake: LiveHandshake | null;
 }
@@ -65,7 +73,15 @@ export interface SecretUse {
 
 type ReceiverRow = Pick<
   RelayRow,
-  "id" | "name" | "environmentId" | "secretKind" | "secret" | "previousSecret" | "previousSecretUntil"
+  | "id"
+  | "name"
+  | "environmentId"
+  | "secretKind"
+  | "secret"
+  | "secretDigest"
+  | "previousSecret"
+  | "previousSecretDigest"
+  | "previousSecretUntil"
 > & { appId: string; processorSecret: Uint8Array | null };
 
 export function openReceiver(
@@ -97,6 +113,7 @@ export function openReceiver(
       row.previousSecret === null
         ? null
         : { until: row.previousSecretUntil ?? 0, presentAt: null, previousAt: null },
+    secretMarks: { present: secretMark(row.secretDigest), previous: secretMark(row.previousSecretDigest) },
     handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
 }

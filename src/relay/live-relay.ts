@@ -279,6 +279,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
       when: null,
       unsigned: false,
       overlap: null,
+      secretMarks: { present: null, previous: null },
       handshake: null,
     },
     signingSecret: null,

@@ -18,8 +18,6 @@ import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
   findRelay,
-  forgetSignaturesLater,
-  keepSignatures,
   NO_OVERLAP,
   type OriginKind,
   RELAY,
@@ -28,6 +26,7 @@ import {
   relayTarget,
   requireRelay,
   requireRelayVersion,
+  settleSignatures,
   withSecret,
 } from "./relay.ts";
 import { settleMisfit, warnOfReferences } from "./relay-fit.ts";
@@ -129,7 +128,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     updatedAt: nowMs,
   };
   await RELAY.insert(tx, row);
-  if (input.secret !== null) await keepSignatures(tx, row, nowMs);
+  if (input.secret !== null) await settleSignatures(tx, { before: null, after: row, nowMs }, true);
   const todo = warnOfSecret(definition, made.kept.secretKind, environment);
   return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
@@ -166,7 +165,7 @@ export async function updateRelay(
   };
   const after = made === null ? next : withSecret(next, made.kept, nowMs);
   await RELAY.update(tx, after);
-  if (made !== null && before.secret !== null) await forgetSignaturesLater(tx, before, nowMs);
+  if (made !== null && before.secret !== null) await settleSignatures(tx, { before, after, nowMs });
   // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
   const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
   const { restores } = input;
@@ -296,7 +295,7 @@ export async function deleteRelay(
 ): Promise<void> {
   const row = await requireRelay(tx, context.environment.id, name);
   await RELAY.delete(tx, row);
-  await forgetSignaturesLater(tx, row, context.nowMs);
+  await settleSignatures(tx, { before: row, after: null, nowMs: context.nowMs });
   await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);
   await auditRelay(tx, context, "relay.deleted", row, null);
 }

@@ -9,7 +9,7 @@ import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { isJsonObject, type Json } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
-import { MINUTE_MS, type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
+import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { type Page, type PageRequest, readCursor } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { json as anyJson, oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
@@ -79,36 +79,41 @@ export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number)
   return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
 }
 
-/**
- * Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. `pasted`: a value that may be one
- * which verified before, so that what was to be forgotten for a secret that went is remembered on.
- */
-export async function forgetSignaturesLater(
-  tx: Writer,
-  row: Pick<RelayRow, "environmentId" | "name" | "previousSecretUntil">,
-  nowMs: number,
-  pasted = false,
-): Promise<void> {
-  const goneMs = Math.max(nowMs, row.previousSecretUntil ?? 0);
-  const keptFromMs = pasted ? nowMs + ONE_TIMESTAMP_MS : Number.MAX_SAFE_INTEGER;
-  const sql = `UPDATE signature_memory SET until = CASE WHEN until > ?4 THEN NULL ELSE ?3 END
-    WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3 OR until > ?4)`;
-  const untilMs = goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS;
-  await tx.run(sql, row.environmentId, row.name, untilMs, keptFromMs);
+/** By which a signature that counts once names the secret it was made with. */
+export function secretMark(digest: Uint8Array | null): Uint8Array | null {
+  return digest?.subarray(0, 8) ?? null;
 }
 
-/** Longer than a timestamp is good for, every margin included: what is remembered for longer is so because a secret went. */
-const ONE_TIMESTAMP_MS = 30 * MINUTE_MS;
+/** Of signatures that were remembered before they named their secret. */
+const ANY_SECRET = new Uint8Array(0);
 
-/** What was to be forgotten for a secret that went is remembered on, because it verifies again, or may. */
-export async function keepSignatures(
+/**
+ * Signatures that count once are remembered as long as their secret verifies and a day longer. A secret that goes is noted beside them, one that
+ * comes back is not gone any more; the caretakers forget what is noted, however much it is. null: there is no relay. `pasted`: the present
+ * secret may be one that verified before.
+ */
+export async function settleSignatures(
   tx: Writer,
-  { environmentId, name }: Pick<RelayRow, "environmentId" | "name">,
-  nowMs: number,
+  { before, after, nowMs }: { before: RelayRow | null; after: RelayRow | null; nowMs: number },
+  pasted = false,
 ): Promise<void> {
-  const sql =
-    "UPDATE signature_memory SET until = NULL WHERE environment_id = ?1 AND relay_name = ?2 AND until > ?3";
-  await tx.run(sql, environmentId, name, nowMs + ONE_TIMESTAMP_MS);
+  const { environmentId, name } = (after ?? before) as RelayRow;
+  const [present, ending] = [secretMark(after?.secretDigest ?? null), after?.previousSecretDigest ?? null];
+  const endMs = Math.max(nowMs, after?.previousSecretUntil ?? 0) + SIGNATURE_MEMORY_AFTER_DELETE_MS;
+  const back = `DELETE FROM gone_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
+  if (present !== null) await tx.run(back, environmentId, name, present);
+  if (pasted) await tx.run(back, environmentId, name, ANY_SECRET);
+  const gone = `INSERT INTO gone_secret (environment_id, relay_name, secret, until, swept) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, swept = excluded.swept`;
+  const note = (secret: Uint8Array, until: number) =>
+    tx.run(gone, environmentId, name, secret, until, ANY_SECRET);
+  for (const digest of [before?.secretDigest ?? null, before?.previousSecretDigest ?? null]) {
+    const mark = secretMark(digest);
+    if (mark === null || Bun.deepEquals(mark, present)) continue;
+    const ends = Bun.deepEquals(digest, ending);
+    await note(mark, ends ? endMs : nowMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+  }
+  if (before !== null && !pasted) await note(ANY_SECRET, endMs);
 }
 
 /** The environment's relay of this name, or null. */

@@ -10,8 +10,6 @@ import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
-  forgetSignaturesLater,
-  keepSignatures,
   NO_OVERLAP,
   overlaps,
   processorSecretContext,
@@ -22,6 +20,7 @@ import {
   receiverSecretContext,
   requireRelay,
   requireRelayVersion,
+  settleSignatures,
   withSecret,
 } from "./relay.ts";
 import {
@@ -88,11 +87,7 @@ export async function storeSecret(
     ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
   };
   await RELAY.update(tx, after);
-  // Of a value that verified until now no signature may be accepted a second time, whichever of the two it is from here on.
-  const knew = [before.secretDigest, before.previousSecretDigest];
-  if (knew.some((digest) => isSame(digest, made.kept.secretDigest)))
-    await keepSignatures(tx, after, context.nowMs);
-  else await forgetSignaturesLater(tx, after, context.nowMs, made.minted === null);
+  await settleSignatures(tx, { before, after, nowMs: context.nowMs }, made.minted === null);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
   return {

@@ -74,6 +74,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 44, name: "cancelled-ref", sql: cancelledRef },
   { number: 45, name: "event-trigger", sql: eventTrigger },
   { number: 46, name: "event-block", sql: eventBlock },
+  { number: 47, name: "gone-secret", sql: goneSecret },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -215,3 +216,4 @@ import nodeCompared from "../../migrations/0043-node-compared.sql" with { type: 
 import cancelledRef from "../../migrations/0044-cancelled-ref.sql" with { type: "text" };
 import eventTrigger from "../../migrations/0045-event-trigger.sql" with { type: "text" };
 import eventBlock from "../../migrations/0046-event-block.sql" with { type: "text" };
+import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "text" };

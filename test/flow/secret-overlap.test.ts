@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { GRANT } from "../kit/event-flow.ts";
+import { GRANT, until } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -77,6 +77,12 @@ describe("a signature that counts once, of a secret that", () => {
       async () => null,
       async () => [await paste(NEW_SECRET), await paste(HOOK_SECRET)],
     ],
+    [
+      "two others took the place of, one after the other, and that is pasted back",
+      HOOK_SECRET,
+      async () => null,
+      async () => [await paste(NEW_SECRET), await paste(`${NEW_SECRET}-third`), await paste(HOOK_SECRET)],
+    ],
     ["was used beside another while that overlapped, and is pasted back", HOOK_SECRET, () => paste(NEW_SECRET, 3_600), () => paste(HOOK_SECRET)],
     [
       "is pasted into the relay that was deleted and made again",
@@ -104,6 +110,32 @@ describe("a signature that counts once, of a secret that", () => {
     expect((await running.hook("once", { headers: {}, body })).status).toBe(200);
     const [memory] = await running.rows<{ until: number }>("SELECT until FROM signature_memory");
     expect(memory?.until).toBeGreaterThan((at + 300) * 1_000);
+  });
+
+  test("is gone is forgotten, those of the present one are not, in small steps however many there are", async () => {
+    await saveRelay(running, relay);
+    expect(await callOnce("first", HOOK_SECRET)).toBe(200);
+    expect(await paste(NEW_SECRET)).toBe(200);
+    const [row] = await running.rows<{ environmentId: number; secret: Uint8Array }>(
+      "SELECT environment_id AS environmentId, secret FROM signature_memory",
+    );
+    await running.service.store.write("app", async (tx) => {
+      const sql = "INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, secret) VALUES (?1, 'once', ?2, ?2, ?3)";
+      const { environmentId = 0, secret = new Uint8Array() } = row ?? {};
+      for (let turn = 0; turn < 1_000; turn++) {
+        const hash = new Bun.CryptoHasher("sha256").update(String(turn)).digest();
+        await tx.run(sql, environmentId, Uint8Array.from(hash), turn % 3 === 0 ? Uint8Array.of(1) : secret);
+      }
+    });
+    await running.clock.leap(2 * DAY_MS, DAY_MS / 4);
+    // The steps have pauses of the clock between them.
+    await until("the last step is done", async () => {
+      await running.clock.advance(1_000);
+      return (await running.rows("SELECT 1 FROM gone_secret")).length === 0;
+    });
+    expect(await running.rows("SELECT length(secret) AS size, count(*) AS count FROM signature_memory GROUP BY secret")).toEqual([
+      { size: 1, count: 334 },
+    ]);
   });
 
   test("is gone is forgotten a day later", async () => {

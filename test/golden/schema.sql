@@ -384,6 +384,18 @@ CREATE TABLE file (
 
 CREATE INDEX file_by_environment ON file (environment_id, id);
 
+CREATE TABLE gone_secret (
+  environment_id INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  secret BLOB NOT NULL,
+  until INTEGER NOT NULL,
+  -- The hash up to which the name's signatures were looked at.
+  swept BLOB NOT NULL,
+  PRIMARY KEY (environment_id, relay_name, secret)
+) WITHOUT ROWID;
+
+CREATE INDEX gone_secret_by_until ON gone_secret (until);
+
 CREATE TABLE invite_count (
   environment_id INTEGER NOT NULL,
   utc_day TEXT NOT NULL,
@@ -918,7 +930,7 @@ CREATE TABLE signature_memory (
   body_hash BLOB NOT NULL,
   event_id TEXT,
   -- When it may be forgotten; NULL lives as long as the secret.
-  until INTEGER,
+  until INTEGER, secret BLOB,
   PRIMARY KEY (environment_id, relay_name, signed_text_hash)
 ) WITHOUT ROWID;
 

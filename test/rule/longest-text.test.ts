@@ -103,7 +103,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     holds: [
       ...["relay.name", "relay_name.name", "collection.name", "product.name", "plan.name", "access_slug.slug", "record.collection"],
       ...["record_watch.collection", "record_watched.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
-      ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name"],
+      ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "gone_secret.relay_name"],
     ],
     give: async () => {
       const [relay, watcher, collection, product, plan, slug] = Array.from({ length: 6 }, longName);

@@ -354,19 +354,20 @@ describe("pausing, resuming, deleting", () => {
     await kit.create(receiver("gone"));
     const remember = (hash: number, until: number | null) =>
       store.write("app", (tx) =>
-        tx.run("INSERT INTO signature_memory VALUES (?1, 'gone', ?2, ?2, NULL, ?3)", environmentId, Uint8Array.of(hash), until),
+        tx.run("INSERT INTO signature_memory VALUES (?1, 'gone', ?2, ?2, NULL, ?3, NULL)", environmentId, Uint8Array.of(hash), until),
       );
-    const [later, dayLater] = [clock.now() + 3 * DAY_MS, clock.now() + DAY_MS];
+    const [soon, later, dayLater] = [clock.now() + 5, clock.now() + 3 * DAY_MS, clock.now() + DAY_MS];
     await remember(1, null);
-    await remember(2, clock.now() + 5);
+    await remember(2, soon);
     await remember(3, later);
     const here = await kit.context();
     await store.write("dashboard", (tx) => deleteRelay(tx, here, "gone"));
     expect(await rowsOf("SELECT until FROM signature_memory WHERE relay_name = 'gone' ORDER BY signed_text_hash")).toEqual([
-      { until: dayLater },
-      { until: dayLater },
+      { until: null },
+      { until: soon },
       { until: later },
     ]);
+    expect(await rowsOf("SELECT until FROM gone_secret WHERE relay_name = 'gone'")).toEqual([{ until: dayLater }, { until: dayLater }]);
     expect(await relayNames()).not.toContain("gone");
     expect((await changesOf("gone"))[0]).toMatchObject({ action: "relay.deleted", after: null });
     expect((await refusalOf(() => kit.view("gone"))).code).toBe("not_found");

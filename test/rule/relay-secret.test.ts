@@ -139,11 +139,19 @@ describe("rotating a receiver secret", () => {
   test("lets the signatures of the old secret be forgotten a day later", async () => {
     const name = newName();
     await kit.create(receiver(name, HMAC));
-    const sql = "INSERT INTO signature_memory VALUES (?1, ?2, x'01', x'01', NULL, NULL)";
-    await store.write("app", (tx) => tx.run(sql, environmentId, name));
+    const remembered = "INSERT INTO signature_memory VALUES (?1, ?2, ?3, ?3, NULL, NULL, NULL)";
+    await store.write("app", async (tx) => {
+      for (const hash of [1, 2, 3]) await tx.run(remembered, environmentId, name, Uint8Array.of(hash));
+    });
     await kit.rotate(name, null);
-    const rows = await store.read((tx) => tx.all("SELECT until FROM signature_memory WHERE relay_name = ?1", name));
-    expect(rows).toEqual([{ until: clock.now() + 86_400_000 }]);
+    const read = (sql: string) => store.read((tx) => tx.all(sql, name));
+    // One for its own signatures, one for those that name no secret; however many there are, none of them is written.
+    const until = clock.now() + 86_400_000;
+    expect(await read("SELECT length(secret) AS size, until FROM gone_secret WHERE relay_name = ?1 ORDER BY secret")).toEqual([
+      { size: 0, until },
+      { size: 8, until },
+    ]);
+    expect(await read("SELECT DISTINCT until FROM signature_memory WHERE relay_name = ?1")).toEqual([{ until: null }]);
   });
 });
 

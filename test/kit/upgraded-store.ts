@@ -1,0 +1,63 @@
+/** A store on each database as an earlier version left it, opened by this one. */
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/ground/clock.ts";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { olderDatabase } from "./older-postgres.ts";
+
+const TABLE = "CREATE TABLE schema_migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+
+interface Upgrade {
+  on: string;
+  /** With the tables of that schema and what these statements wrote, in words of both databases. */
+  open: (schema: number, statements: readonly string[]) => Promise<AsyncDisposable & { store: Store }>;
+}
+
+export const UPGRADES: readonly Upgrade[] = [
+  {
+    on: "a database file",
+    async open(schema, statements) {
+      const folder = mkdtempSync(join(tmpdir(), "relay-upgraded-"));
+      const file = join(folder, "relay.db");
+      const old = new Database(file, { create: true, readwrite: true });
+      old.run("PRAGMA journal_mode = WAL");
+      old.run(TABLE);
+      for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number <= schema)) {
+        old.run(sql);
+        old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
+      }
+      for (const statement of statements) old.run(statement);
+      old.close();
+      const store = await openSqlite(file, { clock: systemClock });
+      return {
+        store,
+        async [Symbol.asyncDispose]() {
+          await store.close();
+          rmSync(folder, { recursive: true });
+        },
+      };
+    },
+  },
+  {
+    on: "PostgreSQL",
+    async open(schema, statements) {
+      const older = await olderDatabase(
+        schema,
+        statements.map((statement) => statement.replace(/\bx'([0-9a-f]*)'/g, "'\\x$1'::bytea")),
+      );
+      const store = await openPostgres(older.place, { clock: systemClock });
+      return {
+        store,
+        async [Symbol.asyncDispose]() {
+          await store.close();
+          await older[Symbol.asyncDispose]();
+        },
+      };
+    },
+  },
+];
