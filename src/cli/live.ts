@@ -73,7 +73,7 @@ export async function carryLive(
   );
   world.tell(`  ${plain(approval.url)}`);
   world.tell("Waiting for the approval of exactly this plan; Ctrl+C withdraws it.");
-  const page = input.on("open") ? await openPage(approval.url, world) : null;
+  const page = input.on("open") ? await openApproval(approval.url, world) : null;
   try {
     const { approval: now, done } = await waiting.wait();
     if (done === null) {
@@ -111,8 +111,12 @@ async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<
   );
 }
 
-/** Answers the folder of the page that leads there. */
-async function openPage(url: string, world: World): Promise<string> {
+/** Answers the folder of the page that leads there. What a server names may be anything, and a browser runs what is no web address. */
+async function openApproval(url: string, world: World): Promise<string | null> {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    world.tell("That is no web address, so it is not opened: find the approval in the server's dashboard.");
+    return null;
+  }
   const folder = mkdtempSync(join(tmpdir(), "relay-approval-"));
   if (!(await world.openBrowser(url, folder)))
     world.tell("No browser could be opened here: open the address yourself.");

@@ -27,6 +27,16 @@ export interface Remote {
   patienceMs?: number | undefined;
 }
 
+type Asked = Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null };
+
+/** What `/api/key` says of the key that asks. */
+interface KeyAnswer {
+  app: string;
+  environment: string;
+  owner: string | null;
+  expiresAt: string | null;
+}
+
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
@@ -67,10 +77,16 @@ export async function findServer(
       `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
     );
   const bare = { url, key, profile: null, patienceMs };
-  const known = await askRemote<{ app?: unknown; environment?: unknown }>(bare, "GET", "/api/key");
-  const [app, environment] = [known.app, known.environment];
-  if (typeof app !== "string" || typeof environment !== "string") throw noServer(url, 200);
+  const { app, environment } = await askKey(bare);
   return { ...bare, app, environment, place: placeOf(app, environment) };
+}
+
+/** Whose key it is. Fails with `service_not_running` where what answers is no relay server. */
+export async function askKey(remote: Asked): Promise<KeyAnswer> {
+  const known = await askRemote<Partial<KeyAnswer>>(remote, "GET", "/api/key");
+  const { app, environment, owner, expiresAt } = known;
+  if (typeof app !== "string" || typeof environment !== "string") throw noServer(remote.url, 200);
+  return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
 }
 
 export function placeOf(app: string, environment: string): string {
@@ -103,7 +119,7 @@ export async function callRemote(
 
 /** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */
 export async function askRemote<Answer>(
-  remote: Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null },
+  remote: Asked,
   method: string,
   path: string,
   sent?: unknown,
@@ -150,7 +166,7 @@ export function postRemote<Answer>(remote: Remote, path: string, sent: unknown):
 
 /** A call of a route that is no environment's, with the key or without one. */
 export function askServer<Answer>(
-  remote: Pick<Remote, "url" | "profile" | "patienceMs"> & { key: string | null },
+  remote: Asked,
   method: "GET" | "POST" | "DELETE",
   path: string,
   sent?: unknown,

@@ -6,7 +6,7 @@ import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, remoteOf, sayPlace } from "./place.ts";
 import { hintOf, type Profile, readProfiles, requireProfile } from "./profile.ts";
 import { describeError } from "./refusal-words.ts";
-import { askServer, readServerUrl } from "./remote.ts";
+import { askKey, readServerUrl } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 
 export const whoami: Command = {
@@ -69,23 +69,12 @@ interface Look {
   state: string;
 }
 
-interface KeyAnswer {
-  app: string;
-  environment: string;
-  owner: string | null;
-  expiresAt: string | null;
-}
-
 async function lookAt(profile: Profile): Promise<Look> {
   const { key, owner, endsAt, name } = profile;
   const look = { key: hintOf(key), owner, endsAt };
   try {
-    const { owner, expiresAt } = await askServer<KeyAnswer>(
-      { ...remoteOf(profile), profile: null },
-      "GET",
-      "/api/key",
-    );
-    return { ...look, owner: owner ?? null, endsAt: expiresAt ?? null, works: true, state: "works" };
+    const { owner, expiresAt } = await askKey({ ...remoteOf(profile), profile: null });
+    return { ...look, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
     return { ...look, works: false, state: sayStale(error, `relay login --profile ${name}`) };
   }
@@ -95,10 +84,8 @@ async function lookByVariables(url: string, key: string) {
   const place = { profile: "RELAY_URL, RELAY_KEY", default: false, server: url, key: hintOf(key) };
   try {
     const remote = { url: readServerUrl(url, "RELAY_URL"), key, profile: null };
-    const known = await askServer<KeyAnswer>(remote, "GET", "/api/key");
-    const { app, environment, owner, expiresAt } = known;
-    const said = { app, environment, owner: owner ?? null, endsAt: expiresAt ?? null };
-    return { ...place, ...said, works: true, state: "works" };
+    const { app, environment, owner, expiresAt } = await askKey(remote);
+    return { ...place, app, environment, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
     const state = sayStale(error, "set RELAY_KEY to another");
     return { ...place, app: "", environment: "", owner: null, endsAt: null, works: false, state };

@@ -186,6 +186,7 @@ describe("relay whoami", () => {
     ],
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
     ["away", [502, "x"] as Reply, "is no relay server"],
+    ["answered by another program", [200, {}] as Reply, "is no relay server"],
   ])("tells a key that is %s, and exits with 1", async (_what, answer, words) => {
     await relay("login", "--url", url);
     key = answer;
@@ -193,6 +194,12 @@ describe("relay whoami", () => {
     expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(words) });
     expect((await relay("whoami", "--profile", "shop-development", "--json")).said).toContain('"works": false');
   });
+});
+
+test("relay whoami of variables that name another program says so", async () => {
+  key = [200, { hello: "world" }];
+  const { code, said } = await runCommand(["whoami"], { cwd: home, clock, env: { XDG_CONFIG_HOME: home, RELAY_URL: url, RELAY_KEY: "sk_dev_one" } });
+  expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining("is no relay server") });
 });
 
 describe("relay logout", () => {

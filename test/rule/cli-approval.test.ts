@@ -1,0 +1,52 @@
+/** What a command opens of an approval that a server names, against a server that is scripted. */
+import { afterAll, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
+import type { Input } from "../../src/cli/command.ts";
+import { carryLive } from "../../src/cli/live.ts";
+import type { World } from "../../src/cli/world.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+let named = "";
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => Response.json({ approval: { id: "apr_1", app: "shop", url: named, state: "denied", why: null, secondsLeft: 600 } }, { status: 201 }),
+});
+afterAll(() => server.stop(true));
+
+test.each([
+  ["https://relay.example.com/approvals/apr_1", true],
+  ["http://127.0.0.1:4747/approvals/apr_1", true],
+  ["javascript:alert(1)", false],
+  ["file:///etc/passwd", false],
+  ["data:text/html,<script>alert(1)</script>", false],
+  ["relay.example.com/approvals/apr_1", false],
+  ["", false],
+])("--open of an approval at %j: opened %j", async (url, isOpened) => {
+  named = url;
+  const opened: string[] = [];
+  const told: string[] = [];
+  const world = {
+    clock: new VirtualClock(Date.UTC(2030, 0, 1)),
+    cwd: tmpdir(),
+    env: { RELAY_DOCS_URL: "https://relay.example.com" },
+    untilStopped: (over: AbortSignal) => new Promise<void>((resolve) => over.addEventListener("abort", () => resolve())),
+    openBrowser: (link: string) => {
+      opened.push(link);
+      return Promise.resolve(true);
+    },
+    tell: (text: string) => void told.push(text),
+  } as unknown as World;
+  const origin = `http://127.0.0.1:${server.port}`;
+  const remote = { url: origin, place: "/api/apps/shop/production", app: "shop", environment: "production", key: "sk", profile: null };
+  const change = {
+    sent: {},
+    decided: { plan: { plan: "p", entries: [] }, replaceEdited: false },
+    serviceDir: ".",
+    requireSame: () => Promise.resolve(),
+  } as unknown as Parameters<typeof carryLive>[1];
+  const input = { on: (name: string) => name === "open" } as unknown as Input;
+  expect(await carryLive(remote, change, input, world)).toBe(3);
+  expect(opened).toEqual(isOpened ? [url] : []);
+  expect(told.some((line) => line.includes("no web address"))).toBe(!isOpened);
+});
