@@ -151,8 +151,45 @@ test("on a small screen the same is written, and nothing scrolls sideways", asyn
   await page.getByRole("button", { name: "Throw away" }).click();
 });
 
+const windows: [string, number, number, string][] = [
+  ["a tall window", 1280, 1400, ".editor-foot"],
+  ["a tall and narrow window", 390, 1900, ".editor-foot"],
+  ["a window that the page is longer than", 1280, 860, ".new-relay-actions"],
+  ["a narrow window that the page is longer than", 390, 800, ".new-relay-actions"],
+];
+
+test.each(windows)("in %s nothing that is seen moves when the editor arrives", async (_, width, height, seen) => {
+  let arrive = () => {};
+  const meant = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  const place = () => page.locator(seen).boundingBox();
+  await page.setViewportSize({ width, height });
+  await page.goto(at("relays/new?step=template"));
+  await page.getByRole("button", { name: /^Paid checkout/ }).click();
+  await page.route(/\/chunk-/, async (route) => {
+    await meant;
+    await route.fallback();
+  });
+  await page.getByRole("button", { name: "Use this template" }).click();
+  const before = await place();
+  expect(before?.height).toBeGreaterThan(0);
+  // What is found about the text stands below it.
+  await page.getByRole("list", { name: "Warnings" }).waitFor();
+  expect(await place()).toEqual(before);
+  expect(await page.locator(".editor textarea").inputValue()).toContain("payment_intent");
+  arrive();
+  await readEditor(page);
+  await page.locator(".editor textarea").waitFor({ state: "detached" });
+  expect(await place()).toEqual(before);
+  await page.unrouteAll();
+  await page.getByRole("button", { name: "Other templates…" }).click();
+});
+
 test("where the editor cannot be loaded, a plain text works; where nobody checks it, nothing says that it is valid", async () => {
   expect(complaints).toEqual([]);
+  await page.goto(at("relays/sold?tab=definition"));
+  await readEditor(page);
   // All that is left of it then is what the page's own scripts are.
   const chunks = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
   await page.reload();

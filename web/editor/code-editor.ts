@@ -42,6 +42,8 @@ export interface CodeEditor {
   setText(text: string): void;
   setMarks(marks: readonly CodeMark[]): void;
   select(from: number, to: number): void;
+  /** Takes its size as it is shown now, and not with the next frame. */
+  measure(): void;
   destroy(): void;
 }
 
@@ -60,6 +62,9 @@ interface Wanted {
 
 /** How long after Escape a Tab leaves the editor. */
 const LEAVE_MS = 3_000;
+
+/** How much of the window a bar takes below (new-relay.css). */
+const BAR_PX = 60;
 
 /** A change that came from the page: it is not told back. */
 const FROM_PAGE = Annotation.define<true>();
@@ -119,6 +124,8 @@ export function mountEditor({
         return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
       }),
       EditorView.lineWrapping,
+      // What is written is not written behind a bar at the window's lower edge.
+      EditorView.scrollMargins.of(() => ({ bottom: BAR_PX })),
       EditorView.domEventHandlers({ beforeinput: replaceSelected }),
       // Whatever else Escape closes: the next Tab leaves.
       EditorView.domEventObservers({
@@ -178,6 +185,7 @@ export function mountEditor({
       });
       view.focus();
     },
+    measure: () => void view.coordsAtPos(0),
     destroy: () => view.destroy(),
   };
 }

@@ -1,8 +1,8 @@
 /**
  * A definition being written: the editor with what it offers and what is wrong at its line. A plain text area stands in its place while the
- * editor is loaded, and where it cannot be.
+ * editor is loaded, and where it cannot be; its lines break where the editor's do, so that nothing below moves when that arrives.
  */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/ground/refusal.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -100,6 +100,8 @@ export function DefinitionEditor({
     if (at < 0) editor.current?.setText(text);
   }, [text]);
   useEffect(() => editor.current?.setMarks(placed), [placed]);
+  // It could measure nothing while it was hidden: it has its height before it is painted.
+  useLayoutEffect(() => editor.current?.measure(), [state]);
 
   const go = (problem: PlacedProblem): void => {
     const { from = 0, to = 0 } = placed.find((one) => one === problem) ?? {};
@@ -113,13 +115,13 @@ export function DefinitionEditor({
       <div ref=${host} class="editor-host" hidden=${!isReady} onKeyDown=${keepToEditor}></div>
       ${
         !isReady &&
-        html`<textarea ref=${area} aria-label=${label} aria-invalid=${errors.length > 0} rows=${text.split("\n").length} spellcheck=${false}
-        autocomplete="off" autocapitalize="off" wrap="off" value=${text} onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)}
+        html`<div class="editor-plain" data-text=${text}><textarea ref=${area} aria-label=${label} aria-invalid=${errors.length > 0} rows="1" spellcheck=${false}
+        autocomplete="off" autocapitalize="off" value=${text} onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)}
         onKeyDown=${(event: KeyboardEvent) => {
           if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
           event.preventDefault();
           onSave();
-        }}></textarea>`
+        }}></textarea></div>`
       }
       <div class="editor-foot">
         <p class="editor-rule">${

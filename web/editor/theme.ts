@@ -15,6 +15,8 @@ const LOOK = EditorView.theme({
     color: "var(--text-quiet)",
     border: "0",
     fontSize: "12px",
+    // As wide as what stands in the editor's place while it is loaded leaves free (editor.css).
+    minWidth: "56px",
   },
   ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--hover) 60%, transparent)" },
   ".cm-activeLineGutter": { backgroundColor: "var(--hover)", color: "var(--text)" },

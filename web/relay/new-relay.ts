@@ -108,7 +108,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
           ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-      <div class="form-actions">
+      <div class="form-actions new-relay-actions">
         <button type="button" class="primary" disabled=${isSaving} onClick=${create}>
           ${isSaving ? "Creating…" : "Create relay"}</button>
       </div>
