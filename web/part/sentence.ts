@@ -12,11 +12,11 @@ const SHORT_CHARS = 2_000;
 const NOUN =
   "(?:alerts|apps|approvals|audit|calls|catalog|domain|emails|events|grants|keys|mail|owners|people|problems|receipts|records|relays|replays|settings|subscriptions)";
 const VERB =
-  "(?:list|show|set-secret|set|get|delete|replay|resume|pause|stop|start|revoke|verify|resolve|create|grant|rotate-secret|end-overlap|send-again|history|restore|funnel)";
-const ALONE = "(?:backup|changes|dev|doctor|init|login|promote|restore|send|serve|sync|validate)";
+  "(?:list|show|set-secret|set|get|delete|replay|retry|expunge|resume|pause|stop|start|revoke|verify|resolve|create|grant|rotate-secret|end-overlap|send-again|history|restore|funnel)";
+const ALONE = "(?:backup|changes|dev|doctor|init|login|move|promote|pull|restore|send|serve|sync|validate)";
 /** Words with which the sentence goes on behind a command. */
 const GOES_ON =
-  "(?:again|and|anew|as|ask|asks|by|does|ends|finds|for|from|if|in|lists?|looks|makes?|name|names|of|once|or|puts|run|runs|say|says|shows?|so|tells?|that|then|to|until|what|which|who|with)";
+  "(?:after|again|and|anew|as|ask|asks|before|by|does|ends|finds|for|from|if|in|lists?|looks|makes?|name|names|of|once|or|puts|run|runs|say|says|shows?|so|tells?|that|then|to|until|what|when|which|while|who|with)";
 const WORD = String.raw`(?!${GOES_ON}\b)(?:<[^<>]{1,40}>|'[^']{0,60}'|[\w-][\w@/=…-]*(?:[.:][\w-]+)*)`;
 const COMMAND = String.raw`(?<![Tt]he )\brelay (?:${NOUN} ${VERB}|${ALONE})\b(?: ${WORD}){0,6}`;
 const NAMED = "`[^`\\n]{1,200}`";
