@@ -292,7 +292,7 @@ function lastMessage(results: readonly ActionResult[]): string {
   return last?.outcome === "failed" ? last.message : "no action ran.";
 }
 
-/** The line of a run on standard output. */
+/** The line of a run on standard output: the specification's form to the letter, so that one pattern reads them all. */
 function runLine(name: string, { trigger }: EventToRun, count: number, ok: boolean): string {
-  return `RELAY · ${name} · ${trigger} · ${count} ${count === 1 ? "action" : "actions"} · ${ok ? "ok" : "failed"}`;
+  return `RELAY · ${name} · ${trigger} · ${count} actions · ${ok ? "ok" : "failed"}`;
 }

@@ -77,7 +77,7 @@ test("on hold it answers 200 and runs nothing; released, it runs what waited in 
   while ((await shop.list("/events?state=done")).length < 5);
   expect(await written()).toEqual([...ids, "e"]);
   // What is printed comes on a way of its own.
-  const printed = () => service.said.lines.filter((line) => line.endsWith("1 action · ok"));
+  const printed = () => service.said.lines.filter((line) => line.endsWith("1 actions · ok"));
   await until("every run is told", () => printed().length >= 5);
   expect(printed()).toHaveLength(5);
   const after = await readMetrics(5);

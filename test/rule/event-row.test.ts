@@ -257,7 +257,7 @@ describe("each run prints its line", () => {
   test("one action is one action", async () => {
     await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
     await sendAndDrain("a");
-    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · ok"]);
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · ok"]);
   });
 
   test("failed, for each attempt that failed, and ok for the one that did not", async () => {
@@ -273,7 +273,7 @@ describe("each run prints its line", () => {
   test("failed, for an event whose person was not found", async () => {
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
     await sendAndDrain("a");
-    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · failed"]);
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 actions · failed"]);
   });
 
   test("with the trigger's own name for a schedule and a record change", async () => {
@@ -291,7 +291,7 @@ describe("each run prints its line", () => {
     }
     await putEvent("daily", "schedule", { tick: { periodStart: "2026-01-15T09:00:00.000Z" } });
     await putEvent("changed", "data_change", { record: { id: "rec_1", data: {} }, previous: null });
-    expect(running.lines).toEqual(["RELAY · daily · schedule · 1 action · ok", "RELAY · changed · data_change · 1 action · ok"]);
+    expect(running.lines).toEqual(["RELAY · daily · schedule · 1 actions · ok", "RELAY · changed · data_change · 1 actions · ok"]);
   });
 
   test("an event without a person runs when no action needs one", async () => {
