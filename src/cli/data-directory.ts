@@ -191,6 +191,8 @@ const FILE_NAME = "running.json";
 interface RunningNote {
   /** The public origin. */
   url: string;
+  /** Where it is reached on this machine. */
+  near: string;
   /** The caps it was started with. */
   limits: Readonly<Record<string, number>>;
 }
@@ -211,6 +213,12 @@ export function noteRunning(dataDir: string, note: RunningNote): () => void {
 export function readRunningUrl(dataDir: string): string | null {
   const { url } = readNote(dataDir);
   return typeof url === "string" ? url : null;
+}
+
+/** The origin that was noted last for this machine alone, or null. */
+export function readNearUrl(dataDir: string): string | null {
+  const { near } = readNote(dataDir);
+  return typeof near === "string" ? near : null;
 }
 
 /** The caps of the server that was started last and has not been stopped; null where none noted its own. */

@@ -37,7 +37,7 @@ import {
   writeFunnel,
   writeStory,
 } from "./relay-words.ts";
-import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
+import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDatabase, readDataDir } from "./service-option.ts";
 import { sayList, saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -56,6 +56,13 @@ export function contextOf(input: Input, world: World, environment: Environment) 
   const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const { clock } = world;
   return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock };
+}
+
+/** A service looks once a second for what another process wrote into its file; PostgreSQL tells it at once. */
+const FOUND_SOON = "The service that runs here finds that within a second.";
+
+function isServedFromFile(input: Input, world: World): boolean {
+  return readDatabase(input) === null && readRunningUrl(readDataDir(input, world)) !== null;
 }
 
 /** Whether the server has a backup is no relay's. */
@@ -196,7 +203,7 @@ export const relaysResume: Command = {
 };
 
 async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
-  const { relay, held } = await atPlace(input, world, {
+  const { relay, held, served } = await atPlace(input, world, {
     writes: true,
     here: async (store, environment) => {
       const context = contextOf(input, world, environment);
@@ -206,9 +213,9 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         await settleTicks(tx, { environmentId: environment.id, nowMs: context.nowMs }, name);
         return await pauseRelay(tx, context, name);
       });
-      return { relay, held: environment.heldAt !== null };
+      return { relay, held: environment.heldAt !== null, served: isServedFromFile(input, world) };
     },
-    there: (remote) => setStateThere(remote, input.first(), to),
+    there: async (remote) => ({ ...(await setStateThere(remote, input.first(), to)), served: false }),
   });
   if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
@@ -220,5 +227,5 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         : waiting === 0
           ? "nothing of the last 24 hours waits."
           : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
-  world.tell(`${relay.name} is ${to}: ${next}`);
+  world.tell(`${relay.name} is ${to}: ${next}${served ? ` ${FOUND_SOON}` : ""}`);
 }

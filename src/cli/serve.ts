@@ -2,7 +2,9 @@
  * `relay serve`: the server, for any number of apps with their development and production environments; and what `dev` shares with it, running
  * a service until it is told to stop. A server tells its start and end in its log; in local development they are said to the person.
  */
+
 import { type ServiceConfig, servesCookies } from "../config.ts";
+import { nearHost, originOf } from "../ground/listening.ts";
 import { createLog, type Log } from "../ground/log.ts";
 import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
@@ -91,7 +93,11 @@ export async function runService(
     throw error;
   }
   await using _service = service;
-  const forget = noteRunning(config.dataDir, { url: service.baseUrl, limits: { ...config.limits } });
+  const forget = noteRunning(config.dataDir, {
+    url: service.baseUrl,
+    near: originOf(nearHost(config.host), service.port),
+    limits: { ...config.limits },
+  });
   const log = logOf(config, world);
   try {
     await using _beside = await started(service);

@@ -25,8 +25,11 @@ const WAITS = {
 } as const;
 /** A start is through in less; a start that is not is told of. */
 const SLOW_MS = 5_000;
-const SLOW =
-  "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.";
+const SLOW = {
+  file: "The service is starting and reads its database: the disk is slow or busy, or the last run left a long log to read.",
+  server:
+    "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+} as const;
 const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
@@ -79,14 +82,16 @@ export class EarlyPort {
  * start failed with, also where `stopped` ends the waiting.
  */
 export async function startOnceItCan<Started>(
-  config: ServiceConfig,
+  config: Pick<ServiceConfig, "host" | "port" | "dataDir" | "database" | "clock">,
   log: Log,
   stopped: Promise<unknown> = new Promise(() => undefined),
   startOnce: (port: EarlyPort) => Promise<Started>,
 ): Promise<Started> {
   const early = new EarlyPort(config);
   let told = "";
-  const cancel = config.clock.after(SLOW_MS, () => tellSlow(early, log));
+  const cancel = config.clock.after(SLOW_MS, () =>
+    tellSlow(early, log, config.database === null ? SLOW.file : SLOW.server),
+  );
   try {
     for (;;) {
       try {
@@ -112,9 +117,9 @@ export async function startOnceItCan<Started>(
   }
 }
 
-function tellSlow(early: EarlyPort, log: Log): void {
+function tellSlow(early: EarlyPort, log: Log, problem: string): void {
   try {
-    const port = early.openIfSilent(() => SLOW);
+    const port = early.openIfSilent(() => problem);
     if (port !== null)
       log.warn("the start takes its time; receivers answer 503 until it is through", { port });
   } catch {
@@ -142,7 +147,10 @@ function isFull(dataDir: string): boolean {
 }
 
 /** Resolves when the start is to be tried again; false where it was told to stop instead. */
-async function untilNextTry({ clock }: ServiceConfig, stopped: Promise<unknown>): Promise<boolean> {
+async function untilNextTry(
+  { clock }: Pick<ServiceConfig, "clock">,
+  stopped: Promise<unknown>,
+): Promise<boolean> {
   let cancel = (): void => undefined;
   const again = new Promise<boolean>((resolve) => {
     cancel = clock.after(TRY_EVERY_MS, () => resolve(true));

@@ -20,6 +20,7 @@ import { settle } from "../kit/virtual-clock.ts";
 const HERE_ALONE: Readonly<Record<string, string>> = {
   dev: "it is the service",
   serve: "it is the service",
+  ready: "it asks the service of this machine",
   init: "it writes files here",
   send: "it posts to a receiver URL, which --url names, as the sender does",
   "apps create": "a key is of one environment, and makes no app",
@@ -50,7 +51,11 @@ let unnote = (): void => undefined;
 beforeAll(async () => {
   const { api } = running;
   await running.service.store.write("app", (tx) => tx.run("UPDATE api_key SET last_used_at = ?1", running.clock.now()));
-  unnote = noteRunning(running.dataDir, { url: running.service.baseUrl, limits: (await api("GET", "/settings")).body.settings.limits });
+  unnote = noteRunning(running.dataDir, {
+    url: running.service.baseUrl,
+    near: running.service.url,
+    limits: (await api("GET", "/settings")).body.settings.limits,
+  });
   await api("PUT", "/access/beta", { title: "The beta" });
   await api("PUT", "/products/lamp", { title: "Lamp", credits: 5 });
   await api("PUT", "/plans/pro", { title: "Pro", default: true });

@@ -34,7 +34,10 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
   ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup", "flow/soak"]],
   ["It tells of backups, which PostgreSQL makes itself, and its hours of a clock take a minute there.", ["flow/overview"]],
   ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
-  ["It is about a command, the executable's package or the mail server.", ["rule/cli-account", "rule/packaging", "rule/mail-smtp"]],
+  [
+    "It is about a command, the executable's package or the mail server.",
+    ["rule/cli-account", "rule/packaging", "rule/mail-smtp", "flow/ready-command"],
+  ],
   ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing"]],
   [
     "It is about how a call is verified, or what is told of one that was not.",

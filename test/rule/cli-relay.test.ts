@@ -127,12 +127,23 @@ test("the limits shown are the running server's, and it is said whose they are",
   const own = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(own.said).toMatch(/relaysPerEnvironment +33$/);
   expect(own.told).toContain("this command's own RELAY_LIMIT_… variables");
-  const forget = noteRunning(dataDir, { url: "https://relay.example.com", limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 44 } });
+  const forget = noteRunning(dataDir, {
+    url: "https://relay.example.com",
+    near: "http://127.0.0.1:1",
+    limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 44 },
+  });
   const served = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(served.said).toMatch(/relaysPerEnvironment +44$/);
   expect(served.told).toContain("the server here was started with");
   expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
+  // It is told when a pause holds of a service that looks into the file once a second.
+  expect((await run("relays pause orders")).told).toEndWith(
+    "until relay relays resume orders. The service that runs here finds that within a second.",
+  );
+  expect((await run("relays resume orders")).told).toEndWith("The service that runs here finds that within a second.");
   forget();
+  expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
+  expect((await run("relays resume orders")).told).toEndWith("nothing of the last 24 hours waits.");
 });
 
 test("a relay's name that is nearly right is told, where it is refused and where a filter finds nothing", async () => {

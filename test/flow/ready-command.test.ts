@@ -1,0 +1,57 @@
+/** What `relay ready` asks and says, and what a port says of a start that takes its time. */
+import { expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { noteRunning } from "../../src/cli/data-directory.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { startOnceItCan } from "../../src/startup/readiness.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeFolder } from "../kit/data-directory.ts";
+import { placeOf } from "../kit/postgres.ts";
+import { startBareService } from "../kit/running-service.ts";
+import { settle, VirtualClock } from "../kit/virtual-clock.ts";
+
+test("it asks the service of the data directory, wherever that listens, unless an address is named", async () => {
+  const running = await startBareService();
+  const { service } = running;
+  const dataDir = makeFolder();
+  const ready = (...line: string[]) => runCommand(["ready", ...line], { cwd: dataDir });
+  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: service.url, limits: {} });
+  expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 0, said: "ready" });
+  expect(await ready("--port", String(service.port))).toMatchObject({ code: 0, said: "ready" });
+  expect(await ready("--port", "1", "--data-dir", dataDir)).toMatchObject({
+    code: 1,
+    told: expect.stringContaining(
+      "Nothing answers at http://127.0.0.1:1: start relay serve or relay dev, or name its address with --host and --port.",
+    ),
+  });
+  // Whoever was killed leaves the note.
+  await running[Symbol.asyncDispose]();
+  const told = `Nothing answers at ${service.url}, where the service on ${dataDir} was started last: start relay serve or relay dev`;
+  expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 1, told: expect.stringContaining(told) });
+  forget();
+  rmSync(dataDir, { recursive: true });
+});
+
+const slow: [string, Parameters<typeof startOnceItCan>[0]["database"], string][] = [
+  ["a file", null, "The service is starting and reads its database: the disk is slow or busy, or the last run left a long log to read."],
+  [
+    "PostgreSQL",
+    placeOf("postgres://relay:secret@db.example/relay"),
+    "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+  ],
+];
+
+test.each(slow)("a start on %s that takes its time says on its port what it may wait for", async (_, database, problem) => {
+  const [clock, dataDir] = [new VirtualClock(0), makeFolder()];
+  const logged: { port?: number }[] = [];
+  const log = createLog({ format: "json", clock, sink: (line) => logged.push(JSON.parse(line)) });
+  const { promise: started, resolve: start } = Promise.withResolvers<string>();
+  const starting = startOnceItCan({ host: "127.0.0.1", port: 0, dataDir, database, clock }, log, new Promise(() => undefined), () => started);
+  await clock.advance(5_000);
+  await settle();
+  const answer = await fetch(`http://127.0.0.1:${logged[0]?.port}/readyz`);
+  expect([answer.status, await answer.json()]).toEqual([503, { ready: false, problem }]);
+  start("through");
+  expect(await starting).toBe("through");
+  rmSync(dataDir, { recursive: true });
+});
