@@ -228,7 +228,10 @@ export async function revokeApiKey(
     WHERE id = $keyId AND environment_id = $environmentId AND revoked_at IS NULL`;
   const found = await tx.get<Pick<ApiKey, "owner">>(sql, { keyId, environmentId });
   if (found === null)
-    throw new Refusal("not_found", "There is no live key with this id in this environment.");
+    throw new Refusal(
+      "not_found",
+      `There is no live key ${keyId} in this environment: relay keys list shows the ones there are.`,
+    );
   await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
   return SHOWN_KEY.read(found);
 }

@@ -84,7 +84,7 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
   if (isFileTrouble(error)) {
     return {
       code: "file_unusable",
-      message: `${error.path} cannot be used (${error.message}): check that the path is right and may be written.`,
+      message: `${error.path} cannot be used (${error.message}): check the path, and that this user may read and write there.`,
     };
   }
   const message = error instanceof Error ? error.message : String(error);

@@ -134,14 +134,22 @@ export async function askRemote<Answer>(
   const { code, message, problems, resetAt } = answer;
   if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
-  const again =
-    code === "unauthenticated" && remote.profile !== null
-      ? ` Sign in again: relay login --profile ${remote.profile}.`
-      : "";
+  const again = code === "unauthenticated" ? sayHowAgain(remote) : "";
   throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
     ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
   });
+}
+
+/** What the server says is said to a program: where a person's key came from, and how they get another. */
+function sayHowAgain({
+  url,
+  profile,
+  key,
+}: Pick<Remote, "url" | "profile"> & { key: string | null }): string {
+  if (profile !== null) return ` Sign in again: relay login --profile ${profile}.`;
+  if (key === null) return "";
+  return ` The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`;
 }
 
 function readProblem(told: Json): Problem[] {

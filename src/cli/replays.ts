@@ -84,7 +84,11 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   not_found: "they are gone",
 };
 
+const NONE_MATCHES =
+  "No event matches, so nothing is replayed: relay events list --state dead shows what is dead.";
+
 function writePlan({ matched, planned, relays, actions, leftOut }: BulkPlan): string {
+  if (matched === 0) return NONE_MATCHES;
   const scope = planned < matched ? `, of which the oldest ${say(planned)} were looked at one by one` : "";
   return [
     `${say(matched)} match${scope}.`,
@@ -165,11 +169,7 @@ export const replaysStart: Command = {
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     const { id, state, matched } = replay;
     const next = ` See it with relay replays list, stop it with relay replays stop ${id}`;
-    world.tell(
-      matched === 0
-        ? "0 match, so nothing is replayed."
-        : `${writeReplay(replay)}${state === "running" ? next : ""}`,
-    );
+    world.tell(matched === 0 ? NONE_MATCHES : `${writeReplay(replay)}${state === "running" ? next : ""}`);
     return 0;
   },
 };

@@ -7,9 +7,9 @@ import { findEventToRun } from "../event/event.ts";
 import { makeWholePayload } from "../event/insert.ts";
 import { toIso } from "../ground/clock.ts";
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import { refuseUnknownRelay } from "../relay/relay.ts";
 import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
 import type { Writer } from "../store/port.ts";
 import { undone } from "../store/undone.ts";
@@ -33,8 +33,7 @@ export async function explainRelay(
 ): Promise<Explanation> {
   const { relays } = await deps.relays.current();
   const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
-  if (relay === undefined)
-    throw new Refusal("not_found", "There is no relay with this name in this environment.");
+  if (relay === undefined) throw refuseUnknownRelay(name);
   const { trigger } = relay.definition;
   const steps = new Steps();
   const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];

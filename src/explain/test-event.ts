@@ -12,7 +12,7 @@ import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { listSecretsAtHand } from "../receiver/cause.ts";
 import { importMissed } from "../receiver/missed.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../relay/live-relay.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { refuseUnknownRelay, relayTarget } from "../relay/relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Origin, Store, Writer } from "../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
@@ -72,8 +72,7 @@ export async function sendTestEvent(
   const relay = snapshot.relays.find(
     (one) => one.environmentId === change.environmentId && one.name === name,
   );
-  if (relay === undefined)
-    throw new Refusal("not_found", "There is no relay with this name in this environment.");
+  if (relay === undefined) throw refuseUnknownRelay(name);
   if (relay.environmentName === "production")
     throw new Refusal(
       "forbidden",

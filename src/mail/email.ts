@@ -209,6 +209,6 @@ export async function listEmails(
 
 /** One mail as the API shows it. Refuses with `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
-  const sentence = "No mail with this id exists here; relay emails list shows them.";
+  const sentence = `There is no mail ${id} in this environment: relay emails list shows the ones there are.`;
   return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));
 }

@@ -11,7 +11,7 @@ import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { isErasedAddress } from "../people/person-erase.ts";
 import type { Closed } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay, Snapshot } from "../relay/live-relay.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { refuseUnknownRelay, relayTarget } from "../relay/relay.ts";
 import type { Origin, Store, Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
@@ -125,8 +125,7 @@ export async function importMissed(
 /** Refuses the relay that takes no events from any sender: importing is no way around what keeps it from them. */
 function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: string): ReceiverRelay {
   const relay = snapshot.relays.find((one) => one.environmentId === environmentId && one.name === name);
-  if (relay === undefined)
-    throw new Refusal("not_found", "There is no relay with this name in this environment.");
+  if (relay === undefined) throw refuseUnknownRelay(name);
   if (!isReceiver(relay)) {
     const { kind } = relay.definition.trigger;
     throw new Refusal(

@@ -125,9 +125,15 @@ export function findRelay(tx: Reader, environmentId: number, name: string): Prom
 export async function requireRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow> {
   const row = await findRelay(tx, environmentId, name);
   if (row !== null) return row;
-  throw new Refusal(
+  throw refuseUnknownRelay(name);
+}
+
+/** What every road to a relay that is not there is refused with. */
+export function refuseUnknownRelay(name: string): Refusal {
+  const said = JSON.stringify(name.slice(0, 80));
+  return new Refusal(
     "not_found",
-    "There is no relay with this name in this environment: relay relays list shows the ones there are.",
+    `There is no relay ${said} in this environment: relay relays list shows the ones there are.`,
   );
 }
 

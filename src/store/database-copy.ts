@@ -37,7 +37,10 @@ interface CopyOptions {
 /** Copies the database `from` to the new file `to`. Throws DatabaseRefused in one sentence; then nothing is at `to` that was not before. */
 export async function copyDatabase(from: string, to: string, options: CopyOptions): Promise<CheckedDatabase> {
   if (!existsSync(from))
-    throw new DatabaseRefused("missing", `There is no database ${from}: check its path.`);
+    throw new DatabaseRefused(
+      "missing",
+      `There is no database ${from}: name the server's folder with --data-dir or RELAY_DATA_DIR.`,
+    );
   return await makeCopy(from, to, options, () => {
     // Reading and writing, though it writes nothing: the last one to close then clears SQLite's side files away.
     const connection = new Database(from, { readwrite: true, create: false });

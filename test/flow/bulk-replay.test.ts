@@ -260,7 +260,7 @@ test("from the command line: the plan, the question, the list and the stop", asy
   const asked = await runCommand(["replays", "start", ...at], here);
   expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed.") });
   const none = await runCommand(["replays", "start", "--yes", "--relay", "ordres", ...at], here);
-  expect(none).toMatchObject({ code: 0, told: "0 match, so nothing is replayed." });
+  expect(none).toMatchObject({ code: 0, told: "No event matches, so nothing is replayed: relay events list --state dead shows what is dead." });
   const begun = await runCommand(["replays", "start", "--yes", "--per-second", "1", "--json", ...at], here);
   const { replay } = JSON.parse(begun.said);
   expect(replay).toMatchObject({ state: "running", matched: 40, by: "command line" });

@@ -50,7 +50,11 @@ describe("relay emails", () => {
 
   test.each([
     ["send-again without a verified sender domain", () => `emails send-again ${id}`, "verified sender domain"],
-    ["send-again of a mail that is not there", () => "emails send-again eml_none", "No mail with this id"],
+    [
+      "send-again of a mail that is not there",
+      () => "emails send-again eml_none",
+      "There is no mail eml_none in this environment: relay emails list shows the ones there are.",
+    ],
     ["a test mail to somebody who is no owner", () => "emails test --to eve@example.com", "no owner's"],
   ])("refuses %s, and changes nothing", async (_rule, line, words) => {
     const before = (await run("emails list --json")).said;

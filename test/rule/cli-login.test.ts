@@ -202,6 +202,17 @@ test("relay whoami of variables that name another program says so", async () => 
   expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining("is no relay server") });
 });
 
+test("a key of RELAY_KEY that the server does not know is told with where it came from and how to get another", async () => {
+  key = [401, { code: "unauthenticated", message: "The request carries no live key." }];
+  const { code, told } = await runCommand(["relays", "list", "--url", url], {
+    cwd: home,
+    clock,
+    env: { XDG_CONFIG_HOME: home, RELAY_KEY: "sk_dev_gone" },
+  });
+  const words = `The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`;
+  expect([code, told]).toEqual([1, expect.stringContaining(words)]);
+});
+
 describe("relay logout", () => {
   test("revokes the key and takes the profile away", async () => {
     await relay("login", "--url", url);

@@ -107,6 +107,24 @@ test.each(refused)("refused: %s", async (_what, line, code, words) => {
   expect(done.told).toContain(words);
 });
 
+const absent: [line: string, words: string][] = [
+  ["relays show order", 'There is no relay "order" in this environment: relay relays list shows'],
+  ["relays pause nowhere", 'There is no relay "nowhere" in this environment: relay relays list shows'],
+  ["events show evt_x", "There is no event evt_x in this environment, where events are kept for 30 days: relay events list shows"],
+  ["events replay evt_x", "There is no event evt_x in this environment, where events are kept for 30 days: relay events list shows"],
+  ["keys revoke key_x", "There is no live key key_x in this environment: relay keys list shows"],
+  ["alerts resolve alt_x", "There is no alert alt_x in this environment: relay alerts list shows"],
+  ["replays stop bulk_x", "There is no bulk replay bulk_x in this environment: relay replays list shows"],
+  ["calls show call_x", 'There is no call "call_x" in this environment: relay calls list shows'],
+  ["emails send-again eml_x", "There is no mail eml_x in this environment: relay emails list shows"],
+  ["people show nobody", 'No person "nobody" exists in this environment: relay people list shows'],
+  ["replays start --yes", "No event matches, so nothing is replayed: relay events list --state dead shows"],
+  ["backup copy.db --data-dir elsewhere", "elsewhere/relay.db: name the server's folder with --data-dir or RELAY_DATA_DIR."],
+];
+test.each(absent)("what is not there is named, with where to look: %s", async (line, words) => {
+  expect((await run(line)).told).toContain(words);
+});
+
 test.each([
   ["relays rotate-secret orders", ""],
   ["settings set processorSecret", "psec_0123456789abcdef0123456789abcdef"],
