@@ -183,10 +183,15 @@ const many = (count: number, noun: string): string =>
   `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 /** What most of them stopped at. */
-function tell({ definition: { trigger } }: RelayRow, boxes: readonly BoxView[], { done }: EventEnds): string {
+function tell(
+  { definition: { trigger }, state }: RelayRow,
+  boxes: readonly BoxView[],
+  { done }: EventEnds,
+): string {
   const noun = { receiver: "call", schedule: "tick", data_change: "change" }[trigger.kind];
   const came = boxes[0]?.came ?? 0;
-  if (came === 0) return NOTHING[trigger.kind];
+  if (came === 0)
+    return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
   const [worst] = boxes
     .flatMap(({ title, stops }) => stops.map((stop) => ({ title, ...stop })))
     .toSorted((one, other) => other.count - one.count);
@@ -203,7 +208,9 @@ function tell({ definition: { trigger } }: RelayRow, boxes: readonly BoxView[], 
 const NOTHING = {
   receiver:
     "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; the Calls room and relay calls list show calls to names that no receiver has.",
-  schedule: "No tick was due in the last 24 hours.",
+  schedule: "No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.",
+  paused:
+    "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",
   data_change:
     "No change that the relay watches for came in the last 24 hours. What your app, the dashboard or a receipt writes counts; what a relay writes starts no relay.",
 } as const;

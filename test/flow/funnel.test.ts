@@ -227,6 +227,19 @@ test("of more calls than the ring keeps it says since when they are known, and o
   expect(boxes.at(-1).stops).toMatchObject([{ code: "collection_missing", count: 150 }]);
 });
 
+test("a schedule that is paused is not told that nothing was due", async () => {
+  const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };
+  expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+  expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
+  await running.clock.leap(2 * HOUR);
+  await running.drain();
+  expect((await funnel()).message).toBe(
+    "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",
+  );
+  expect((await running.api("POST", "/relays/orders/resume")).status).toBe(200);
+  expect((await funnel()).message).toBe("No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.");
+});
+
 test("a schedule begins with its ticks", async () => {
   const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };
   expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
