@@ -1,14 +1,19 @@
 /**
- * What came of a run of tests, as Bun tells it: in its JUnit report, and of errors outside a test in what it says alone. It runs nothing and judges
- * nothing.
+ * What came of a run of tests, as Bun tells it: in its JUnit report, and of errors outside a test in what it says alone; and where its time went. It
+ * runs nothing and judges nothing.
  */
 import { relative, resolve } from "node:path";
+
+/** How many files are told of. */
+const LONGEST = 12;
 
 export interface Outcome {
   passed: number;
   /** One line each: file, test, and the first line of what went wrong. */
   failures: string[];
   skipped: number;
+  /** How long each file took, in seconds. */
+  files: { file: string; seconds: number }[];
 }
 
 /** `talk`: what the run said on standard error, without colours. */
@@ -21,7 +26,13 @@ export function readOutcome(report: string, talk: string): Outcome {
 
 /** The tests of a JUnit report. */
 function readReport(report: string): Outcome {
-  const outcome: Outcome = { passed: 0, failures: [], skipped: 0 };
+  const outcome: Outcome = { passed: 0, failures: [], skipped: 0, files: [] };
+  for (const [, head = ""] of report.matchAll(/<testsuite\b([^>]*)>/g)) {
+    const file = readAttribute(head, "file");
+    // A group of tests has a name of its own.
+    if (readAttribute(head, "name") === file)
+      outcome.files.push({ file, seconds: Number(readAttribute(head, "time")) });
+  }
   for (const [, head = "", body = ""] of report.matchAll(
     /<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g,
   )) {
@@ -37,6 +48,24 @@ function readReport(report: string): Outcome {
     } else if (!body.includes("<skipped")) outcome.passed += 1;
   }
   return outcome;
+}
+
+/** Where the time of a run went: its parts, how busy the processors were, and the files that took longest. */
+export function sayTimes(
+  parts: readonly { what: string; ms: number }[],
+  busy: number,
+  files: readonly Outcome["files"][number][],
+): string {
+  const minutes = (ms: number): string => {
+    const seconds = Math.round(ms / 1_000);
+    return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  };
+  const all = parts.reduce((sum, { ms }) => sum + ms, 0);
+  const longest = files.toSorted((one, other) => other.seconds - one.seconds).slice(0, LONGEST);
+  return [
+    `It took ${minutes(all)}: ${parts.map(({ what, ms }) => `${minutes(ms)} ${what}`).join(", ")}; the processors were busy ${Math.round(busy * 100)} % of it.`,
+    `The longest: ${longest.map(({ file, seconds }) => `${file} ${minutes(seconds * 1_000)}`).join(", ")}.`,
+  ].join("\n");
 }
 
 function readAttribute(text: string, name: string): string {

@@ -17,12 +17,12 @@ import {
   statfsSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
-import { type Outcome, readOutcome } from "./test-report.ts";
+import { type Outcome, readOutcome, sayTimes } from "./test-report.ts";
 
 const BROWSER_TESTS = "test/browser";
 /** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL beside them, keep two cores busy. */
@@ -79,7 +79,11 @@ const LONG_FILES = {
 const IN_MEMORY = "/dev/shm";
 const ROOM_BYTES = 8 * 2 ** 30;
 
+/** A shorter run is not told where its time went. */
+const TOLD_FROM_MS = 60_000;
+
 const words = process.argv.slice(2);
+const begun = { ms: performance.now(), ...readProcessors() };
 const browserFiles = listBrowserFiles(words);
 const found = browserFiles.length === 0 ? null : await findBrowser();
 const leftOut = found?.ok === false ? browserFiles : [];
@@ -103,7 +107,9 @@ const again = listAgain(words);
 const told: Uint8Array[] = [];
 const left = cutInRuns(again);
 const beside = runAgain(left);
+const readyMs = performance.now();
 const outcome = await first;
+const firstMs = performance.now();
 const second = await Promise.all([
   beside,
   ...Array.from({ length: FILES_AT_ONCE - 1 }, () => runAgain(left)),
@@ -112,7 +118,9 @@ if (again.length > 0) {
   process.stderr.write(`\n${again.length} suites again, on PostgreSQL:\n`);
   for (const chunk of told) process.stderr.write(chunk);
 }
-for (const { passed, skipped, failures } of second.flat()) {
+const ended = { ms: performance.now(), ...readProcessors() };
+for (const { passed, skipped, failures, files } of second.flat()) {
+  outcome.files.push(...files.map(({ file, seconds }) => ({ file: `${file} (on PostgreSQL)`, seconds })));
   outcome.passed += passed;
   outcome.skipped += skipped;
   outcome.failures.push(...failures.map((failure) => `${failure} (on PostgreSQL)`));
@@ -131,9 +139,28 @@ if (outcome.failures.length > 0) {
   for (const failure of outcome.failures) console.log(`  ${failure}`);
   console.log("");
 }
+if (ended.ms - begun.ms > TOLD_FROM_MS) {
+  const parts = [
+    { what: "to begin", ms: readyMs - begun.ms },
+    { what: "for the suites, with some on PostgreSQL beside them", ms: firstMs - readyMs },
+    { what: "for the others on PostgreSQL", ms: ended.ms - firstMs },
+  ];
+  const busy = 1 - (ended.idleMs - begun.idleMs) / (ended.allMs - begun.allMs);
+  console.log(sayTimes(parts, busy, outcome.files));
+}
 const skipped = outcome.skipped === 0 ? "" : `, ${outcome.skipped} skipped`;
 console.log(`${outcome.passed} passed, ${outcome.failures.length} failed${skipped}`);
 process.exit(outcome.failures.length === 0 ? 0 : 1);
+
+/** What all processors of this machine did since it started. */
+function readProcessors(): { idleMs: number; allMs: number } {
+  const times = cpus().map(({ times }) => times);
+  const idleMs = times.reduce((sum, { idle }) => sum + idle, 0);
+  return {
+    idleMs,
+    allMs: idleMs + times.reduce((sum, { user, nice, sys, irq }) => sum + user + nice + sys + irq, 0),
+  };
+}
 
 /** The files of browser tests that these arguments mean: all of them, or those that hold one as `bun test` reads it. */
 function listBrowserFiles(args: readonly string[]): string[] {
