@@ -77,7 +77,9 @@ export async function findServer(
       `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
     );
   const bare = { url, key, profile: null, patienceMs };
-  const { app, environment } = await askKey(bare);
+  const { app, environment } = await askKey(bare).catch((error) => {
+    throw sayWhoseKey(error, url);
+  });
   return { ...bare, app, environment, place: placeOf(app, environment) };
 }
 
@@ -87,6 +89,15 @@ export async function askKey(remote: Asked): Promise<KeyAnswer> {
   const { app, environment, owner, expiresAt } = known;
   if (typeof app !== "string" || typeof environment !== "string") throw noServer(remote.url, 200);
   return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
+}
+
+/** What the server says is said to a program: to a person it is said where the key came from, and how they get another. */
+function sayWhoseKey(error: unknown, url: string): unknown {
+  if (!(error instanceof Refusal) || error.code !== "unauthenticated") return error;
+  return new Refusal(
+    error.code,
+    `${error.message} The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`,
+  );
 }
 
 export function placeOf(app: string, environment: string): string {
@@ -134,22 +145,14 @@ export async function askRemote<Answer>(
   const { code, message, problems, resetAt } = answer;
   if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
-  const again = code === "unauthenticated" ? sayHowAgain(remote) : "";
+  const again =
+    code === "unauthenticated" && remote.profile !== null
+      ? ` Sign in again: relay login --profile ${remote.profile}.`
+      : "";
   throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
     ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
   });
-}
-
-/** What the server says is said to a program: where a person's key came from, and how they get another. */
-function sayHowAgain({
-  url,
-  profile,
-  key,
-}: Pick<Remote, "url" | "profile"> & { key: string | null }): string {
-  if (profile !== null) return ` Sign in again: relay login --profile ${profile}.`;
-  if (key === null) return "";
-  return ` The key that was given, in RELAY_KEY or on standard input, is none that ${url} knows, or it ended: give another, or run relay login --url ${url}.`;
 }
 
 function readProblem(told: Json): Problem[] {
