@@ -130,11 +130,8 @@ export async function requireRelay(tx: Reader, environmentId: number, name: stri
 
 /** What every road to a relay that is not there is refused with. */
 export function refuseUnknownRelay(name: string): Refusal {
-  const said = JSON.stringify(name.slice(0, 80));
-  return new Refusal(
-    "not_found",
-    `There is no relay ${said} in this environment: relay relays list shows the ones there are.`,
-  );
+  const where = "in this environment: relay relays list shows the ones there are.";
+  return new Refusal("not_found", `There is no relay ${JSON.stringify(name.slice(0, 80))} ${where}`);
 }
 
 /** Every relay of the environment, by name; there are never many. */
