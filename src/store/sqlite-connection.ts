@@ -6,7 +6,7 @@ import { constants, Database, type Statement } from "bun:sqlite";
 import { sleep, systemClock } from "../ground/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
-import { followBlocks } from "./sqlite-lead.ts";
+import { BLOCK_INDEX, followBlocks } from "./sqlite-lead.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 const POSTED = Promise.resolve();
@@ -112,7 +112,7 @@ export class SqliteConnection implements GroupConnection {
   #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.database.prepare(plannedOnce(followBlocks(sql)));
+      statement = this.database.prepare(plannedOnce(sql.includes(BLOCK_INDEX) ? followBlocks(sql) : sql));
       this.#statements.set(sql, statement);
     }
     return statement;

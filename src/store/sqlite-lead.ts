@@ -6,20 +6,20 @@
 import { type Comparison, findComparison, findSorted, placesOf } from "./sql-select.ts";
 import { closing, isSign, isWord, next, split, type Token } from "./sql-token.ts";
 
-const INDEX = "event_of_relay";
+export const BLOCK_INDEX = "event_of_relay";
 /** As the migration that made the index says it. */
 const BLOCK_BITS = 11;
 
 /** Writes what leads through the blocks into each SELECT that names the index. */
 export function followBlocks(sql: string): string {
-  if (!sql.includes(INDEX)) return sql;
   const tokens = split(sql);
   for (let at = 0; at < tokens.length; at++) {
-    if (!isWord(tokens[at], "INDEXED") || tokens[next(tokens, next(tokens, at))]?.text !== INDEX) continue;
+    if (!isWord(tokens[at], "INDEXED") || tokens[next(tokens, next(tokens, at))]?.text !== BLOCK_INDEX)
+      continue;
     const places = placesOf(tokens, at);
     const comparison = findComparison(tokens, places, "name_key");
     if (comparison === null || places.some((place) => isWord(tokens[place], "OR")))
-      throw new Error(`${INDEX} is named and no name_key is compared, whatever else is: ${sql}`);
+      throw new Error(`${BLOCK_INDEX} is named and no name_key is compared, whatever else is: ${sql}`);
     follow(tokens, at, places, comparison);
   }
   return tokens.map(({ text }) => text).join("");
