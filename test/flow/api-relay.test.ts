@@ -210,7 +210,8 @@ runScenarios([
     request: "PUT /relays/shop-orders/secret",
     call: { body: { value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } },
     status: 200,
-    changes: { relay: 0, audit: 1 },
+    // The secret that went.
+    changes: { relay: 0, audit: 1, gone_secret: 1 },
     async also(api, { json }) {
       expect(json).toEqual({});
       const everything = Bun.inspect([...(await api.snapshot())]) + api.logged.join();
@@ -231,7 +232,8 @@ runScenarios([
     given: (api) => make(api),
     request: "PUT /relays/shop-orders/secret",
     status: 200,
-    changes: { relay: 0, audit: 1 },
+    // The secret that went, and what stands for those before it: a minted one never verified before.
+    changes: { relay: 0, audit: 1, gone_secret: 2 },
     also: (_, { json }) => expect(json.receiverSecret).toStartWith("whsec_"),
   },
   {
@@ -256,7 +258,7 @@ runScenarios([
     request: "DELETE /relays/shop-orders",
     status: 200,
     answer: { warnings: [] },
-    changes: { relay: -1, audit: 1 },
+    changes: { relay: -1, audit: 1, gone_secret: 2 },
   },
   {
     name: "deleting a relay tells what was sold through it, which nothing fulfils now",
@@ -278,7 +280,7 @@ runScenarios([
         { code: "reference_missing", field: "plans.pro.soldThrough.relay", message: expect.stringContaining("The plan pro") },
       ],
     },
-    changes: { relay: -1, audit: 1 },
+    changes: { relay: -1, audit: 1, gone_secret: 2 },
   },
   {
     name: "a relay that does not exist is not_found",
