@@ -1,15 +1,15 @@
 /**
  * A memory of keys that are each spent once, such as an event's dedupe key: a log that is looked up in memory, because an index over keys in no
  * order costs each key a page of its own. A transaction that keeps keys ends with one row that holds them all. When memory holds a run's worth,
- * that table is frozen and written as a run behind the groups that follow (key-run.ts); a run goes when the newest row of its keys has gone.
+ * that table is frozen and written as a run behind the groups that follow (key-freeze.ts); a run goes when the newest row of its keys has gone.
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import { numberOfHash } from "../ground/id.ts";
+import { type Freeze, makeFreeze, writeFreezeStep } from "./key-freeze.ts";
 import {
   decodeNumbers,
   deleteRun,
   deleteSlot,
-  type Freeze,
   findInRun,
   findInSlots,
   hasSlots,
@@ -17,10 +17,8 @@ import {
   type KeyRun,
   listCutOff,
   listRuns,
-  makeFreeze,
   mayBeIn,
   readFilter,
-  writeFreezeStep,
 } from "./key-run.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
