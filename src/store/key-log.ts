@@ -25,8 +25,10 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys of one run, unless a start finds more that no run holds. */
 const RUN_KEYS = 229_376;
-/** Rows of the log that one step reads, and that one deletes. */
+/** Rows of the log that one step reads. */
 const STEP_ROWS = 500;
+/** Numbers of rows of the log that one step deletes: more than a group adds, also where each row took many of them. */
+const STEP_DELETED = 100;
 /** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
 const STEP_BYTES = 128 * 1024;
 /** Filters of runs that one transaction reads: after a start the first groups ask the runs themselves. */
@@ -40,7 +42,7 @@ const FIRST_PLACES = 4_096;
 interface Wrote {
   /** Bytes of the row. */
   row?: number;
-  step?: "part" | "whole" | "again";
+  step?: "sorted" | "part" | "whole" | "again";
   gone?: KeyRun;
 }
 
@@ -212,7 +214,8 @@ export class KeyLog implements KeyMemory {
     this.#lastBytes = MIN_ROW_BYTES;
   }
 
-  #stepFreeze(freeze: Freeze<KeyTable>, step: "part" | "whole" | "again"): void {
+  #stepFreeze(freeze: Freeze<KeyTable>, step: "sorted" | "part" | "whole" | "again"): void {
+    if (step === "sorted") return;
     freeze.done += 1;
     if (step === "again") {
       this.#runsToDelete.push(freeze.run);
@@ -221,6 +224,8 @@ export class KeyLog implements KeyMemory {
       const { run, newest, pieces, filter, untilId } = freeze;
       this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
       this.#foldedId = untilId;
+      // While few keys stand in it: a step that moved half a run's would take long.
+      this.#recent.growFor(this.#runKeys);
       this.#freeze = null;
     }
   }
@@ -265,18 +270,19 @@ export class KeyLog implements KeyMemory {
       this.#runs = this.#filters.without(run, this.#runs);
   }
 
-  /** Deletes rows of the log whose keys are in a run. */
+  /** Deletes rows of the log whose keys are in a run, from the first one on. */
   async #deleteFolded(): Promise<void> {
-    const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
-    if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
+    const first = "SELECT min(id) FROM key_recent";
+    const sql = `DELETE FROM key_recent WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
+    if ((await this.#connection.run(sql, this.#foldedId)) === 0) this.#foldedId = 0;
   }
 }
 
 /** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
 class KeyTable {
-  #keys = new Float64Array(FIRST_PLACES);
+  keys = new Float64Array(FIRST_PLACES);
   /** 0: the place is free. */
-  #values = new Float64Array(FIRST_PLACES);
+  values = new Float64Array(FIRST_PLACES);
   #size = 0;
   #greatest = 0;
 
@@ -291,43 +297,49 @@ class KeyTable {
   /** Keys and their numbers, which are above 0, by turns. */
   add(pairs: Float64Array): void {
     this.#size += pairs.length / 2;
-    while (this.#size * 2 > this.#keys.length) this.#grow();
-    this.#greatest = Math.max(this.#greatest, put(pairs, this.#keys, this.#values));
+    this.growFor(this.#size);
+    this.#greatest = Math.max(this.#greatest, put(pairs, pairs.subarray(1), 2, this.keys, this.values));
   }
 
   /** The numbers that the key was kept for. */
   find(key: number): number[] {
     const found: number[] = [];
-    const mask = this.#keys.length - 1;
-    for (let at = key & mask; this.#values[at] !== 0; at = (at + 1) & mask) {
-      if (this.#keys[at] === key) found.push(this.#values[at] ?? 0);
+    const mask = this.keys.length - 1;
+    for (let at = key & mask; this.values[at] !== 0; at = (at + 1) & mask) {
+      if (this.keys[at] === key) found.push(this.values[at] ?? 0);
     }
     return found;
   }
 
-  /** Its keys of at least `from` and below `to`, and their numbers, by turns. */
-  between(from: number, to: number): number[] {
-    return pick(this.#keys, this.#values, from, to);
-  }
-
-  #grow(): void {
-    const [keys, values] = [this.#keys, this.#values];
-    this.#keys = new Float64Array(keys.length * 2);
-    this.#values = new Float64Array(keys.length * 2);
-    put(pick(keys, values, 0, Number.POSITIVE_INFINITY), this.#keys, this.#values);
+  /** Makes room for so many keys. */
+  growFor(size: number): void {
+    const [keys, values] = [this.keys, this.values];
+    let places = keys.length;
+    while (size * 2 > places) places *= 2;
+    if (places === keys.length) return;
+    this.keys = new Float64Array(places);
+    this.values = new Float64Array(places);
+    put(keys, values, 1, this.keys, this.values);
   }
 }
 
 /**
- * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in.
- * Answers the greatest value. One loop over plain arrays, so that it is compiled soon after a start.
+ * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in; keys
+ * and their numbers stand `step` apart. Answers the greatest number. One loop over plain arrays, so that it is compiled soon after a start.
  */
-function put(pairs: ArrayLike<number>, keys: Float64Array, values: Float64Array): number {
+function put(
+  fromKeys: Float64Array,
+  fromValues: Float64Array,
+  step: number,
+  keys: Float64Array,
+  values: Float64Array,
+): number {
   const mask = keys.length - 1;
   let greatest = 0;
-  for (let from = 0; from < pairs.length; from += 2) {
-    const key = pairs[from] ?? 0;
-    const value = pairs[from + 1] ?? 0;
+  for (let from = 0; from < fromKeys.length; from += step) {
+    const key = fromKeys[from] ?? 0;
+    const value = fromValues[from] ?? 0;
+    if (value === 0) continue;
     let at = key & mask;
     while (values[at] !== 0) at = (at + 1) & mask;
     keys[at] = key;
@@ -335,14 +347,4 @@ function put(pairs: ArrayLike<number>, keys: Float64Array, values: Float64Array)
     if (value > greatest) greatest = value;
   }
   return greatest;
-}
-
-function pick(keys: Float64Array, values: Float64Array, from: number, to: number): number[] {
-  const pairs: number[] = [];
-  for (let at = 0; at < keys.length; at++) {
-    const value = values[at] ?? 0;
-    const key = keys[at] ?? 0;
-    if (value !== 0 && key >= from && key < to) pairs.push(key, value);
-  }
-  return pairs;
 }

@@ -30,13 +30,15 @@ class Case {
   /** Of every key that was committed: the numbers it was kept for and that stand. */
   readonly kept = new Map<number, Set<number>>();
   last = 0;
+  readonly #keysARun: number;
 
-  constructor() {
+  constructor(keysARun = KEYS_A_RUN) {
+    this.#keysARun = keysARun;
     folders.push(this.folder);
   }
 
   async open(): Promise<Store> {
-    const store = await openSqlite(join(this.folder, "data.db"), { clock: this.clock, keysARun: KEYS_A_RUN });
+    const store = await openSqlite(join(this.folder, "data.db"), { clock: this.clock, keysARun: this.#keysARun });
     this.stores.push(store);
     return store;
   }
@@ -198,6 +200,47 @@ test("a kill between any two groups of a freeze loses no key", async () => {
   await at.close();
 }, 60_000);
 
+test("a table that is sorted behind many groups, some of them undone, loses no key, also when it is killed before and after it is sorted", async () => {
+  const at = new Case(40_000);
+  let store = await at.open();
+  const keep = async (count: number): Promise<void> => {
+    const done: [number, number][] = [];
+    await store.write("app", (tx) => {
+      done.length = 0;
+      return keepKeys(tx, at, count, done);
+    });
+    for (const [key, value] of done) at.note(key, value);
+  };
+  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM key_run"));
+  const freezeWith = async (groups: number): Promise<void> => {
+    for (let turn = 0; turn < groups; turn++) {
+      const failing = store.write("app", async (tx) => {
+        await keepKeys(tx, at, 3, []);
+        throw FAIL;
+      });
+      await Promise.all([keep(3), failing.catch(() => undefined)]);
+    }
+  };
+  while (at.last < 40_000) await keep(1_000);
+  // Places of the table are 131,072: eight groups sort it.
+  for (const groups of [3, 12]) {
+    await freezeWith(groups);
+    await at.kill();
+    store = await at.open();
+    await at.checkAll(store);
+  }
+  expect(await runs()).toEqual([]);
+  await freezeWith(66);
+  expect(await runs()).toEqual([]);
+  await freezeWith(6);
+  expect(await runs()).toHaveLength(1);
+  await at.checkAll(store);
+  await at.close();
+  store = await at.open();
+  await at.checkAll(store);
+  await at.close();
+}, 60_000);
+
 test("what is in runs is deleted from the log, what is forgotten from the runs, and memory goes on", async () => {
   const at = new Case();
   const store = await at.open();
@@ -312,9 +355,9 @@ test("a key that is in none of eight whole runs is said to be in one of them onc
   const next = (): number => numberOfHash(hashOf(count++));
   const size = 50_000;
   for (let run = 0; run < 8; run++) {
-    const { filter } = makeFreeze({ size, greatestValue: 1, between: () => [] }, 1);
+    const { filter } = makeFreeze({ size, greatestValue: 1, keys: new Float64Array(), values: new Float64Array() }, 1);
     // As many as a whole run puts into a block.
-    for (let key = 0; key < filter.words.length * 1.75; key++) filter.add(next());
+    for (let key = 0; key < filter.words.length * 1.75; key++) filter.addEach(Float64Array.of(next(), 1));
     filters.add(filter.words, true);
   }
   let inVain = 0;
