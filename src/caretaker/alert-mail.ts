@@ -26,6 +26,13 @@ import {
   markAlertMailed,
   markAlertUnmailed,
 } from "../watch/alert.ts";
+import {
+  type CannotMail,
+  listUnmailedProblems,
+  noteAlertMails,
+  noteCannotMail,
+  noteOwnerMailed,
+} from "../watch/unmailed-alerts.ts";
 import { endAlerts } from "./alert-end.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;
@@ -38,6 +45,7 @@ const MAX_AGE_MS = DAY_MS;
 const FORSAKEN_MS = 10 * MINUTE_MS;
 const MAX_TOLD = 50;
 const STOP_WAIT_MS = 10_000;
+const NO_SERVER = "it has no SMTP server";
 const LOCAL_OWNER = "owner@localhost";
 const LOCAL_SENDER = "account@localhost";
 
@@ -68,6 +76,14 @@ interface Plan {
   subject: string;
   text: string;
   alertIds: string[];
+  /** When the oldest of them began. */
+  sinceMs: number;
+}
+
+/** Alerts wait, and this environment cannot send. */
+interface Stuck {
+  cannot: CannotMail | typeof NO_SERVER;
+  sinceMs: number;
 }
 
 export class AlertMail {
@@ -105,6 +121,7 @@ export class AlertMail {
     const nowMs = clock.now();
     await endAlerts(store, nowMs);
     if (this.#deps.beside) await this.#endForsaken(nowMs);
+    for (const id of await store.read(listUnmailedProblems)) await this.#endUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
     for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
       // A clock that was set back must not hold a mail up.
@@ -123,11 +140,24 @@ export class AlertMail {
     if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
   }
 
+  /** Who wants no alert by mail, or set no mail server, misses none. */
+  async #endUnwanted(environmentId: number): Promise<void> {
+    const { store, clock, local } = this.#deps;
+    const environment = await store.read((tx) => findEnvironmentById(tx, environmentId));
+    if (environment !== null && alertOn(environment, ALERT_MAIL_SWITCH)) {
+      if (local || readMailSettings(environment).smtp !== null) return;
+    }
+    await store.write("app", (tx) => noteOwnerMailed(tx, environmentId, clock.now()));
+  }
+
   async #mail(environmentId: number): Promise<void> {
     const { store, clock } = this.#deps;
     const planned = await store.read((tx) => this.#plan(tx, environmentId));
-    if (typeof planned === "string") this.#sayOnce(environmentId, planned);
-    if (planned === null || typeof planned === "string") return;
+    if (planned === null) return;
+    if ("cannot" in planned) {
+      await this.#tellStuck(environmentId, planned);
+      return;
+    }
     const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
     for (const mail of mails.outgoing) {
@@ -139,43 +169,46 @@ export class AlertMail {
     await store.write("app", async (tx) => {
       for (const { mail, outcome } of ended) await finishEmail(tx, mail.emailId, endOf(outcome), clock.now());
       if (again) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
+      const outcomes = ended.map(({ outcome }) => outcome);
+      await noteAlertMails(tx, environmentId, { outcomes, sinceMs: mails.sinceMs, nowMs: clock.now() });
     });
     if (again) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);
     else this.#retryAt.delete(environmentId);
   }
 
-  /** The mail to send now; null where there is nothing to tell, a sentence where this environment cannot send. */
-  async #plan(tx: Reader, environmentId: number): Promise<Plan | string | null> {
+  /** The mail to send now; null where there is nothing to tell. */
+  async #plan(tx: Reader, environmentId: number): Promise<Plan | Stuck | null> {
     const { clock, local } = this.#deps;
     const environment = await findEnvironmentById(tx, environmentId);
     if (environment === null || !alertOn(environment, ALERT_MAIL_SWITCH)) return null;
     const unmailed = await listUnmailedAlerts(tx, environmentId, MAX_TOLD, clock.now() - MAX_AGE_MS);
     const alerts = unmailed.filter(({ code }) => alertOn(environment, code));
     if (alerts.length === 0) return null;
+    const sinceMs = Math.min(...alerts.map(({ at }) => at));
+    if (!local && readMailSettings(environment).smtp === null) return { cannot: NO_SERVER, sinceMs };
     const owners = (await listOwners(tx)).map(({ email }) => email);
     const recipients = local && owners.length === 0 ? [LOCAL_OWNER] : owners;
-    if (recipients.length === 0) return "no owner is there to be mailed";
+    if (recipients.length === 0) return { cannot: "no owner is there to be mailed", sinceMs };
     const sender = await findSenderAddress(tx, environmentId, "account");
-    if (!local && readMailSettings(environment).smtp === null) return "it has no SMTP server";
-    if (!local && sender === null) return "it has no verified sender domain";
+    if (!local && sender === null) return { cannot: "it has no verified sender domain", sinceMs };
     const told: ToldAlert[] = [];
     for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const pageUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}/attention`;
     const { subject, text } = writeAlertMail({ appName, environment, pageUrl }, told);
     const alertIds = alerts.map(({ id }) => id);
-    return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds };
+    return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, sinceMs };
   }
 
   /** Plans once more, in the transaction that marks the alerts as mailed and writes a mail for each owner. */
   async #intend(
     tx: Writer,
     environmentId: number,
-  ): Promise<{ outgoing: OutgoingMail[]; alertIds: string[] }> {
+  ): Promise<{ outgoing: OutgoingMail[]; alertIds: string[]; sinceMs: number }> {
     const plan = await this.#plan(tx, environmentId);
-    if (plan === null || typeof plan === "string") return { outgoing: [], alertIds: [] };
-    const { from, recipients, subject, text, alertIds } = plan;
     const nowMs = this.#deps.clock.now();
+    if (plan === null || "cannot" in plan) return { outgoing: [], alertIds: [], sinceMs: nowMs };
+    const { from, recipients, subject, text, alertIds, sinceMs } = plan;
     const outgoing: OutgoingMail[] = [];
     for (const to of recipients) {
       const emailId = await intendEmail(tx, {
@@ -193,7 +226,14 @@ export class AlertMail {
       outgoing.push({ environmentId, emailId, from, to, subject, text });
     }
     for (const id of alertIds) await markAlertMailed(tx, id, nowMs);
-    return { outgoing, alertIds };
+    return { outgoing, alertIds, sinceMs };
+  }
+
+  async #tellStuck(environmentId: number, { cannot: why, sinceMs }: Stuck): Promise<void> {
+    const { store, clock } = this.#deps;
+    this.#sayOnce(environmentId, why);
+    if (why === NO_SERVER) return;
+    await noteCannotMail(store, environmentId, { why, sinceMs, nowMs: clock.now() });
   }
 
   #sayOnce(environmentId: number, why: string): void {

@@ -101,6 +101,10 @@ export const TROUBLES = {
     when: "The connection ended after a mail was handed over and before the mail server said anything, so it may have left, and it is never sent twice.",
     todo: "Ask the person or the mail server; relay emails list --state unknown shows which mails they are.",
   },
+  alerts_unmailed: {
+    when: "A mail server is set, and the owners are not mailed what they are alerted of: the last alert mail was refused for good, or none could leave for an hour.",
+    todo: "Mend what the problem names (the owner's address, the mail server, the sender domain), then send a test mail with relay emails test: it is over with the first mail to an owner that leaves. Where no alert is to be mailed, switch that off with relay settings set alerts.mail off.",
+  },
   when: {
     when: "A call verified and the relay's when asks for another one, so no event was made.",
     todo: "Nothing where the relay waits for another kind of call; else correct its when.",

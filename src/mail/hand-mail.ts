@@ -9,6 +9,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin, Reader, Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
+import { noteOwnerMailed } from "../watch/unmailed-alerts.ts";
 import {
   type EmailView,
   endOf,
@@ -131,7 +132,10 @@ export async function sendTestMail(
     return { environmentId, emailId, from, to: recipient, ...words };
   });
   const outcome: MailOutcome = await mailer.send(mail, { withinMs: WITHIN_MS });
-  return finish(store, clock, mail, endOf(outcome));
+  const ended = await finish(store, clock, mail, endOf(outcome));
+  if (outcome.kind === "sent")
+    await store.write(origin, (tx) => noteOwnerMailed(tx, environmentId, clock.now()));
+  return ended;
 }
 
 const TEST_TEXT = "This is a test mail.\n\nIt shows that the mail settings of this environment work.\n";

@@ -1,8 +1,11 @@
 /** The attention room: what is wrong in words, and an alert that is seen to. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { raiseAlert } from "../../src/watch/alert.ts";
 import { raiseProblem } from "../../src/watch/problem.ts";
+import { noteAlertMails } from "../../src/watch/unmailed-alerts.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
@@ -41,6 +44,29 @@ test("an alert is resolved by a person, who stands beside it; its problem is ove
   await tab("Needs you").click();
   await page.getByText("Nothing needs you").waitFor();
   await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor({ state: "detached" });
+});
+
+test("alert mails that do not leave are told on Home and Attention, which lead to the mail server, until one leaves", async () => {
+  const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'");
+  const note = (outcome: MailOutcome) =>
+    running.service.store.write("app", (tx) =>
+      noteAlertMails(tx, environment?.id ?? 0, { outcomes: [outcome], sinceMs: running.clock.now(), nowMs: running.clock.now() }),
+    );
+  await note({ kind: "failed", reason: "recipient_refused", message: "The mail server refused the recipient's address (550).", retry: false });
+  for (const room of ["", "attention"]) {
+    await page.goto(at(room));
+    const needs = page.getByRole("region", { name: "Needs you" });
+    await needs.getByRole("heading", { name: "Alerts are not mailed" }).waitFor();
+    await needs.getByText("The last alert mail reached no owner.").waitFor();
+    await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor();
+    await shoot(page, `alerts-unmailed-${room || "home"}`);
+  }
+  await page.getByRole("link", { name: "Look at the mail server" }).click();
+  await page.getByRole("heading", { name: "Mail", exact: true }).waitFor();
+  expect(page.url()).toContain("/mail?tab=server");
+  await page.goto(at("attention"));
+  await note({ kind: "sent" });
+  await page.getByText("Nothing needs you").waitFor();
 });
 
 test("what is told, and whether it is mailed, is switched", async () => {

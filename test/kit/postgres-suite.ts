@@ -8,7 +8,7 @@ const RULES: readonly string[] = [
   ...["relay-view", "relay-save", "relay-secret", "relay-template", "save-warning", "live-relay", "overlap", "sender-domain"],
   ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash", "runner-effect", "runner-order", "runner-warm-up"],
   ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-time", "action-write-record", "email-person"],
-  ...["schedule", "schedule-clock", "caretaker", "recent-call-retention", "audit", "alert", "metric"],
+  ...["schedule", "schedule-clock", "caretaker", "recent-call-retention", "audit", "alert", "unmailed-alerts", "metric"],
   ...["fruitless", "silence", "health-nodes", "health-standing"],
   ...["capture", "capture-model"],
   ...["access", "credit", "product", "purchase-receipt", "selling-link", "selling-model"],

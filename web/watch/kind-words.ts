@@ -19,6 +19,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   catalog_broken: "catalog.json has a mistake",
   codes_capped: "Sign-ins over the cap",
   writes_capped: "Writes over the cap",
+  alerts_unmailed: "Alerts are not mailed",
   mail_unknown: "A mail may have left",
   sender_domain_required: "Mail needs a sender domain",
   environment_held: "On hold",

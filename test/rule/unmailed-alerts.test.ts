@@ -1,0 +1,190 @@
+/** Alert mails that do not leave: a problem of their own, that nobody is mailed of and that the first mail to an owner ends. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { saveSettings } from "../../src/account/environment.ts";
+import { createOwner } from "../../src/account/owner.ts";
+import { AlertMail } from "../../src/caretaker/alert-mail.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { sendTestMail } from "../../src/mail/hand-mail.ts";
+import type { Mailer, MailOutcome } from "../../src/mail/mailer.ts";
+import { raiseAlert } from "../../src/watch/alert.ts";
+import { listProblems } from "../../src/watch/problem.ts";
+import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
+
+const SMTP = { host: "smtp.example.com", port: 587, security: "starttls", username: null, password: null, passwordSetAt: null };
+
+const SENT: MailOutcome = { kind: "sent" };
+const REFUSED: MailOutcome = {
+  kind: "failed",
+  reason: "recipient_refused",
+  message: "The mail server refused the recipient's address (550).",
+  retry: false,
+};
+const AWAY: MailOutcome = { kind: "failed", reason: "not_connected", message: "The mail server cannot be reached.", retry: true };
+const UNKNOWN: MailOutcome = { kind: "unknown", reason: "connection_lost", message: "The connection ended." };
+
+let fresh: FreshStore;
+let environmentId: number;
+/** What each next mail meets; the last one stays. */
+let answers: MailOutcome[];
+let mailing: AlertMail;
+const mailer: Mailer = {
+  send: async () => (answers.length > 1 ? answers.shift() : answers[0]) ?? SENT,
+};
+
+beforeEach(async () => {
+  fresh = await openFreshStore();
+  environmentId = (await fresh.environment("development")).id;
+  answers = [];
+  mailing = new AlertMail({
+    store: fresh.store,
+    clock: fresh.clock,
+    log: createLog({ clock: fresh.clock, format: "json", sink: () => undefined }),
+    mailer,
+    local: false,
+    baseUrl: () => "https://relay.example.com",
+  });
+  mailing.start();
+});
+
+const addOwner = (email: string) => fresh.store.write("app", (tx) => createOwner(tx, { email, passwordHash: null, nowMs: fresh.clock.now() }));
+
+async function set(sections: JsonObject): Promise<void> {
+  const environment = await fresh.environment("development");
+  await fresh.store.write("app", (tx) => saveSettings(tx, environment, sections, environment.version));
+}
+
+const verifyDomain = () =>
+  fresh.store.write("app", (tx) =>
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)", environmentId),
+  );
+
+async function makeReady(owners = ["ada@example.com"]): Promise<void> {
+  for (const email of owners) await addOwner(email);
+  await set({ mail: { sends: true, smtp: SMTP } });
+  await verifyDomain();
+}
+
+const raise = (name = "orders") =>
+  fresh.store.write("app", (tx) =>
+    raiseAlert(tx, { environmentId, code: "relay_failed", target: `relay:${name}`, message: "An event is dead.", nowMs: fresh.clock.now() }),
+  );
+
+const problems = async (all = false) => (await fresh.store.read((tx) => listProblems(tx, environmentId, !all, { limit: 50, after: null }))).items;
+const codes = async () => (await problems()).map(({ code }) => code);
+const STANDS = ["alerts_unmailed"];
+
+describe("what became of the mails says whether the problem stands", () => {
+  const ENDS: [string, MailOutcome[], number, boolean][] = [
+    ["a mail that left", [SENT], 10, false],
+    ["one that was refused for good", [REFUSED], 3, true],
+    ["one that may have left", [UNKNOWN], 90, false],
+    ["one soft failure, and then it leaves", [AWAY, SENT], 90, false],
+    ["soft failures for half an hour", [AWAY], 35, false],
+    ["soft failures for more than an hour", [AWAY], 80, true],
+    ["one that the end of the process stopped", [{ ...AWAY, reason: "stopped" }], 10, false],
+  ];
+  test.each(ENDS)("%s", async (_rule, ends, minutes, stands) => {
+    await makeReady();
+    answers = ends;
+    await raise();
+    await fresh.clock.advance(minutes * MINUTE_MS);
+    expect(await codes()).toEqual(stands ? STANDS : []);
+  });
+
+  test.each<[string, MailOutcome[], boolean]>([
+    ["one of two owners is refused, the other is mailed", [REFUSED, SENT], false],
+    ["one is refused, the other's may have left", [REFUSED, UNKNOWN], false],
+    ["one is refused, the other's server is away: neither is tried again", [REFUSED, AWAY], true],
+  ])("%s", async (_rule, ends, stands) => {
+    await makeReady(["ada@example.com", "grace@example.com"]);
+    answers = ends;
+    await raise();
+    await fresh.clock.advance(3 * MINUTE_MS);
+    expect(await codes()).toEqual(stands ? STANDS : []);
+  });
+});
+
+test("it says why, is raised once, and no alert tells of it", async () => {
+  await makeReady();
+  answers = [REFUSED];
+  for (const name of ["orders", "refunds", "trials"]) {
+    await raise(name);
+    await fresh.clock.advance(20 * MINUTE_MS);
+  }
+  expect(await problems(true)).toMatchObject([
+    {
+      code: "alerts_unmailed",
+      target: "mail",
+      message:
+        "The last alert mail reached no owner. The mail server refused the recipient's address (550). Mend that, then send a test mail with relay emails test.",
+      raisedAt: "2026-01-15T12:01:00.000Z",
+      clearedAt: null,
+    },
+  ]);
+  expect(await fresh.count("email")).toBe(3);
+  expect(await fresh.count("alert")).toBe(3);
+});
+
+describe("an environment that cannot send at all", () => {
+  const WITHOUT: [string, () => Promise<unknown>, string][] = [
+    [
+      "has no sender domain",
+      async () => [await addOwner("ada@example.com"), await set({ mail: { sends: true, smtp: SMTP } })],
+      "relay domain verify",
+    ],
+    ["has no owner", async () => [await set({ mail: { sends: true, smtp: SMTP } }), await verifyDomain()], "no owner is there to be mailed"],
+  ];
+  test.each(WITHOUT)("%s: told once an alert has waited for an hour", async (_rule, prepare, why) => {
+    await prepare();
+    await fresh.clock.advance(2 * HOUR_MS);
+    await raise();
+    await fresh.clock.advance(50 * MINUTE_MS);
+    expect(await codes()).toEqual([]);
+    await fresh.clock.advance(15 * MINUTE_MS);
+    expect(await problems()).toMatchObject([{ code: "alerts_unmailed", message: expect.stringContaining(why) }]);
+  });
+});
+
+test("an environment that has no mail server is none of those: its owner never relied on mail", async () => {
+  await addOwner("ada@example.com");
+  await raise();
+  await fresh.clock.advance(2 * HOUR_MS);
+  expect(await codes()).toEqual([]);
+});
+
+describe("it is over", () => {
+  beforeEach(async () => {
+    await makeReady();
+    answers = [REFUSED];
+    await raise();
+    await fresh.clock.advance(3 * MINUTE_MS);
+    expect(await codes()).toEqual(STANDS);
+  });
+
+  const testMail = () =>
+    sendTestMail(
+      { store: fresh.store, clock: fresh.clock, mailer, local: false },
+      { environmentId, by: "owner:ada@example.com", origin: "app" },
+      { appId: "app_test", limits: { emailsPerHour: 200, eventEmailsPerPersonPerDay: 5 } },
+    );
+  const leaves = (act: () => Promise<unknown>) => {
+    answers = [SENT];
+    return act();
+  };
+  const WAYS: [string, () => Promise<unknown>, boolean][] = [
+    ["as the next alert's mail leaves", () => leaves(() => raise("refunds")), true],
+    ["as a test mail leaves", () => leaves(testMail), true],
+    ["not as a test mail fails", () => testMail(), false],
+    ["as alert mail is switched off", () => set({ alerts: { mail: false } }), true],
+    ["as the mail server is taken out", () => set({ mail: { sends: true, smtp: null } }), true],
+    ["not by time", () => Promise.resolve(), false],
+  ];
+  test.each(WAYS)("%s", async (_rule, act, over) => {
+    await act();
+    await fresh.clock.advance(20 * MINUTE_MS);
+    expect(await codes()).toEqual(over ? [] : STANDS);
+  });
+});
