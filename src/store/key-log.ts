@@ -221,11 +221,12 @@ export class KeyLog implements KeyMemory {
       this.#runsToDelete.push(freeze.run);
       this.#freeze = makeFreeze(freeze.table, freeze.untilId);
     } else if (step === "whole") {
-      const { run, newest, pieces, filter, untilId } = freeze;
+      const { run, newest, pieces, filter, table, untilId } = freeze;
       this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
       this.#foldedId = untilId;
-      // While few keys stand in it: a step that moved half a run's would take long.
-      this.#recent.growFor(this.#runKeys);
+      // Growing would move half a run's keys at once, into memory that the system clears page by page.
+      if (this.#recent.keys.length < table.keys.length && table.keys.length < 4 * this.#runKeys)
+        this.#recent = table.restart(this.#recent);
       this.#freeze = null;
     }
   }
@@ -283,22 +284,15 @@ class KeyTable {
   keys = new Float64Array(FIRST_PLACES);
   /** 0: the place is free. */
   values = new Float64Array(FIRST_PLACES);
-  #size = 0;
-  #greatest = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  get greatestValue(): number {
-    return this.#greatest;
-  }
+  size = 0;
+  greatestValue = 0;
 
   /** Keys and their numbers, which are above 0, by turns. */
   add(pairs: Float64Array): void {
-    this.#size += pairs.length / 2;
-    this.growFor(this.#size);
-    this.#greatest = Math.max(this.#greatest, put(pairs, pairs.subarray(1), 2, this.keys, this.values));
+    this.size += pairs.length / 2;
+    this.#growFor(this.size);
+    const greatest = put(pairs, pairs.subarray(1), 2, this.keys, this.values);
+    this.greatestValue = Math.max(this.greatestValue, greatest);
   }
 
   /** The numbers that the key was kept for. */
@@ -311,12 +305,18 @@ class KeyTable {
     return found;
   }
 
-  /** Makes room for so many keys. */
-  growFor(size: number): void {
+  /** Its keys have gone: it takes those of another, which has fewer places. */
+  restart(other: KeyTable): KeyTable {
+    this.values.fill(0);
+    this.size = other.size;
+    this.greatestValue = put(other.keys, other.values, 1, this.keys, this.values);
+    return this;
+  }
+
+  #growFor(size: number): void {
     const [keys, values] = [this.keys, this.values];
-    let places = keys.length;
-    while (size * 2 > places) places *= 2;
-    if (places === keys.length) return;
+    if (size * 2 <= keys.length) return;
+    const places = 2 ** Math.ceil(Math.log2(size * 2));
     this.keys = new Float64Array(places);
     this.values = new Float64Array(places);
     put(keys, values, 1, this.keys, this.values);
