@@ -305,3 +305,9 @@ function isHeld(dataDir: string, world: World): boolean {
     throw error;
   }
 }
+
+/** Added to what is said of a change here: a service looks once a second for what another process wrote into its file; PostgreSQL tells it at once. */
+export function sayFoundSoon(input: Input, world: World): string {
+  if (readDatabase(input) !== null || readRunningUrl(readDataDir(input, world)) === null) return "";
+  return " The service that runs here finds that within a second.";
+}

@@ -24,7 +24,7 @@ import { standingProblemsOf } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
 import { LIMIT, readLimit } from "./listing.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
+import { ANYWHERE, atPlace, sayFoundSoon } from "./place.ts";
 import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-there.ts";
 import {
   type ListedRelay,
@@ -37,7 +37,7 @@ import {
   writeFunnel,
   writeStory,
 } from "./relay-words.ts";
-import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDatabase, readDataDir } from "./service-option.ts";
+import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
 import { sayList, saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -56,13 +56,6 @@ export function contextOf(input: Input, world: World, environment: Environment) 
   const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const { clock } = world;
   return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock };
-}
-
-/** A service looks once a second for what another process wrote into its file; PostgreSQL tells it at once. */
-const FOUND_SOON = "The service that runs here finds that within a second.";
-
-function isServedFromFile(input: Input, world: World): boolean {
-  return readDatabase(input) === null && readRunningUrl(readDataDir(input, world)) !== null;
 }
 
 /** Whether the server has a backup is no relay's. */
@@ -203,7 +196,7 @@ export const relaysResume: Command = {
 };
 
 async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
-  const { relay, held, served } = await atPlace(input, world, {
+  const { relay, held, foundSoon } = await atPlace(input, world, {
     writes: true,
     here: async (store, environment) => {
       const context = contextOf(input, world, environment);
@@ -213,9 +206,9 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         await settleTicks(tx, { environmentId: environment.id, nowMs: context.nowMs }, name);
         return await pauseRelay(tx, context, name);
       });
-      return { relay, held: environment.heldAt !== null, served: isServedFromFile(input, world) };
+      return { relay, held: environment.heldAt !== null, foundSoon: sayFoundSoon(input, world) };
     },
-    there: async (remote) => ({ ...(await setStateThere(remote, input.first(), to)), served: false }),
+    there: async (remote) => ({ ...(await setStateThere(remote, input.first(), to)), foundSoon: "" }),
   });
   if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
@@ -227,5 +220,5 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         : waiting === 0
           ? "nothing of the last 24 hours waits."
           : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
-  world.tell(`${relay.name} is ${to}: ${next}${served ? ` ${FOUND_SOON}` : ""}`);
+  world.tell(`${relay.name} is ${to}: ${next}${foundSoon}`);
 }

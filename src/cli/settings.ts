@@ -11,7 +11,7 @@ import { changeSettings, type SettingsView, settingsInput, showSettings } from "
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readRunningLimits, readRunningUrl } from "./data-directory.ts";
-import { ANYWHERE, atPlace } from "./place.ts";
+import { ANYWHERE, atPlace, sayFoundSoon } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
@@ -132,12 +132,15 @@ export const settingsSet: Command = {
     const value = await readValue(name, text, world);
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
     const change = nest(name.split("."), value);
+    let foundSoon = "";
     const { settings, warnings = [] } = await atPlace(input, world, {
       writes: true,
       here: async (store, environment) => {
         // A hold is released without the key, too.
         const sealer =
           value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
+        // When a brake holds matters to who pulls it.
+        if (name === "held") foundSoon = sayFoundSoon(input, world);
         const deps = { sealer, allowPrivate: input.list("allow-private") };
         return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);
@@ -159,7 +162,7 @@ export const settingsSet: Command = {
     world.tell(
       isJsonObject(told)
         ? `${name} is set: ${writeJson(told)}`
-        : `${name} is ${sayValue(shownAs(name), told)}.`,
+        : `${name} is ${sayValue(shownAs(name), told)}.${foundSoon}`,
     );
     for (const { message } of warnings) world.tell(`warning: ${message}`);
   },

@@ -159,7 +159,11 @@ test("the limits shown are the running server's, and it is said whose they are",
     "until relay relays resume orders. The service that runs here finds that within a second.",
   );
   expect((await run("relays resume orders")).told).toEndWith("The service that runs here finds that within a second.");
+  for (const to of ["on", "off"])
+    expect((await run(`settings set held ${to}`)).told).toEndWith(". The service that runs here finds that within a second.");
+  expect((await run("settings set connector.writes on")).told).toBe("connector.writes is on.");
   forget();
+  expect((await run("settings set held off")).told).toBe("held is off.");
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
   expect((await run("relays resume orders")).told).toEndWith("nothing of the last 24 hours waits.");
 });
