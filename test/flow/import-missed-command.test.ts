@@ -105,7 +105,7 @@ for (const [road, env] of ROADS)
         const none = await run(env(), empty, "--yes");
         expect([none.code, none.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
         const unknown = await runCommand(["import-missed", "nope"], { cwd: home, env: env(), input: empty, clock });
-        expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("no relay with this name")]);
+        expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining('There is no relay "nope"')]);
       }
     });
 
