@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { listen, startBrowser } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
@@ -100,8 +101,12 @@ test("a refusal tells the waiting command, and the page says that nothing change
 test("a page that is open says by itself that what it shows is void", async () => {
   await using run = relay("sync", "--live");
   const url = urlIn(await run.line("/approvals/"));
-  await page.goto(`${base}/apps/shop/production/relays`);
-  await page.getByText("A change of production waits for approval").waitFor();
+  for (const room of ["development", "production", "production/relays"]) {
+    await page.goto(`${base}/apps/shop/${room}`);
+    await page.getByText("A change of production waits for approval").waitFor();
+    expect(await page.getByText("Nothing needs you").count()).toBe(0);
+    await shoot(page, `approval-waits-${room.replace("/", "-")}`);
+  }
   await page.getByRole("link", { name: "Look at it" }).click();
   await page.getByRole("button", { name: "Approve this change of production" }).waitFor();
   expect(page.url()).toBe(url);

@@ -1,4 +1,4 @@
-/** In production: what waits for an owner's approval, with the way to it. */
+/** What waits for an owner's approval before it changes production, with the way to it; and what is said only where nothing waits. */
 import type { ApprovalView } from "../../src/sync/approval.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -9,10 +9,20 @@ import { Ago } from "../part/time.ts";
 
 const LOOK_EVERY_MS = 10_000;
 
+/** null: that is not known yet. */
+function useWaiting(place: Place): ApprovalView[] | null {
+  const { data, error } = useLoad<{ approvals: ApprovalView[] }>(apiPath(place, "approvals"), LOOK_EVERY_MS);
+  if (data === undefined && error === null) return null;
+  return (data?.approvals ?? []).filter(({ state }) => state === "pending");
+}
+
+export function UnlessWaiting({ place, children }: { place: Place; children?: View }): View {
+  return useWaiting(place)?.length === 0 ? children : null;
+}
+
 export function WaitingApprovals({ place }: { place: Place }): View {
-  const { data } = useLoad<{ approvals: ApprovalView[] }>(apiPath(place, "approvals"), LOOK_EVERY_MS);
-  const waiting = (data?.approvals ?? []).filter(({ state }) => state === "pending");
-  return html`${waiting.map(
+  const waiting = useWaiting(place);
+  return html`${waiting?.map(
     ({ id, askedWith, askedBy, createdAt }) => html`<${Notice} key=${id} kind="warn">
       <b>A change of production waits for approval</b>, asked for <${Ago} at=${createdAt} /> with <${SafeText} text=${askedWith ?? askedBy} limit=${120} />.${" "}<a href="/approvals/${id}">Look at it</a><//>`,
   )}`;

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { OverviewView } from "../../src/overview/overview.ts";
+import { UnlessWaiting, WaitingApprovals } from "../approval/waiting-approvals.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { sayCount } from "../ground/count-words.ts";
@@ -29,7 +30,7 @@ export function HomePage({ place, query }: PageProps): View {
     setChosen(null);
     for (const path of needPaths(place)) invalidate(path);
   };
-  const head = html`<${PageHead} title="Home" />`;
+  const head = html`<${PageHead} title="Home" />${leadsToProduction(place) && html`<${WaitingApprovals} place=${place} />`}`;
   if (data === undefined) {
     if (error !== null) return html`${head}<${ErrorState} error=${error} onRetry=${reload} />`;
     return html`${head}<${Skeleton} rows=${6} />`;
@@ -54,12 +55,13 @@ export function HomePage({ place, query }: PageProps): View {
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
 }
 
+/** Local development is no way to it. */
+const leadsToProduction = ({ environment }: Place): boolean => environment !== "local";
+
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {
+  const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay does what it should, as far as can be told.</span></p>`;
   return html`
-    ${
-      data.needs.length === 0 &&
-      html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay does what it should, as far as can be told.</span></p>`
-    }
+    ${data.needs.length === 0 && (leadsToProduction(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
     <${Pulse} place=${place} data=${data} query=${query} />
     <${RelaysByTrouble} place=${place} data=${data} />`;
 }
