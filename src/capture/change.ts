@@ -7,7 +7,7 @@ import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.
 import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
 import { cutUtf8, utf8Bytes } from "../ground/text.ts";
-import { type RecordView, viewRecord } from "../records/record.ts";
+import { type RecordView, readStored, viewRecord } from "../records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import type { Change, DataChangeTrigger } from "../trigger/data-change.ts";
@@ -89,18 +89,22 @@ export async function trimChanges(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM record_watched WHERE until <= ?1", seq);
 }
 
-/** The record after the change, as the API shows one; of a deleted record, as it was last. Throws where the data is not JSON. */
+/**
+ * The record after the change, as the API shows one; of a deleted record, as it was last. Throws where the data that was written is not JSON;
+ * what went is odd then, as its own page said, and its end is a change all the same.
+ */
 export function viewAfter(row: ChangeRow): RecordView {
-  return viewRecord({ ...row, id: row.recordId, data: parseJson(row.data) as JsonObject });
+  const data = row.change === "deleted" ? readStored(row.data) : (parseJson(row.data) as JsonObject);
+  return viewRecord({ ...row, id: row.recordId, data });
 }
 
-/** What an update replaced; null on other changes. Throws where the data is not JSON. */
+/** What an update replaced; null on other changes. */
 export function viewBefore(row: ChangeRow): RecordView | null {
   if (row.previousData === null) return null;
   return viewRecord({
     id: row.recordId,
     collection: row.collection,
-    data: parseJson(row.previousData) as JsonObject,
+    data: readStored(row.previousData),
     ownerId: row.previousOwnerId,
     recipientId: row.previousRecipientId,
     writtenBy: row.previousWrittenBy ?? "",

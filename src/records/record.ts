@@ -30,7 +30,7 @@ const MAX_READ_DEPTH = 500;
 const LONG_CHARS = 2 * MAX_READ_DEPTH;
 
 /** A record's data. What another program wrote in its place is empty data, so that it holds up none beside it. */
-function readStored(text: string): JsonObject {
+export function readStored(text: string): JsonObject {
   try {
     const isDeep =
       text.length > LONG_CHARS &&

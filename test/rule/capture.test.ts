@@ -17,6 +17,11 @@ import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.
 const ALL = { on: ["created", "updated", "deleted"] };
 const warningsOf = async ({ store }: WatchedRecords): Promise<string[]> =>
   (await store.read((tx) => tx.all<{ warnings: string }>("SELECT warnings FROM event ORDER BY seq"))).map(({ warnings }) => warnings);
+/** A record that another program writes. */
+const BROKEN = `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+  SELECT 'rec_broken', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
+  AND environment_id = (SELECT id FROM environment WHERE name = 'development')`;
+const MENDED = `UPDATE record SET data = '{"title":"after"}', updated_at = 1 WHERE id = 'rec_broken'`;
 const relays = async (records: WatchedRecords): Promise<string[]> => (await records.fired()).map((event) => event.relay);
 
 describe("a relay fires", () => {
@@ -528,16 +533,25 @@ describe("whatever happens in the middle", () => {
   test.each(unread)("a record whose data is %s fires nothing and holds up no other", async (_, data, trigger, told) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
-    await records.beside.run(
-      `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
-       SELECT 'rec_broken', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
-       AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
-      data,
-    );
+    await records.beside.run(BROKEN, data);
     await records.write({ title: "after" });
     await records.drain();
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["after"]);
     expect(records.logged.join().includes("rec_broken")).toBe(told);
+  });
+
+  const mends: [string, object, string, (records: WatchedRecords) => Promise<void>][] = [
+    ["written anew", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.beside.run(MENDED)],
+    ["written anew from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.beside.run(MENDED)],
+    ["deleted", { on: ["deleted"] }, "{not json", (records) => records.beside.run("DELETE FROM record WHERE id = 'rec_broken'")],
+  ];
+  test.each(mends)("a record whose data no program could read fires as it is %s", async (_, trigger, data, mend) => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", trigger);
+    await records.beside.run(BROKEN, data);
+    await mend(records);
+    await records.drain();
+    expect((await records.fired()).map(({ payload }) => payload.record.id)).toEqual(["rec_broken"]);
   });
 
   test("a store that cannot be written keeps the log until it can", async () => {
