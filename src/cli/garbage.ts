@@ -15,6 +15,8 @@ const LARGE_FROM = 160 * 2 ** 20;
 const YOUNG_AFTER_US = 80_000;
 /** After which everything is, some ten milliseconds: what was alive for a moment while the young was collected counts as old. */
 const ALL_AFTER_US = 400_000;
+/** Of what has much alive it takes longer, whatever little is garbage: so many times of what the last one cost pass before the next. */
+const ALL_AFTER_TIMES = 30;
 
 /** What is asked and told of the process; a test stands in for it. */
 interface Heap {
@@ -42,6 +44,7 @@ const OWN: Heap = {
 export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposable {
   let [lastMs, lastUs] = [clock.monotonicMs(), heap.cpuUs()];
   let [loudMs, youngUs, allUs] = [Number.NEGATIVE_INFINITY, lastUs, lastUs];
+  let allAfterUs = ALL_AFTER_US;
   const loop: Loop = new Loop({
     clock,
     everyMs: LOOK_EVERY_MS,
@@ -51,9 +54,10 @@ export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposabl
       [lastMs, lastUs] = [nowMs, nowUs];
       if (loudMs === nowMs && nowUs - youngUs >= YOUNG_AFTER_US && heap.resident() >= LARGE_FROM) {
         youngUs = nowUs;
-        if (nowUs - allUs >= ALL_AFTER_US) {
-          allUs = nowUs;
+        if (nowUs - allUs >= allAfterUs) {
           heap.collectAll();
+          allUs = heap.cpuUs();
+          allAfterUs = Math.max(ALL_AFTER_US, ALL_AFTER_TIMES * (allUs - nowUs));
         } else heap.collectYoung();
       }
       return nowMs - loudMs < LOUD_FOR_MS ? LOOK_LOUD_MS : LOOK_EVERY_MS;

@@ -6,7 +6,7 @@ import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 const MIB = 2 ** 20;
 
 /** A process of so much memory; `works`: how much of the time. What it is asked to collect is noted. */
-function staged({ mib, works }: { mib: number; works: number }) {
+function staged({ mib, works, allUs = 0 }: { mib: number; works: number; allUs?: number }) {
   const clock = new VirtualClock(START_MS);
   const state = { mib, works, young: 0, all: 0, usedUs: 0, seenMs: clock.monotonicMs() };
   const heap = {
@@ -18,7 +18,10 @@ function staged({ mib, works }: { mib: number; works: number }) {
       return state.usedUs;
     },
     collectYoung: () => void state.young++,
-    collectAll: () => void state.all++,
+    collectAll() {
+      state.all++;
+      state.usedUs += allUs;
+    },
   };
   return { clock, state, collecting: collectUnderLoad(clock, heap) };
 }
@@ -52,6 +55,14 @@ test("a large one that works collects by its work: the young each 80 ms of it at
   const before = [state.young, state.all];
   await pass(clock, 5_000);
   expect([state.young, state.all]).toEqual(before);
+});
+
+test("where much is alive, and all of it takes long to go through, that is a thirtieth of the work at most", async () => {
+  const { clock, state, collecting } = staged({ mib: 600, works: 1, allUs: 100_000 });
+  await using _collecting = collecting;
+  await pass(clock, 31_000);
+  expect(state.all).toBeGreaterThanOrEqual(9);
+  expect(state.all).toBeLessThanOrEqual(11);
 });
 
 test("no more once the server ends", async () => {
