@@ -47,8 +47,13 @@ export async function listPersons(
   request: PageRequest,
   filter: PersonFilter = {},
 ): Promise<Page<PersonView>> {
-  const q = toEmailKey(filter.q?.trim() ?? "");
-  const sought = { sql: "(instr(email_key, ?) > 0 OR substr(id, 1, length(?)) = ?)", values: [q, q, q] };
+  const given = filter.q?.trim().toLowerCase() ?? "";
+  const q = toEmailKey(given);
+  // A domain in punycode is shown as it was given.
+  const sought = {
+    sql: "(instr(email_key, ?) > 0 OR instr(lower(email), ?) > 0 OR substr(id, 1, length(?)) = ?)",
+    values: [q, given, q, q],
+  };
   const { access } = filter;
   const walk = {
     index: "person_by_environment",

@@ -301,6 +301,14 @@ describe("the list of people", () => {
     expect(seen).toEqual([4, 3, 2, 1, 0].map((index) => `Paged.${index}@list.example.com`));
   });
 
+  test("finds a part of a domain in either of its spellings, as it was given", async () => {
+    const { person } = await invite("kim@XN--bcher-kva.list.example");
+    for (const q of ["xn--bcher", "kim@xn--bch", "BÜCHER.list"]) {
+      const page = await store.read((tx) => listPersons(tx, environmentId, readPageRequest({}), { q }));
+      expect(page.items.map(({ id }) => id)).toEqual([person.id]);
+    }
+  });
+
   test("filters by status and by the beginning of an id, and takes % for itself", async () => {
     const person = await town.newPerson({ suspended: true });
     const list = async (filter: Parameters<typeof listPersons>[3]) =>
