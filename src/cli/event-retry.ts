@@ -52,7 +52,9 @@ export const relaysRetry: Command = {
       here: (store, { id: environmentId }) => tryRelayNow(store, { environmentId, name, actor, nowMs }),
       there: async (remote) => {
         const path = `/relays/${encodeURIComponent(name)}/retry`;
-        return await askPlace<TriedEvents>(remote, "POST", path);
+        const { tried, stopped } = await askPlace<TriedEvents>(remote, "POST", path);
+        // A server of an earlier version does not say it.
+        return { tried, stopped: stopped ?? null };
       },
     });
     if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
