@@ -113,17 +113,18 @@ export class PostgresGroup implements GroupDatabase {
       if (part.failed !== null) throw part.failed;
       // A transaction that failed is ended by COMMIT without an error, and nothing of it is kept.
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+      if (notice === null) this.#notices.gather(touched);
       this.#tell(null);
       return { durable: this.#reach(name, number) };
     } catch (error) {
       await committed.catch(() => undefined);
-      if (notice !== null) this.#notices.giveBack(notice);
       const first = part.failed ?? error;
-      if (!writer.lost) {
-        this.#tell(first);
-        throw first;
+      try {
+        if (writer.lost && (await this.#known(this.#flush.settle(name, number)))) return { durable: null };
+      } finally {
+        this.#notices.giveBack(notice?.touched ?? touched);
       }
-      if (await this.#known(this.#flush.settle(name, number))) return { durable: null };
+      if (!writer.lost) this.#tell(first);
       throw first;
     }
   }

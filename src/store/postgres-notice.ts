@@ -36,17 +36,23 @@ export class Notices {
     this.#send = send;
   }
 
-  /** What a transaction that touched this tells, with all that was gathered; null: nothing now. */
+  /** What a transaction that touched this tells with its commit, with all that was gathered; null: nothing, so its touches are gathered behind it. */
   take(touched: Touched): Notice | null {
-    this.#gather(touched);
     const isDue =
       [...touched.keys()].some((topic) => !MAY_WAIT.has(topic)) ||
-      systemClock.monotonicMs() - this.#sinceMs >= GATHER_MS;
-    return isDue ? this.#takeAll() : null;
+      (this.#gathered.size > 0 && systemClock.monotonicMs() - this.#sinceMs >= GATHER_MS);
+    if (!isDue) return null;
+    this.gather(touched);
+    return this.#takeAll();
   }
 
-  /** Nobody was told. */
-  giveBack({ touched }: Notice): void {
+  /** What others can see by now: told earlier they would see what was before, and nobody would tell them again. */
+  gather(touched: Touched): void {
+    this.#gather(touched, GATHER_MS);
+  }
+
+  /** Nobody was told, or nobody knows. */
+  giveBack(touched: Touched): void {
     this.#gather(touched, AGAIN_MS);
   }
 
@@ -57,7 +63,7 @@ export class Notices {
     if (canTell && left !== null) await this.#send(left.text).catch(() => undefined);
   }
 
-  #gather(touched: Touched, withinMs = GATHER_MS): void {
+  #gather(touched: Touched, withinMs: number): void {
     if (touched.size === 0 || this.#isClosed) return;
     if (this.#gathered.size === 0) {
       this.#sinceMs = systemClock.monotonicMs();
@@ -80,7 +86,7 @@ export class Notices {
 
   #sendAll(): void {
     const notice = this.#takeAll();
-    if (notice !== null) this.#send(notice.text).catch(() => this.giveBack(notice));
+    if (notice !== null) this.#send(notice.text).catch(() => this.giveBack(notice.touched));
   }
 }
 

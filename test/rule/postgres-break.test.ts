@@ -50,6 +50,34 @@ for (const loss of ["unsent", "unheard"] as const)
     expect(await store.read(listApps)).toEqual(["first", "lost-a", "lost-b", "lost-c"]);
   });
 
+for (const loss of [null, "unheard"] as const)
+  test(`a commit that takes its time${loss === null ? "" : ", and whose answer is lost"}: other nodes are told of what is looked at once they can see it`, async () => {
+    await admin.unsafe("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$");
+    await admin.unsafe("CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()");
+    const place = readDatabaseUrl(database.url);
+    if (typeof place === "string") throw new Error(place);
+    const other = await openPostgres(place, { clock: systemClock });
+    try {
+      const seen: Promise<string[]>[] = [];
+      other.listen(() => void seen.push(other.read(listApps)), ["call"]);
+      let losses = 0;
+      road.loseCommit = (said) => {
+        if (loss === null || !said.includes("slow")) return null;
+        losses += 1;
+        return loss;
+      };
+      await store.write("app", async (tx) => {
+        await addApp("slow")(tx);
+        tx.touch("call");
+      });
+      await until("the other node is told", () => seen.length > 0, { withinMs: 5_000, everyMs: 20 });
+      expect(await seen[0]).toEqual(["slow"]);
+      expect(losses).toBe(loss === null ? 0 : 1);
+    } finally {
+      await other.close();
+    }
+  });
+
 test("a connection that broke before the commit, while others wait: each group is in a transaction of its own, behind the writers' lock", async () => {
   const locks = new Set<number>();
   // Which of two connections was there first was a matter of luck.

@@ -22,6 +22,11 @@ beforeEach(() => {
 afterEach(() => notices.close(true));
 
 const touched = (...topics: [Topic, ...string[]][]): Touched => new Map(topics.map(([topic, ...ids]) => [topic, new Set(ids)]));
+/** A transaction that tells nothing with its commit, and that commit's answer. */
+const commitsAlone = (what: Touched): void => {
+  expect(notices.take(what)).toBeNull();
+  notices.gather(what);
+};
 /** What a notice says, as its reader has it. */
 const told = (text: string | undefined): Record<string, unknown> => {
   const { node, topics } = readNotice(text ?? "");
@@ -35,8 +40,7 @@ describe("what a transaction touched", () => {
     });
 
   test("is gathered where it is only looked at, and told once", async () => {
-    for (let at = 0; at < 40; at++)
-      expect(notices.take(touched(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]))).toBeNull();
+    for (let at = 0; at < 40; at++) commitsAlone(touched(["event_moved", String(at % 3)], ["record", "1"], ["event_left", "rly_1"]));
     expect(sent).toEqual([]);
     await Bun.sleep(150);
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["0", "1", "2"], record: ["1"], event_left: ["rly_1"] }]);
@@ -45,15 +49,26 @@ describe("what a transaction touched", () => {
   });
 
   test("goes with the next transaction that has something to tell at once, or that comes when it is due", async () => {
-    expect(notices.take(touched(["event_moved", "1"]))).toBeNull();
+    commitsAlone(touched(["event_moved", "1"]));
     expect(told(notices.take(touched(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], event: ["rly_1"] });
-    notices.take(touched(["call", "1"]));
+    commitsAlone(touched(["call", "1"]));
     const endMs = performance.now() + 60;
     // The loop is held up, so that the transaction comes before the timer.
     while (performance.now() < endMs);
     expect(told(notices.take(touched(["audit", "2"]))?.text)).toEqual({ node: "node_1", call: ["1"], audit: ["2"] });
     await Bun.sleep(100);
     expect(sent).toEqual([]);
+  });
+
+  test("is told to nobody while its commit is not answered: not by the timer, not by the next transaction", async () => {
+    const underWay = touched(["event_moved", "1"]);
+    expect(notices.take(underWay)).toBeNull();
+    await Bun.sleep(150);
+    expect(sent).toEqual([]);
+    expect(told(notices.take(touched(["event", "rly_1"]))?.text)).toEqual({ node: "node_1", event: ["rly_1"] });
+    notices.gather(underWay);
+    await Bun.sleep(150);
+    expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
   test("is nothing: nobody is told", async () => {
@@ -67,13 +82,13 @@ describe("what nobody was told", () => {
   test("as its transaction was undone is told later", async () => {
     const notice = notices.take(touched(["event_moved", "1"], ["relay", "2"]));
     if (notice === null) throw new Error("nothing is told");
-    notices.giveBack(notice);
+    notices.giveBack(notice.touched);
     expect(told(notices.take(touched(["lease", ""]))?.text)).toEqual({ node: "node_1", event_moved: ["1"], relay: ["2"], lease: [""] });
   });
 
   test("as the database was away is told once it is there", async () => {
     refused = 1;
-    notices.take(touched(["event_moved", "1"]));
+    commitsAlone(touched(["event_moved", "1"]));
     await Bun.sleep(150);
     expect([sent, refused]).toEqual([[], 0]);
     await Bun.sleep(1_100);
@@ -81,18 +96,18 @@ describe("what nobody was told", () => {
   });
 
   test("when the node ends is told then", async () => {
-    notices.take(touched(["event_moved", "1"]));
+    commitsAlone(touched(["event_moved", "1"]));
     await notices.close(true);
     expect(sent.map(told)).toEqual([{ node: "node_1", event_moved: ["1"] }]);
   });
 
   test("when the node ends while the database is away is told to nobody, then or later", async () => {
     refused = 1;
-    notices.take(touched(["event_moved", "1"]));
+    commitsAlone(touched(["event_moved", "1"]));
     await Bun.sleep(80);
     const late = notices.take(touched(["relay", "2"]));
     await notices.close(false);
-    if (late !== null) notices.giveBack(late);
+    if (late !== null) notices.giveBack(late.touched);
     await Bun.sleep(1_200);
     expect([sent, refused]).toEqual([[], 0]);
   });
