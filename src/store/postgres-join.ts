@@ -27,7 +27,12 @@ export function joinInserts(statements: readonly Statement[]): readonly Statemen
     if (run?.every((before) => mayJoin(before, statement))) run.push(statement);
     else runs.push([statement]);
   }
-  return runs.map((run) => (run.length === 1 ? (run[0] as Statement) : join(run)));
+  return runs.map((run) => (run.length === 1 ? (run[0] as Statement) : join(run.toSorted(byTable))));
+}
+
+/** The server keeps each text that it was given: one for what was posted in another order, which means nothing among these. */
+function byTable(one: Statement, other: Statement): number {
+  return (readPart(one.text)?.table ?? "") < (readPart(other.text)?.table ?? "") ? -1 : 1;
 }
 
 function mayJoin(one: Statement, other: Statement): boolean {

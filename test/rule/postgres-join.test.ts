@@ -22,6 +22,26 @@ describe("one statement is made of", () => {
     ]);
   });
 
+  test("the same INSERTs in whatever order they were posted: one text, each with its own values", () => {
+    const [event, run, record] = [into("event", ["e"]), into("run", ["r"]), into("record", ["c"])];
+    const texts = new Set<string>();
+    for (const posted of [
+      [event, run, record],
+      [event, record, run],
+      [run, event, record],
+      [run, record, event],
+      [record, event, run],
+      [record, run, event],
+    ]) {
+      const [one, ...others] = joinInserts(posted);
+      expect([one?.values, others]).toEqual([["e", "c", "r"], []]);
+      texts.add(one?.text ?? "");
+    }
+    expect([...texts]).toEqual([
+      "WITH part0 AS (INSERT INTO event (a) SELECT $1 FROM unnest($1)), part1 AS (INSERT INTO record (a) SELECT $2 FROM unnest($2)) INSERT INTO run (a) SELECT $3 FROM unnest($3)",
+    ]);
+  });
+
   test("one alone: itself", () => {
     const [event, none] = [into("event"), joinInserts([])];
     expect([joinInserts([event]), none]).toEqual([[event], []]);
