@@ -1,4 +1,4 @@
--- The secret a signature that counts once lives as long as, by the first bytes of its digest; NULL: it has an end of its own, or it was remembered before.
+-- The secret a signature that counts once lives as long as, by the first bytes of its digest; NULL: it has an end of its own, or was remembered before and may be another's.
 ALTER TABLE signature_memory ADD COLUMN secret BLOB;
 -- A secret that verifies no more: its signatures may be forgotten from `until` on. An empty one stands for those that name none.
 CREATE TABLE gone_secret (
@@ -17,4 +17,11 @@ INSERT INTO gone_secret (environment_id, relay_name, secret, until, swept)
   WHERE until IS NOT NULL AND NOT EXISTS (SELECT 1 FROM relay
     WHERE relay.environment_id = signature_memory.environment_id AND relay.name = signature_memory.relay_name)
   GROUP BY environment_id, relay_name;
-UPDATE signature_memory SET until = NULL WHERE until IS NOT NULL;
+-- Where the present secret is older than the longest overlap and a day (8 days), every other one has been gone for a day: what lives as long as its
+-- secret is taken as the present one's, and an end past that time is the row's own and stays.
+UPDATE signature_memory SET until = NULL WHERE until IS NOT NULL AND NOT EXISTS (SELECT 1 FROM relay
+  WHERE relay.environment_id = signature_memory.environment_id AND relay.name = signature_memory.relay_name AND relay.secret_digest IS NOT NULL
+  AND relay.secret_set_at + 691200000 <= unixepoch() * 1000 AND relay.secret_set_at + 691200000 < signature_memory.until);
+UPDATE signature_memory SET secret = substr(relay.secret_digest, 1, 8) FROM relay
+  WHERE relay.environment_id = signature_memory.environment_id AND relay.name = signature_memory.relay_name AND relay.secret_digest IS NOT NULL
+  AND relay.secret_set_at + 691200000 <= unixepoch() * 1000 AND signature_memory.until IS NULL;

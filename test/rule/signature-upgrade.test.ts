@@ -2,22 +2,41 @@
 import { expect, test } from "bun:test";
 import { RETENTION } from "../../src/caretaker/retention.ts";
 import { systemClock } from "../../src/ground/clock.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { UPGRADES } from "../kit/upgraded-store.ts";
+
+interface Kept {
+  name: string;
+  until: number | null;
+  secret: Uint8Array | null;
+}
 
 /** The schema before secrets were noted. */
 const BEFORE = 46;
 const remember = (name: string, byte: string, until: number | null): string =>
   `INSERT INTO signature_memory VALUES (1, '${name}', x'${byte}', x'${byte}', NULL, ${until})`;
+const MARK = "a1a2a3a4a5a6a7a8";
+const DIGEST = `x'${MARK}${"00".repeat(24)}'`;
+const relay = (name: string, digest: string | null, setAt: number | null): string =>
+  `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at, secret_digest, secret_set_at)
+   VALUES ('rly_${name}', 1, '${name}', '{}', 'dashboard', 0, 0, 0, 0, ${digest}, ${setAt})`;
 const WRITTEN = [
   "INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0)",
   "INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 0)",
-  `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
-   VALUES ('rly_1', 1, 'there', '{}', 'dashboard', 0, 0, 0, 0)`,
+  relay("there", DIGEST, 0),
+  relay("fresh", DIGEST, Date.now() - DAY_MS),
+  relay("processor", null, null),
   remember("there", "01", null),
-  // Of a secret that went, and may be pasted back.
+  // Of a secret that went, and may have been pasted back.
   remember("there", "02", 500),
-  remember("gone", "03", 900),
+  // That of its own timestamp.
+  remember("there", "03", 8 * DAY_MS + 1),
+  // Of the present secret or of another one that went less than a day ago.
+  remember("fresh", "04", null),
+  remember("fresh", "05", 500),
+  remember("processor", "06", null),
+  remember("gone", "07", 900),
 ];
 
 test.each([...UPGRADES])("$on", async ({ open }) => {
@@ -29,13 +48,28 @@ test.each([...UPGRADES])("$on", async ({ open }) => {
       let cursor: number | null = 0;
       while (cursor !== null) cursor = await store.write("relay", async (tx) => (await RETENTION[name]?.(tx, 0, nowMs, log)) ?? null);
     }
-    return store.read((tx) => tx.all("SELECT relay_name AS name, until FROM signature_memory ORDER BY signed_text_hash"));
+    const rows = await store.read((tx) => tx.all<Kept>("SELECT relay_name AS name, until, secret FROM signature_memory ORDER BY signed_text_hash"));
+    return rows.map(({ name, until, secret }) => [name, until, secret === null ? null : Buffer.from(secret).toString("hex")]);
   };
-  const kept = [
-    { name: "there", until: null },
-    { name: "there", until: null },
+  const own = ["there", 8 * DAY_MS + 1, null];
+  const present = [
+    ["there", null, MARK],
+    ["there", null, MARK],
   ];
-  expect(await forget(899)).toEqual([...kept, { name: "gone", until: null }]);
-  expect(await forget(900)).toEqual(kept);
-  expect(await forget(1_000_000)).toEqual(kept);
+  const others = [
+    ["fresh", null, null],
+    ["fresh", null, null],
+    ["processor", null, null],
+  ];
+  expect(await forget(899)).toEqual([...present, own, ...others, ["gone", null, null]]);
+  expect(await forget(900)).toEqual([...present, own, ...others]);
+  expect(await forget(8 * DAY_MS)).toEqual([...present, own, ...others]);
+  expect(await forget(8 * DAY_MS + 1)).toEqual([...present, ...others]);
+  // As another secret is pasted.
+  await store.write("relay", async (tx) => {
+    await tx.run("UPDATE relay SET secret_digest = NULL");
+    for (const name of ["there", "fresh"])
+      await tx.run("INSERT INTO gone_secret VALUES (1, ?1, ?2, 0, ?3)", name, Buffer.from(MARK, "hex"), new Uint8Array());
+  });
+  expect(await forget(8 * DAY_MS + 1)).toEqual(others);
 });
