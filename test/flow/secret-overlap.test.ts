@@ -7,6 +7,7 @@ import { createHmac } from "node:crypto";
 import { GRANT, until } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const NEW_SECRET = "aB3dEfGh1jKlMn0pQrStUvWx";
 const PERSON = { event_id: "id", person_email: "email" };
@@ -136,6 +137,28 @@ describe("a signature that counts once, of a secret that", () => {
     expect(await running.rows("SELECT length(secret) AS size, count(*) AS count FROM signature_memory GROUP BY secret")).toEqual([
       { size: 1, count: 334 },
     ]);
+  });
+
+  // A node of the version before notes no secret that goes or comes back.
+  const HASH = "(SELECT secret_digest FROM relay WHERE name = 'orders')";
+  const byOlder: [what: string, change: () => Promise<unknown>, older: string, endDays: number][] = [
+    ["is pasted back", () => paste(NEW_SECRET), `secret_digest = ${HASH}`, Number.POSITIVE_INFINITY],
+    ["overlaps longer", () => paste(NEW_SECRET), `previous_secret_digest = ${HASH}, previous_secret_until = ${START_MS + 2.5 * DAY_MS}`, 4],
+    ["none names", () => running.api("PUT", "/relays/once/secret", {}), "secret_kind = 'pasted'", Number.POSITIVE_INFINITY],
+  ];
+  test.each(byOlder)("%s by an older node is remembered", async (what, change, older, endDays) => {
+    await saveRelay(running, relay);
+    expect(await callOnce("first", HOOK_SECRET)).toBe(200);
+    const write = (sql: string) => running.service.store.write("app", (tx) => tx.run(sql));
+    if (what === "none names") await write("UPDATE signature_memory SET secret = NULL");
+    await change();
+    await write(`UPDATE relay SET ${older} WHERE name = 'once'`);
+    const days: number[] = [];
+    for (let day = 2; day <= 6; day += 2) {
+      await running.clock.leap(2 * DAY_MS, DAY_MS / 4);
+      if ((await running.rows("SELECT 1 FROM signature_memory")).length === 1) days.push(day);
+    }
+    expect(days).toEqual([2, 4, 6].filter((day) => day < endDays));
   });
 
   test("is gone is forgotten a day later", async () => {
