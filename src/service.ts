@@ -258,6 +258,7 @@ async function startOnce(
     baseUrl,
     readManual: async () => (await import("./manual.ts")).readManual(),
     holding,
+    believesClock: () => scheduler.believesClock(),
     checkReady: ready.ask,
   };
   let backups: BackupSchedule | null = null;

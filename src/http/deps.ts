@@ -57,6 +57,8 @@ export interface HttpDeps {
   readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
+  /** Whether ticks are made of the clock: one that was set is waited out first. */
+  believesClock(): boolean;
   /** What this process runs by itself, and what others do. */
   holding: Pick<Holding, "listNodes">;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */

@@ -3,7 +3,8 @@
  * stored dead, to be replayed if wanted, with one alert. A schedule's whole memory is one mark, `relay.active_since`: every period that began
  * until then is settled (ticked, missed, or not the schedule's at all); the events' own keys see to it that a clock set back ticks no period
  * twice. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in 1970 until the network
- * corrects it, costs no tick. A pause or a hold records what began before it. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
+ * corrects it, costs no tick. A pause or a hold records what began before it, unless the clock is being waited out: then it records nothing. It
+ * never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
@@ -69,11 +70,15 @@ export class Scheduler {
     return this.#loop.stop();
   }
 
+  /** Whether nobody has set the clock for a minute, as far as this process saw. */
+  believesClock(): boolean {
+    if (this.#clockWatch.look() !== 0) this.#lookNow = true;
+    return this.#clockWatch.steadyMs >= BELIEVED_AFTER_MS;
+  }
+
   async #turn(): Promise<number> {
     const { clock } = this.#deps;
-    if (this.#clockWatch.look() !== 0) this.#lookNow = true;
-    const untilBelievedMs = BELIEVED_AFTER_MS - this.#clockWatch.steadyMs;
-    if (untilBelievedMs > 0) return untilBelievedMs;
+    if (!this.believesClock()) return BELIEVED_AFTER_MS - this.#clockWatch.steadyMs;
     if (this.#lookNow || clock.now() >= this.#nextAt) {
       this.#lookNow = false;
       this.#nextAt = await this.#tickDue();
@@ -171,7 +176,8 @@ export async function tickRelay(
 
 /**
  * Before a pause or a hold, in its transaction: what is due until now began before it, so it is recorded as it would have been had the scheduler
- * come first. `name`: of this relay alone; none: of all.
+ * come first. Whoever knows that the clock is not believed does not call it, and a mark that lies ahead is left to the scheduler. `name`: of this
+ * relay alone; none: of all.
  */
 export async function settleTicks(
   tx: Writer,
@@ -179,9 +185,10 @@ export async function settleTicks(
   name = "",
 ): Promise<void> {
   const relays = await tx.all<{ id: string }>(
-    "SELECT id FROM relay WHERE environment_id = ?1 AND state = 'active' AND ?2 IN ('', name) ORDER BY name",
+    `SELECT id FROM relay WHERE environment_id = ?1 AND state = 'active' AND ?2 IN ('', name) AND active_since <= ?3 ORDER BY name`,
     environmentId,
     name,
+    nowMs,
   );
   for (const { id } of relays) await tickRelay(tx, id, nowMs, 0);
 }

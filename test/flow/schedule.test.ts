@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/ground/limit.ts";
+import { settleTicks } from "../../src/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";
@@ -103,16 +104,13 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     ["a hold by command", (running) => command(running, "settings set held on"), (running) => command(running, "settings set held off")],
   ])("%s: the newest waits, older ones are dead and told, and what begins after it is no tick", async (_rule, stop, go) => {
     await using running = await startBeat();
-    await running.clock.advance(HOUR_MS);
-    await running.drain();
-    // Nothing ran meanwhile, or nothing that believes its clock yet.
-    running.clock.jump(3 * HOUR_MS);
+    // Nothing ran meanwhile.
+    await setMark(running, START_MS - 3 * HOUR_MS);
     await stop(running);
     const due = [
-      { periodStart: "2026-01-15T13:00:00.000Z", state: "done", reason: null },
-      { periodStart: "2026-01-15T14:00:00.000Z", state: "dead", reason: "missed" },
-      { periodStart: "2026-01-15T15:00:00.000Z", state: "dead", reason: "missed" },
-      { periodStart: "2026-01-15T16:00:00.000Z", state: "queued", reason: null },
+      { periodStart: "2026-01-15T10:00:00.000Z", state: "dead", reason: "missed" },
+      { periodStart: "2026-01-15T11:00:00.000Z", state: "dead", reason: "missed" },
+      { periodStart: "2026-01-15T12:00:00.000Z", state: "queued", reason: null },
     ];
     expect(await shown(running)).toEqual(due);
     const alerts = await running.api("GET", "/alerts");
@@ -123,10 +121,43 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     // What another process wrote is found within a second.
     await running.clock.advance(HOUR_MS);
     await running.drain();
-    const done = [...due.slice(0, 3), ...["16", "19"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
+    const done = [...due.slice(0, 2), ...["12", "15"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
     expect(await shown(running)).toEqual(done);
   });
 });
+
+describe("a stop while the clock is not believed", () => {
+  test.each<[stop: string, stop: (running: RunningService) => Promise<unknown>, go: (running: RunningService) => Promise<unknown>]>([
+    ["a pause", ({ api }) => api("POST", "/relays/beat/pause"), ({ api }) => api("POST", "/relays/beat/resume")],
+    ["a hold", (running) => hold(running, true), (running) => hold(running, false)],
+  ])("%s records no period of a clock that is ahead for ten seconds", async (_rule, stop, go) => {
+    await using running = await startBeat();
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    running.clock.jump(3 * HOUR_MS);
+    await stop(running);
+    await running.clock.advance(10_000);
+    running.clock.jump(-3 * HOUR_MS);
+    await go(running);
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    expect(await shown(running)).toEqual(["13", "14"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null })));
+  });
+
+  test("a mark that lies ahead stays the scheduler's to move", async () => {
+    await using running = await startBeat();
+    const [{ environmentId = 0 } = {}] = await running.rows<{ environmentId: number }>("SELECT environment_id AS environmentId FROM relay");
+    const marks = await running.service.store.write("app", async (tx) => {
+      await settleTicks(tx, { environmentId, nowMs: START_MS - 2 * HOUR_MS });
+      return await tx.all("SELECT active_since AS mark FROM relay");
+    });
+    expect(marks).toEqual([{ mark: START_MS }]);
+  });
+});
+
+async function setMark({ service }: RunningService, mark: number): Promise<void> {
+  await service.store.write("app", (tx) => tx.run("UPDATE relay SET active_since = ?1", mark));
+}
 
 async function startBeat(): Promise<RunningService> {
   const running = await startRunningService();
