@@ -45,6 +45,16 @@ export const RELEASE_0_13: Release = {
       now: "A mail server that turns the connection away (554, 421) is told as that, with the reply's numbers.",
     },
     {
+      subject: "Alert mails that reach no owner",
+      was: "Only the page of mails showed them as not sent.",
+      now: "They are a problem, alerts_unmailed, on Home, Attention, relay problems list and in relay_problems, which may rise where owners' mail was refused all along.",
+    },
+    {
+      subject: "A change of production that waits for approval",
+      was: "Only the list of relays showed it.",
+      now: "Home shows it, one click away.",
+    },
+    {
       subject: "Lists of what is somebody's",
       was: "Mails, purchases, subscriptions and records asked for by a person's address were an empty list. A list of people by find or email let the other filters go unheard.",
       now: "An address, id or token finds them, and a name of nobody is refused. find and email stand alone; others beside them are refused with invalid_input. A cursor that the list of who takes no mail never gave is refused.",
@@ -52,7 +62,7 @@ export const RELEASE_0_13: Release = {
     {
       subject: "A record that another program wrote as no JSON object",
       was: "Its collection's list answered 500, and it could be neither shown, changed nor deleted.",
-      now: "It is shown as empty with odd, which says what to do.",
+      now: "It is shown as empty with odd, which says what to do, and a relay that watches its collection fires as it is written anew or deleted.",
     },
     {
       subject: "revoke_plan that finds nothing to end",
@@ -77,7 +87,7 @@ export const RELEASE_0_13: Release = {
     {
       subject: "The command line",
       was: "A web address was repeated with its password where it was refused. What an approval's server named was opened whatever it was. relay ready looked at the usual port alone.",
-      now: "The password is masked. Only web addresses are opened. relay ready finds the service of the data directory by itself and takes --data-dir. relay relays pause and resume say when a running service finds the change. Refusals name what is not there and where to look, and where a refused key came from.",
+      now: "The password is masked. Only web addresses are opened. relay ready finds the service of the data directory by itself and takes --data-dir. relay relays pause and resume and relay settings set held say when a running service finds the change. Refusals name what is not there and where to look, and where a refused key came from.",
     },
     {
       subject: "A new relay in the dashboard",
