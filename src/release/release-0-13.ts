@@ -107,7 +107,7 @@ export const RELEASE_0_13: Release = {
     {
       subject: "Speed on PostgreSQL",
       was: "Each group of writes woke every node, for lists and streams that are drawn twice a second.",
-      now: "One node with 64 callers records a seventh and finishes a quarter more events, three nodes record a third and finish a sixth more: nodes tell each other at most some twenty times a second of what is only looked at, and a group takes three to five statements fewer.",
+      now: "One node with 64 callers records a seventh and finishes a quarter more events, three nodes record a third and finish a sixth more: nodes tell each other at most some twenty times a second of what is only looked at, and a group takes three to five statements fewer. A page open on another node shows what a slow commit wrote once it is there.",
     },
   ],
   codesAdded: [],
