@@ -37,7 +37,7 @@ export const RELEASE_0_13: Release = {
     {
       subject: "Signatures that count once",
       was: "Storing another secret or deleting a relay wrote every remembered signature in one statement while others' writes waited, and a secret pasted back after two others let them be forgotten a day later.",
-      now: "A secret that goes is one row, whatever the number of its signatures, and each is remembered for as long as its own secret verifies.",
+      now: "A secret that goes is one row, whatever the number of its signatures, and each is remembered for as long as its own secret verifies. Those remembered before the update belong to their secret too where that was stored eight days before; others stay until a secret is minted or the relay is deleted.",
     },
     {
       subject: "Why a mail did not arrive",
