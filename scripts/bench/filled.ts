@@ -1,7 +1,8 @@
 /** What a store that years have filled changes: ingestion, the list of events, memory, and a start on it. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { ingestBeside } from "./beside.ts";
 import { at, compareAmounts, compareRates, type Figure, median } from "./figure.ts";
-import { ingest, type Turns } from "./ingest.ts";
+import type { Turns } from "./ingest.ts";
 import { launch, type ProductReady, SECRET, type Started, scratch, start } from "./process.ts";
 
 const RELAYS = "4";
@@ -22,19 +23,12 @@ export async function measureGrowth(
 ): Promise<Figure[]> {
   await fill(path, rows);
   const lists = await compareLists(path);
-  const [filled, empty] = [
-    [] as Awaited<ReturnType<typeof ingest>>[],
-    [] as Awaited<ReturnType<typeof ingest>>[],
-  ];
-  for (let round = 0; round < rounds; round++) {
-    empty.push(await ingest(seconds));
-    filled.push(await ingest(seconds, path));
-  }
-  const resident = (of: typeof filled): number => Math.max(...of.map((one) => one.resident));
-  const limit = { name: "empty", amount: resident(empty) };
+  using folder = scratch(dirname(path));
+  const [empty, filled] = await ingestBeside(folder.path, path, Math.round(seconds * rounds));
+  const limit = { name: "empty", amount: empty.residentMiB };
   return [
-    compareRates(`ingestion with ${rows} stored events`, filled, "empty", empty, 0.9),
-    compareAmounts("  resident after it, most", "MiB", resident(filled), limit, { atMost: 200 }),
+    compareRates(`ingestion with ${rows} stored events`, filled.rounds, "empty", empty.rounds, 0.9),
+    compareAmounts("  resident meanwhile, most", "MiB", filled.residentMiB, limit, { atMost: 200 }),
     ...lists,
   ];
 }

@@ -40,10 +40,10 @@ interface Ingested extends Loaded {
   resident: number;
 }
 
-/** The product's receiver, its relays paused, on a new store or on the one in `path`. */
-export async function ingest(seconds: number, path?: string): Promise<Ingested> {
+/** The product's receiver, its relays paused. */
+async function ingest(seconds: number): Promise<Ingested> {
   using folder = scratch();
-  await using server = await start<ProductReady>("product.ts", path ?? folder.path, "4", SECRET, "paused");
+  await using server = await start<ProductReady>("product.ts", folder.path, "4", SECRET, "paused");
   const result = await loadWarm(server, server.ready.port, server.ready.paths, seconds);
   return { ...result, resident: await server.residentMiB() };
 }

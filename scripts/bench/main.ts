@@ -1,6 +1,7 @@
 /**
  * The bench: every figure of the product beside the bare limit measured in the same run, as a ratio, since machines differ. Product and limit
- * take turns after three seconds of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios.
+ * take turns after three seconds of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios. Of growth
+ * the rounds' seconds are turns of a second each, of two servers that are up at once.
  *
  * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,lone,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
  *   [--database postgres://…: on PostgreSQL alone] [--executable dist/relay] [--rounds 3] [--seconds 15]

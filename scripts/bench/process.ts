@@ -113,22 +113,53 @@ export async function load(
   return JSON.parse(text) as LoadResult;
 }
 
+/** A client that lives on, and loads one server after another. */
+export interface Client extends AsyncDisposable {
+  load(port: number, paths: readonly string[], seconds: number): Promise<LoadResult>;
+}
+
+export function startClient(secret: string): Client {
+  const child = Bun.spawn([process.execPath, join(here, "load.ts"), "--secret", secret, "--turns"], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const reader = child.stdout.getReader();
+  return {
+    async load(port, paths, seconds) {
+      child.stdin.write(`${JSON.stringify({ port, paths, seconds })}\n`);
+      await child.stdin.flush();
+      return JSON.parse(await readLine(reader)) as LoadResult;
+    },
+    async [Symbol.asyncDispose]() {
+      await child.stdin.end();
+      await child.exited;
+    },
+  };
+}
+
 /** A folder that is removed afterwards. */
-export function scratch(): { path: string } & Disposable {
-  const path = mkdtempSync(join(tmpdir(), "relay-bench-"));
+export function scratch(within = tmpdir()): { path: string } & Disposable {
+  const path = mkdtempSync(join(within, "relay-bench-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const reader = stream.getReader();
+  const line = await readLine(reader);
+  reader.releaseLock();
+  void stream.pipeTo(new WritableStream()).catch(() => undefined);
+  return line;
+}
+
+/** A line behind which nothing comes until it was read. */
+async function readLine(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  const reader = stream.getReader();
   while (!text.includes("\n")) {
     const { value, done } = await reader.read();
     if (done) throw new Error(`The process ended before it was ready: ${text}`);
     text += decoder.decode(value, { stream: true });
   }
-  reader.releaseLock();
-  void stream.pipeTo(new WritableStream()).catch(() => undefined);
   return text.split("\n")[0] ?? "";
 }

@@ -1,0 +1,59 @@
+/**
+ * Two receivers that are up at once, and one client that loads them in turns of a second, A B B A: what slows the machine for longer slows both.
+ * Nothing of a start is measured: each stores more events first than memory holds keys of, so that its filters are read and a first run of keys
+ * is written; its code is compiled by then (seen: from some 80,000 events on the compiler's threads take a microsecond an event, but for that run).
+ */
+import type { Round } from "./figure.ts";
+import { type Client, type ProductReady, SECRET, type Started, start, startClient } from "./process.ts";
+
+const TURN_SECONDS = 1;
+/** A run has 229,376 keys. */
+const WARM_UP_EVENTS = 250_000;
+const SAMPLE_EVERY_MS = 100;
+
+class Side {
+  readonly rounds: Round[] = [];
+  /** Resident memory under load, the most. */
+  residentMiB = 0;
+  readonly #server: Started<ProductReady>;
+  readonly #client: Client;
+
+  constructor(server: Started<ProductReady>, client: Client) {
+    this.#server = server;
+    this.#client = client;
+  }
+
+  async warmUp(): Promise<void> {
+    for (let stored = 0; stored < WARM_UP_EVENTS; ) stored += (await this.#load()).ok;
+  }
+
+  async turn(): Promise<void> {
+    const sampling = setInterval(() => void this.#sample(), SAMPLE_EVERY_MS);
+    const before = await this.#server.cpuMs();
+    const { ok, perSecond } = await this.#load();
+    const after = await this.#server.cpuMs();
+    clearInterval(sampling);
+    this.rounds.push({ perSecond, cpuMicros: (1_000 * (after - before)) / ok });
+  }
+
+  #load(): ReturnType<Client["load"]> {
+    const { port, paths } = this.#server.ready;
+    return this.#client.load(port, paths, TURN_SECONDS);
+  }
+
+  async #sample(): Promise<void> {
+    this.residentMiB = Math.max(this.residentMiB, await this.#server.residentMiB());
+  }
+}
+
+/** On two data folders, with relays that are paused. */
+export async function ingestBeside(one: string, other: string, pairs: number): Promise<[Side, Side]> {
+  await using client = startClient(SECRET);
+  await using first = await start<ProductReady>("product.ts", one, "4", SECRET, "paused");
+  await using second = await start<ProductReady>("product.ts", other, "4", SECRET, "paused");
+  const [a, b] = [new Side(first, client), new Side(second, client)];
+  for (const side of [a, b]) await side.warmUp();
+  for (let pair = 0; pair < pairs; pair++)
+    for (const side of pair % 2 === 0 ? [a, b] : [b, a]) await side.turn();
+  return [a, b];
+}
