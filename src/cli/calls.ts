@@ -57,14 +57,15 @@ export const callsList: Command = {
     const limit = readLimit(input);
     const filter = readCallFilter(input, world);
     // All that are kept are few enough to be counted.
-    const most = world.screen.columns === null ? limit : MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES;
+    const counts = world.screen.columns !== null && !input.on("json");
+    const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
     const calls = await atPlace(input, world, {
       here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, most)),
       there: (remote) => listThere(remote, filter, most),
     });
     const isCut = calls.length > limit;
-    const of = isCut ? { total: calls.length, atLeast: false } : null;
-    const listed = { items: calls.slice(0, limit), of, wantsCount: false };
+    const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
+    const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
     await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No calls match." });
   },
 };

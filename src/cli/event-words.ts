@@ -36,7 +36,7 @@ function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>):
 
 const MAX_SHOWN_CHARS = 400;
 
-/** Several lines; `aside`: the payload is shown by itself, whole. */
+/** Several lines; `aside`: the payload is shown by itself. Whole it is either way: who reads a pipe looks for words in it. */
 export function writeEvent(event: EventView, aside: boolean): string[] {
   return [
     `${event.id}  ${event.state}${event.reason === null ? "" : `: ${plain(event.reason)}`}`,
@@ -50,7 +50,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
     ...(aside && event.expunged === null
       ? []
       : [
-          `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
+          `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : plain(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
         ]),
     ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
     ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),

@@ -52,8 +52,21 @@ export interface Listing<Item> {
   items: Item[];
   /** null: these are all, or nobody is to be told. */
   of: Count | null;
-  /** Whether there are more than these and somebody reads along. */
+  /** Whether there are more than these. */
+  isCut: boolean;
+  /** Whether somebody reads along who wants to know how many more. */
   wantsCount: boolean;
+}
+
+/** What to ask for where as many as were shown are not enough; `total`: so many there are. */
+export function nextLimit(shown: number, total = MAX_LISTED): number {
+  return Math.min(Math.max(shown * 10, 200), total);
+}
+
+/** Said to a pipe too, whose reader would take what was cut for all. */
+export function sayMore(shown: number): string {
+  const next = nextLimit(shown);
+  return `There are more than these ${shown}${next > shown ? `: --limit ${next} shows more` : ", the most that --limit takes"}.`;
 }
 
 /** A page of a list; `after`: the cursor of the page before. */
@@ -91,6 +104,7 @@ export async function gather<Item>(
   return {
     items: found.slice(0, limit),
     of: counts && !counted && isCut ? { total: found.length, atLeast: cursor !== null } : null,
+    isCut,
     wantsCount: counts && isCut,
   };
 }

@@ -23,7 +23,7 @@ import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./ending.ts";
-import { LIMIT, pagesOf, readLimit, SINCE } from "./listing.ts";
+import { LIMIT, pagesOf, readLimit, SINCE, sayMore } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
 import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
 import { sayList, saySheet } from "./terminal.ts";
@@ -95,7 +95,7 @@ export const peopleShow: Command = {
         const events = await readEvents(store, id, { person }, LATELY);
         const at = { environmentId: id, personId: person, nowMs };
         const story = await readStory(store, at, { limit, after: null });
-        return { ...held, events: events.items, story: story.items };
+        return { ...held, events: events.items, story: story.items, goesOn: story.next !== null };
       },
       there: async (remote) => {
         const name = await wholeId(input.first(), "people", (most, cursor) =>
@@ -104,8 +104,11 @@ export const peopleShow: Command = {
         return await readThere(remote, name, limit);
       },
     });
-    if (input.on("json")) return world.say(writeJson(shown, 2));
-    await saySheet(input, world, writePerson(shown));
+    const { goesOn, ...told } = shown;
+    if (input.on("json")) world.say(writeJson(told, 2));
+    else await saySheet(input, world, writePerson(shown));
+    if (goesOn) world.tell(`The story goes on. ${sayMore(shown.story.length)}`);
+    if (input.on("json")) return;
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
     );
@@ -141,6 +144,8 @@ type Held = Awaited<ReturnType<typeof readHeld>>;
 type Shown = Held & {
   events: EventItem[];
   story: StoryItem[];
+  /** Whether there is more of the story than this. */
+  goesOn: boolean;
 };
 
 /** The same of a server, each part by the route that has it. */
@@ -172,6 +177,7 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
     purchases: purchases.items,
     events: events.items,
     story: story.items,
+    goesOn: story.next !== null,
   };
 }
 

@@ -6,7 +6,6 @@ import { COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { type Clock, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
 import type { NeedContext } from "../overview/need.ts";
@@ -75,7 +74,7 @@ export const relaysList: Command = {
       here: (store, environment) => listHere(store, contextOf(input, world, environment), limit),
       there: (remote) => listThere(remote, limit),
     });
-    const listed = { items, of: null, wantsCount: false };
+    const listed = { items, of: null, isCut: next !== null, wantsCount: false };
     await sayList(input, world, listed, {
       columns: [
         { heading: "NAME", value: (one) => one.name, cut: 16, keep: 1 },
@@ -95,7 +94,6 @@ export const relaysList: Command = {
       ],
       none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",
     });
-    if (next !== null) world.tell(`There are more than these ${limit}: --limit ${MAX_PAGE_SIZE} shows more.`);
   },
 };
 

@@ -6,7 +6,7 @@ import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import { addAgo } from "./ago.ts";
 import type { Input } from "./command.ts";
-import type { Count, Listing } from "./listing.ts";
+import { type Count, type Listing, nextLimit, sayMore } from "./listing.ts";
 import { tellUnknownName } from "./name.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
 import { type Column, drawLine, drawTable, wrapTo } from "./table.ts";
@@ -25,7 +25,8 @@ export async function sayList<Item>(
   listed: readonly Item[] | Listing<Item>,
   { columns, none }: Shown<Item>,
 ): Promise<void> {
-  const { items, of } = "items" in listed ? listed : { items: listed, of: null };
+  const { items, of, isCut } = "items" in listed ? listed : { items: listed, of: null, isCut: false };
+  if (isCut && of === null) world.tell(sayMore(items.length));
   if (input.on("json")) return world.say(writeJson({ items }, 2));
   if (items.length === 0) {
     world.tell(none);
@@ -52,7 +53,7 @@ export async function sayList<Item>(
 
 /** `20 of 6,063: --limit 200 shows more.` */
 function sayCut(shown: number, { total, atLeast }: Count): string {
-  const next = Math.min(Math.max(shown * 10, 200), atLeast ? Number.POSITIVE_INFINITY : total);
+  const next = nextLimit(shown, atLeast ? undefined : total);
   return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "them all" : "more"}.`;
 }
 

@@ -52,7 +52,7 @@ beforeAll(async () => {
       await grantByHand(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
       await grantByHand(tx, { ...grant, reason: "early bird", expiresAtMs: null });
       await addCreditsByHand(tx, { environmentId, personId: person.id, nowMs: NOW_MS, amount: 7, reason: "welcome", key: "k1" });
-      const payload = makeWholePayload({ event: {}, mapped: {} });
+      const payload = makeWholePayload({ event: { note: `${"long ".repeat(200)}END` }, mapped: {} });
       const row = { ...(await relayOf(tx, environmentId, "rly_a", "orders")), payload, unsigned: false, dedupe: null, nowMs: NOW_MS };
       const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
       await tx.run("UPDATE event SET state = 'done', person_id = ?2 WHERE seq = ?1", seqOf(id), person.id);
@@ -82,6 +82,22 @@ describe("relay people", () => {
     expect(said).toMatch(/ {2}2030-01-01T00:00:00.000Z {2}access {6}Access to access:beta, by o@example.com \(early bird\)/);
     const story = JSON.parse((await run("people show ada@example.com --json")).said);
     expect(story).toMatchObject({ person: { id: personId }, credits: { balance: 7 }, plan: { name: "free", since: null } });
+  });
+
+  test("what a limit cuts is told, to a pipe and beside JSON too", async () => {
+    const more = "There are more than these 1: --limit 200 shows more.";
+    for (const line of ["people show ada@example.com", "audit list"]) {
+      for (const as of ["", " --json"]) {
+        expect((await run(`${line} --limit 1${as}`)).told).toContain(more);
+        expect((await run(`${line} --limit 200${as}`)).told).not.toContain("There are more");
+      }
+    }
+    expect((await run("people show ada@example.com --limit 1")).told).toStartWith("The story goes on. ");
+  });
+
+  test("a pipe gets an event's payload whole", async () => {
+    const { items } = JSON.parse((await run("events list --json")).said);
+    expect((await run(["events", "show", items[0].id])).said).toContain("END");
   });
 
   const UNKNOWN = ["people show eve@example.com", "people show per_none", "events list --person eve@example.com", "events list --person per_none"];
