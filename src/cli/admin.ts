@@ -19,6 +19,7 @@ import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { AuditAction } from "../watch/audit-action.ts";
+import { refuseProjectFolder } from "./apps.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "./data-directory.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
@@ -69,6 +70,7 @@ async function settleOwner(
     return { owner, link };
   };
   const create = action === "owner.created";
+  if (create) refuseProjectFolder(input, world);
   const { owner, link } = await withStore(input, world, (store) => store.write("dashboard", change), {
     create,
   });

@@ -79,8 +79,8 @@ function refuseLocal(folder: string): CommandFailure {
   );
 }
 
-/** An app made in a project's folder by mistake would leave a server's database where relay dev looks for its own. */
-function refuseProjectFolder(input: Input, world: World): void {
+/** An app or an owner made in a project's folder by mistake would leave a server's database where relay dev looks for its own. */
+export function refuseProjectFolder(input: Input, world: World): void {
   const folder = readDataDir(input, world);
   if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
   if (existsSync(join(world.cwd, "service", "relays"))) throw refuseLocal(folder);

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
 import type { DatabaseUrl } from "../ground/database-url.ts";
@@ -60,10 +60,15 @@ export async function withStore<Result>(
     );
   }
   refuseLostDatabase(folder);
+  const isNew = !existsSync(file);
   let store: Store;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     store = await openAlone(folder, file, world, lockForMigration);
+    if (isNew)
+      world.tell(
+        `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
+      );
   } catch (error) {
     throw explainDirectory(error, folder, world) ?? error;
   }

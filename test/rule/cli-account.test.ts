@@ -50,14 +50,26 @@ describe("local development and a server keep apart", () => {
   });
 });
 
-test("apps create makes no server's database in a project's folder that relay dev was not started in yet", async () => {
+const MAKERS = [
+  ["apps", "create", "Shop"],
+  ["admin", "create", "--email", "ann@example.com"],
+];
+test.each(MAKERS)("%s %s makes no server's database in a project's folder that relay dev was not started in yet", async (...line) => {
   const folder = mkdtempSync(join(cwd, "project-"));
   mkdirSync(join(folder, "service", "relays"), { recursive: true });
-  const create = (...more: string[]) => runCommand(["apps", "create", "Shop", ...more], { cwd: folder });
+  const create = (...more: string[]) => runCommand([...line, ...more], { cwd: folder });
   const { code, told } = await create();
   expect([code, existsSync(join(folder, ".relay"))]).toEqual([1, false]);
   expect(told).toMatch(/\.relay belongs to local development \(relay dev\).* run relay dev in a folder of its own, .*--data-dir \/var\/lib\/relay/);
   expect((await create("--data-dir", join(folder, "server"))).code).toBe(0);
+});
+
+test.each(MAKERS)("%s %s says where it makes a data directory, and says nothing of one that is there", async (...line) => {
+  const folder = mkdtempSync(join(cwd, "elsewhere-"));
+  const { code, told } = await runCommand(line, { cwd: folder });
+  expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(`A new data directory is made at ${join(folder, ".relay")}.`) });
+  const second = await runCommand(["admin", "create", "--email", "ben@example.com"], { cwd: folder });
+  expect({ code: second.code, isTold: second.told.includes("A new data directory") }).toEqual({ code: 0, isTold: false });
 });
 
 describe("with an app", () => {
