@@ -121,11 +121,17 @@ export async function callRemote(
     const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    throw new CommandFailure(
-      "service_not_running",
-      `Nothing answered at ${url} (${errorCode(error)}): start the service, or name the right address.`,
-    );
+    throw new CommandFailure("service_not_running", sayUnreached(url, errorCode(error)));
   }
+}
+
+/** What a certificate that is not believed is told by; every other code is of a connection. */
+const NOT_BELIEVED = /CERT|SIGNATURE|SSL|TLS/;
+
+function sayUnreached(url: string, code: string): string {
+  return NOT_BELIEVED.test(code)
+    ? `The certificate of ${url} is not believed on this machine (${code}), so nothing was sent there: renew it, name the host that it is for, or, where an authority of your own signed it, give that authority's certificate with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.`
+    : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
 }
 
 /** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */

@@ -1,0 +1,30 @@
+/** A command on a server whose certificate is not believed: it says so, and not that nothing answered. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeAuthority } from "../kit/certificate.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-certificate-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+const authority = makeAuthority("Home");
+
+const CASES: [string, { cert: string; key: string }][] = [
+  ["of an authority of one's own", authority.issue(["localhost"])],
+  ["of another host", authority.issue(["other.example.com"])],
+  ["that is over", authority.issue(["localhost"], "20210101000000Z")],
+];
+test.each(CASES)("a certificate %s is named, with what to do", async (_which, tls) => {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", tls, fetch: () => new Response("{}") });
+  try {
+    const url = `https://localhost:${server.port}`;
+    const { code, told } = await runCommand(["events", "list", "--url", url], { cwd, env: { RELAY_KEY: "relay_dev_x" } });
+    expect(code).toBe(1);
+    expect(told).toContain(`The certificate of ${url} is not believed on this machine`);
+    expect(told).toContain("NODE_EXTRA_CA_CERTS");
+    expect(told).not.toContain("Nothing answered");
+  } finally {
+    await server.stop(true);
+  }
+});
