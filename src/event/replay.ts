@@ -234,7 +234,7 @@ async function requireReplayable(
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(
       "not_replayable",
-      `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead.`,
+      `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead. Where it waits for its retry, relay events retry or Try now tries it at once.`,
     );
   }
   if (event.expunged !== null) {

@@ -205,6 +205,7 @@ describe("a replay is refused", () => {
       const answer = await replay(running, event);
       expect([answer.status, answer.body.code]).toEqual([409, "not_replayable"]);
       expect(answer.body.message).toContain(state);
+      expect(answer.body.message).toContain("relay events retry");
       expect(await running.rows("SELECT * FROM event")).toEqual(before);
     };
     await refuse("queued");
