@@ -80,7 +80,7 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     },
     steps: [
       "The types and fields are Stripe's: at another processor, put its own into `map` and `when`.",
-      "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it.",
+      "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it. Stripe gives each destination a secret of its own, so where there are two, begin with the sender Stripe instead.",
       "Make the product and let its soldThrough name this relay.",
       "Set a sender domain and a mail server for the mail, or remove email_person.",
       'For refunds make another relay with "payment": "data.object.payment_intent" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "whole": "true" }, as a part that is paid back is told likewise, and refund_product under the same ref.',

@@ -59,6 +59,8 @@ export const paddle: Sender = {
   pitfalls: [
     "Paddle’s own libraries take a timestamp of five seconds; this recipe takes five minutes, either way.",
     "A customer is told by id alone: put the address into the checkout’s custom data, and map `data.custom_data.email`.",
+    "An adjustment holds no custom data: for refunds file the customer’s id as the person’s token, and map `data.customer_id` as person_token.",
+    "A refund is told when it is asked for and when it is allowed: take adjustment.created and adjustment.updated where `data.status` is approved.",
     "Paddle Classic signs another way, which no recipe can say.",
   ],
   docs: "https://developer.paddle.com/webhooks/signature-verification",

@@ -73,7 +73,9 @@ export const stripe: Sender = {
     "A checkout of a subscription has no payment_intent: map `data.object.invoice`, or wait for invoice.paid.",
     "Events are sent again for up to three days and may come in another order than they happened; `event_id` lets each run once.",
     "Choose snapshot payloads: thin ones hold no `data.object`.",
-    "The scheme `processor` verifies the same signature by one secret for the whole environment; take it where several relays share one destination.",
+    "A relay has a URL of its own, so each takes a destination and that one's secret. The scheme `processor` verifies the same signature by one secret for the whole environment: it fits one destination alone, or `stripe listen`, whose secret is the same for every URL.",
+    "A subscription and a dispute name their customer by id alone: put the address into the checkout’s `subscription_data.metadata` and map `data.object.metadata.email`, or file the id as the person’s token and map it as person_token.",
+    "The invoice of a changed plan lists first what is paid back of the old one: `lines.data.0` may be the old price.",
   ],
   docs: "https://docs.stripe.com/webhooks/signatures",
 };

@@ -1,10 +1,13 @@
 /** The templates a relay may start from: each is as good as it says before anything of it is changed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { writeJson } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
+import type { Definition } from "../../src/relay/definition-shape.ts";
 import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";
+import { listBlocks } from "../kit/docs-block.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 let running: RunningService;
@@ -39,6 +42,14 @@ describe("a template", () => {
       await running.api("DELETE", "/products/premium");
     });
   }
+
+  test("of a paid checkout is what the page about selling shows, and its refund is of a whole payment alone", async () => {
+    const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
+    const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
+    const [checkout, refund] = shown.map(({ text }) => JSON.parse(text) as Definition);
+    expect(checkout?.trigger).toEqual(RELAY_TEMPLATES.find(({ name }) => name === "checkout")?.definition.trigger);
+    expect(refund?.trigger).toMatchObject({ map: { whole: "data.object.refunded" }, when: { event_type: "charge.refunded", whole: "true" } });
+  });
 
   test("has a name of its own", () => {
     expect(new Set(RELAY_TEMPLATES.map(({ name }) => name)).size).toBe(RELAY_TEMPLATES.length);
