@@ -14,10 +14,24 @@ for (const [what, hidden, shownAs] of [
   ["a turn of direction", "\u202e", "\\u202e"],
   ["an isolate", "\u2066", "\\u2066"],
   ["nothing to be seen", "\u200b", "\\u200b"],
+  ["a letter that is blank", "\u3164", "\\u3164"],
+  ["a pattern of no dots", "\u2800", "\\u2800"],
 ] as const) {
   test(`${what} in a definition`, () => {
     const shown = textOf(TextDiff({ left: '"reason": "a"', right: `"reason": "a${hidden}b"`, label: "Differences" }));
     expect(shown).toContain(`a${shownAs}b`);
     expect(shown).not.toContain(hidden);
+  });
+}
+
+const PILE = "\u0301\u0302\u0303\u0304\u0305";
+for (const [what, marks, shownAs] of [
+  ["as many marks upon one letter as a script has stay", PILE, PILE],
+  ["marks piled over the lines above stand as their escapes", PILE + PILE.slice(0, 2), `${PILE}\\u0301\\u0302`],
+  ["and so do those below and around it", `${PILE}\u0316\u20dd`, `${PILE}\\u0316\\u20dd`],
+] as const) {
+  test(what, () => {
+    const shown = textOf(TextDiff({ left: "a", right: `a${marks}b`, label: "Differences" }));
+    expect(shown).toContain(`a${shownAs}b`);
   });
 }

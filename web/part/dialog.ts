@@ -1,6 +1,7 @@
 /** A question in a window of its own: the browser's own dialog, so that Escape, focus and the page behind are as people expect. */
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
+import { escapeTricky } from "./safe-text.ts";
 
 export function Dialog({
   title,
@@ -49,6 +50,6 @@ export function Dialog({
     onMouseDown=${(event: MouseEvent) => {
       if (event.target === dialog.current && !mustAnswer) onClose();
     }}>
-    <div class="dialog-body"><h2 id=${id}>${title}</h2>${children}</div>
+    <div class="dialog-body"><h2 id=${id}>${escapeTricky(title)}</h2>${children}</div>
   </dialog>`;
 }

@@ -7,7 +7,7 @@ import { useState } from "preact/hooks";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { ExactNumber, type Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
-import { SafeText, sayTricky } from "./safe-text.ts";
+import { SafeText } from "./safe-text.ts";
 
 const OPEN_DEPTH = 3;
 const SHOWN_ITEMS = 50;
@@ -73,7 +73,7 @@ function Node({ value, name, path, depth }: NodeProps): View {
 /** `isStop`: the arrows stop at it, since nothing else of the value takes the focus. One element, its sign is the style's: a tree has many. */
 function Copy({ path, isStop = false }: { path: string | undefined; isStop?: boolean }): View {
   if (path === undefined || path === "") return null;
-  const words = `Copy the path ${sayTricky(path.slice(0, NAME_CHARS))}`;
+  const words = `Copy the path ${path.slice(0, NAME_CHARS)}`;
   return html`<button type="button" class="json-copy" tabindex="-1" aria-label=${words} title=${words} data-copy=${path} data-path=${isStop ? path : undefined} />`;
 }
 

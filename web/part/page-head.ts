@@ -3,14 +3,16 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 import { pageTitle } from "../ground/page-title.ts";
 import { asLeft, mayTakeFocus } from "../ground/route.ts";
+import { sayTricky } from "../ground/tricky.ts";
 
 export function PageHead({
-  title,
+  title: given,
   back,
   backTo,
   children,
   aside,
 }: {
+  /** May be from outside. */
   title: string;
   back?: string;
   backTo?: string;
@@ -19,6 +21,7 @@ export function PageHead({
   /** Beside the title. */
   aside?: View;
 }): View {
+  const title = sayTricky(given);
   const heading = useRef<HTMLHeadingElement>(null);
   // With the page, and not where somebody has gone on from there: a title that is known a moment later takes no focus away.
   useLayoutEffect(() => {

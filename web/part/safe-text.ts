@@ -1,13 +1,11 @@
 /**
- * Text from outside, shown so that it cannot deceive: control and direction characters are shown as their escapes, and a long text is cut
- * until one asks for the rest.
+ * Text from outside, shown so that it cannot deceive: control and direction characters, letters that show nothing and marks piled over the
+ * lines around them are shown as their escapes, and a long text is cut until one asks for the rest.
  */
 import { useState } from "preact/hooks";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
-
-/** Controls other than newline and tab, what turns or hides text, halves of a pair; but not the joiner inside an emoji. */
-const TRICKY = /(?![\n\t])(?!(?<=\p{Extended_Pictographic}|\ufe0f)\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+import { escapeOf, hexOf, TRICKY } from "../ground/tricky.ts";
 
 const CUT_CHARS = 1_000;
 
@@ -24,21 +22,8 @@ export function escapeTricky(text: string): View[] {
   return parts;
 }
 
-/** The same as a plain text, for titles. */
-export function sayTricky(text: string): string {
-  return text.replaceAll(TRICKY, escapeOf);
-}
-
-function escapeOf(character: string): string {
-  return `\\u${hexOf(character).padStart(4, "0")}`;
-}
-
-function nameOf(character: string): string {
-  return `U+${hexOf(character).toUpperCase().padStart(4, "0")}, an invisible or direction-changing character`;
-}
-
-function hexOf(character: string): string {
-  return (character.codePointAt(0) ?? 0).toString(16);
+function nameOf(characters: string): string {
+  return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which hides, turns or covers text`;
 }
 
 /** Cut at `limit` characters; `quoted` puts JSON's quotes around and its escapes inside. */
