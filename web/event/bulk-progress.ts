@@ -9,6 +9,7 @@ import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { serviceNow } from "../ground/service-clock.ts";
 import { sayExactly, saySpan } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -52,7 +53,7 @@ export function BulkReplayLine({ place, relay }: { place: Place; relay?: string 
   if (replay === undefined) return null;
   const { filter, finishedAt } = replay;
   if (relay !== undefined && filter.relay !== undefined && filter.relay !== relay) return null;
-  if (finishedAt !== null && Date.now() - Date.parse(finishedAt) > OUTCOME_MS) return null;
+  if (finishedAt !== null && serviceNow() - Date.parse(finishedAt) > OUTCOME_MS) return null;
   return html`<section class="bulk-line" aria-label="Bulk replay"><${BulkProgress} place=${place} replay=${replay} /></section>`;
 }
 

@@ -5,6 +5,7 @@ import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
 import { isReading } from "../ground/reading.ts";
 import { setQuery } from "../ground/route.ts";
+import { serviceNow } from "../ground/service-clock.ts";
 import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../ground/time-words.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
 import { Icon } from "../part/icon.ts";
@@ -34,7 +35,7 @@ function readFilter(query: URLSearchParams): Record<string, string> {
   }
   const hours = Number(query.get("hours"));
   if (hours > 0) {
-    const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    const minute = Math.floor(serviceNow() / MINUTE_MS) * MINUTE_MS;
     filter.since = new Date(minute - hours * HOUR_MS).toISOString();
   }
   return filter;

@@ -5,6 +5,7 @@
 import type { Problem } from "../../src/ground/refusal.ts";
 import { makeCell } from "./cell.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
+import { hearTime, serviceNow } from "./service-clock.ts";
 
 export class ApiError extends Error {
   /** 0: the service was not reached. */
@@ -70,16 +71,16 @@ export function isSameAnswer(one: unknown, other: unknown): boolean {
 
 /** Whether the service answered the last call; a proxy that answers for it says that it is away. */
 export const reached = makeCell(true);
-let heardAt = Date.now();
+let heardAt = serviceNow();
 
-/** When the service was last heard, on the wall clock. */
+/** When the service was last heard, by its clock. */
 export function lastHeardAt(): number {
   return heardAt;
 }
 
 /** The service said something. */
 export function hear(): void {
-  heardAt = Date.now();
+  heardAt = serviceNow();
   reached.set(true);
 }
 
@@ -87,10 +88,14 @@ export function hear(): void {
 const AWAY = [502, 504];
 
 async function reach(path: string, init: RequestInit): Promise<Response> {
+  const askedAt = Date.now();
   try {
     const response = await fetch(path, init);
     if (AWAY.includes(response.status)) reached.set(false);
-    else hear();
+    else {
+      hearTime(response.headers.get("date"), askedAt);
+      hear();
+    }
     return response;
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;

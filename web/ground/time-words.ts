@@ -1,17 +1,18 @@
 /** Times in words, as people say them: "5 min ago", "in 4 min", "21 Nov, 14:02". The exact time is always given beside, with its zone, as a title. */
 import { useEffect, useState } from "preact/hooks";
 import { makeCell } from "./cell.ts";
+import { serviceNow } from "./service-clock.ts";
 
 const SECOND_MS = 1000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Milliseconds since the epoch, and again every `everyMs`. */
+/** The service's time in milliseconds since the epoch, and again every `everyMs`. */
 export function useNow(everyMs = 5000): number {
-  const [now, setNow] = useState(() => Date.now());
+  const [now, setNow] = useState(serviceNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    const timer = setInterval(() => setNow(serviceNow()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;

@@ -3,6 +3,7 @@ import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { liveness } from "../ground/live.ts";
 import { useRests } from "../ground/reading.ts";
+import { serviceNow } from "../ground/service-clock.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
 import { StateShape } from "./state-mark.ts";
 
@@ -24,7 +25,7 @@ export function ServiceMark(): View {
   const now = useCell(liveness);
   if (now.kind === "away") {
     const title = `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`;
-    return html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(now.since, Date.now())}</span>`;
+    return html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(now.since, serviceNow())}</span>`;
   }
   return now.kind === "live"
     ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`

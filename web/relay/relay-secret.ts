@@ -5,6 +5,7 @@ import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { serviceNow } from "../ground/service-clock.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
@@ -123,7 +124,7 @@ function Overlap({
 
 /** A time to come, in words and exactly. */
 function At({ at }: { at: string }): View {
-  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, Date.now())}</time> (<${Ago} at=${at} />)`;
+  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, serviceNow())}</time> (<${Ago} at=${at} />)`;
 }
 
 const OVERLAPS = [

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { KeyView as Key } from "../../src/account/api-key.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
+import { serviceNow } from "../ground/service-clock.ts";
 import { useList } from "../ground/use-list.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
@@ -100,7 +101,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
 function KeyState({ of: { revokedAt, expiresAt } }: { of: Key }): View {
   if (revokedAt !== null) return html`<${StateMark} state="skipped" word="Revoked" />`;
   // By this machine's clock, as the times beside it.
-  const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+  const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= serviceNow();
   return hasEnded
     ? html`<${StateMark} state="skipped" word="Ended" />`
     : html`<${StateMark} state="active" />`;
