@@ -18,7 +18,7 @@ import { openPostgres } from "../store/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import { sayFar } from "./progress.ts";
-import { DATA, readDatabase, readDataDir } from "./service-option.ts";
+import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
 import { explainDirectory } from "./start-refusal.ts";
 import type { World } from "./world.ts";
 
@@ -65,15 +65,16 @@ export async function withStore<Result>(
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     store = await openAlone(folder, file, world, lockForMigration);
-    if (isNew)
-      world.tell(
-        `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
-      );
   } catch (error) {
     throw explainDirectory(error, folder, world) ?? error;
   }
   try {
-    return await work(store);
+    const done = await work(store);
+    if (isNew)
+      world.tell(
+        `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
+      );
+    return done;
   } finally {
     await store.close();
   }
@@ -200,6 +201,8 @@ interface RunningNote {
   near: string;
   /** The caps it was started with. */
   limits: Readonly<Record<string, number>>;
+  /** What of private addresses it was allowed to reach. */
+  allowPrivate: readonly string[];
 }
 
 /** Notes them; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
@@ -231,6 +234,14 @@ export function readRunningLimits(dataDir: string): Record<string, number> | nul
   const { limits } = readNote(dataDir);
   if (typeof limits !== "object" || limits === null) return null;
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isSafeInteger(value)));
+}
+
+/** What private addresses this command may reach: what it is given, else what the server here was started with. */
+export function readAllowPrivate(input: Input, world: World): readonly string[] {
+  const given = input.list(ALLOW_PRIVATE.name);
+  if (given.length > 0) return given;
+  const { allowPrivate } = readNote(readDataDir(input, world));
+  return Array.isArray(allowPrivate) ? allowPrivate.filter((one) => typeof one === "string") : [];
 }
 
 /** Nothing but what it is read for is known of the file. */

@@ -8,10 +8,10 @@ import { createLog } from "../ground/log.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
-import { requireActingPerson } from "../people/person.ts";
+import { readPersonId, requireActingPerson } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
+import { JSON_OUTPUT, openSealerHere, readAllowPrivate } from "./data-directory.ts";
 import { wholeId } from "./ending.ts";
 import { LIMIT, pagesOf, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
@@ -26,18 +26,27 @@ export const emailsList: Command = {
   words: ["emails", "list"],
   summary: "list mail with what became of it, newest first",
   options: [
+    {
+      name: "person",
+      value: "<address, id or token>",
+      help: "only what went to this person; somebody unknown is an error",
+    },
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", "), of: EMAIL_STATES },
     SINCE,
     LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
-  examples: ["relay emails list --state unknown"],
+  examples: ["relay emails list --state unknown", "relay emails list --person ada@example.com"],
   async run(input, world) {
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
-    const here: HereOf<EmailView> = (tx, id, part) => listEmails(tx, id, part, { state });
+    const named = input.text("person") ?? undefined;
+    const here: HereOf<EmailView> = async (tx, id, part) => {
+      const person = await readPersonId(tx, id, "--person", named);
+      return await listEmails(tx, id, part, { state, person });
+    };
     const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
-    const mails = await listAtPlace(input, world, "/emails", { state }, here, time);
+    const mails = await listAtPlace(input, world, "/emails", { state, person: named }, here, time);
     await sayList(input, world, mails, {
       columns: [
         { heading: "MADE", value: (mail) => mail.createdAt, keep: 3 },
@@ -136,7 +145,7 @@ async function withMailer<Result>(
     sealer,
     clock,
     log,
-    allowPrivate: input.list("allow-private"),
+    allowPrivate: readAllowPrivate(input, world),
     baseUrl: () => readBaseUrl(input),
     local,
   });

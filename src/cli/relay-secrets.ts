@@ -15,7 +15,7 @@ import {
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { openSealerHere } from "./data-directory.ts";
-import { atPlace } from "./place.ts";
+import { atPlace, sayFoundSoon } from "./place.ts";
 import { changeSecretThere, endOverlapThere, rotateSigningThere } from "./relay-there.ts";
 import { contextOf, NAME, OF_RELAY } from "./relays.ts";
 import type { World } from "./world.ts";
@@ -86,25 +86,29 @@ export const relaysEndOverlap: Command = {
   examples: ["relay relays end-overlap orders"],
   async run(input, world) {
     const name = input.first();
+    let foundSoon = "";
     await atPlace(input, world, {
       writes: true,
       here: async (store, environment) => {
         const context = await sealingContext(input, world, store, environment);
         await store.write("dashboard", (tx) => endOverlap(tx, context, name));
+        foundSoon = sayFoundSoon(input, world);
       },
       there: (remote) => endOverlapThere(remote, name),
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
-    world.tell(`The present secret of ${name} alone verifies from now on.`);
+    world.tell(`The present secret of ${name} alone verifies from now on.${foundSoon}`);
   },
 };
 
 async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
   const name = input.first();
   const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+  let foundSoon = "";
   const done = await atPlace(input, world, {
     writes: true,
     here: async (store, environment) => {
+      foundSoon = sayFoundSoon(input, world);
       const context = await sealingContext(input, world, store, environment);
       const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
       const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
@@ -120,7 +124,7 @@ async function changeSecret(input: Input, world: World, value: string | null): P
     previousUntil === undefined
       ? "the one before it verifies no more"
       : `the one before it verifies until ${previousUntil}`;
-  world.tell(`The new secret of ${name} ${shown}; ${before}.`);
+  world.tell(`The new secret of ${name} ${shown}; ${before}.${foundSoon}`);
 }
 
 export async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {

@@ -9,12 +9,19 @@ import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { findRelay } from "../relay/relay.ts";
-import { readLocalSecrets, SECRETS_FILE } from "../secret/local-file.ts";
+import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../secret/local-file.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
-import { APP, ENVIRONMENT, JSON_OUTPUT, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import {
+  APP,
+  ENVIRONMENT,
+  JSON_OUTPUT,
+  readNearUrl,
+  readRunningUrl,
+  withEnvironment,
+} from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { fetchFrom } from "./remote.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
@@ -109,7 +116,7 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
   return {
     trigger,
     url: chooseUrl(name, stored?.appId ?? input.text("app"), input, world),
-    secret: await readSecret(name, input, world),
+    secret: await readSecret(name, stored, input, world),
     environmentId: stored?.environmentId ?? null,
   };
 }
@@ -117,10 +124,14 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
 /** The relay as the data directory holds it: what the service verifies against. */
 async function findStored(name: string, input: Input, world: World) {
   if (!hasDatabase(input, world)) return null;
-  return await withEnvironment(input, world, async (store, { id: environmentId, appId }) => {
-    const row = await store.read((tx) => findRelay(tx, environmentId, name));
-    return row === null ? null : { trigger: row.definition.trigger, appId, environmentId };
-  });
+  return await withEnvironment(
+    input,
+    world,
+    async (store, { id: environmentId, appId, name: environment }) => {
+      const row = await store.read((tx) => findRelay(tx, environmentId, name));
+      return row === null ? null : { trigger: row.definition.trigger, appId, environmentId, environment };
+    },
+  );
 }
 
 async function readFileTrigger(name: string, input: Input, world: World): Promise<Trigger> {
@@ -154,16 +165,28 @@ function chooseUrl(name: string, appId: string | null, input: Input, world: Worl
   return `${baseUrl}/hooks/${appId}/${name}`;
 }
 
-async function readSecret(name: string, input: Input, world: World): Promise<string> {
+async function readSecret(
+  name: string,
+  stored: { appId: string; environment: string } | null,
+  input: Input,
+  world: World,
+): Promise<string> {
   if (input.on("secret-stdin")) return (await world.readInput()).trim();
   const given = world.env.RELAY_SECRET;
   if (given !== undefined && given !== "") return given;
   const serviceDir = readServiceDir(input, world);
-  const local = (await readLocalSecrets(serviceDir)).get(name)?.receiverSecret;
-  if (local !== undefined) return local;
+  const isServer = stored !== null && stored.environment !== "local";
+  const dataDir = readDataDir(input, world);
+  const places = [readRunningUrl(dataDir), readNearUrl(dataDir)].map(
+    (url) => `${url}/${stored?.appId}/${stored?.environment}`,
+  );
+  const made = isServer ? (await readServerSecrets(serviceDir, places)).get(name) : undefined;
+  const secret = (made ?? (await readLocalSecrets(serviceDir)).get(name))?.receiverSecret;
+  if (secret !== undefined) return secret;
+  const where = isServer ? ` under ${places[0]}` : "";
   throw new CommandFailure(
     "invalid_input",
-    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}: give it by RELAY_SECRET, or with --secret-stdin.`,
+    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: give it by RELAY_SECRET, or with --secret-stdin.`,
   );
 }
 

@@ -97,6 +97,7 @@ export async function runService(
     url: service.baseUrl,
     near: originOf(nearHost(config.host), service.port),
     limits: { ...config.limits },
+    allowPrivate: config.allowPrivate,
   });
   const log = logOf(config, world);
   try {

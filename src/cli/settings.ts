@@ -10,7 +10,13 @@ import { settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere, readRunningLimits, readRunningUrl } from "./data-directory.ts";
+import {
+  JSON_OUTPUT,
+  openSealerHere,
+  readAllowPrivate,
+  readRunningLimits,
+  readRunningUrl,
+} from "./data-directory.ts";
 import { ANYWHERE, atPlace, sayFoundSoon } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
@@ -141,7 +147,7 @@ export const settingsSet: Command = {
           value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
         // When a brake holds matters to who pulls it.
         if (name === "held") foundSoon = sayFoundSoon(input, world);
-        const deps = { sealer, allowPrivate: input.list("allow-private") };
+        const deps = { sealer, allowPrivate: readAllowPrivate(input, world) };
         return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);
           const body = checkInput(settingsInput, { version, ...change });

@@ -36,6 +36,13 @@ export async function readLocalSecrets(serviceDir: string): Promise<Secrets> {
   return text === null ? new Map() : parseSecrets(text).local;
 }
 
+/** The same of what a server made, at the first of these places that the file names. */
+export async function readServerSecrets(serviceDir: string, places: readonly string[]): Promise<Secrets> {
+  const text = await readIfThere(join(serviceDir, SECRETS_FILE));
+  const { servers } = text === null ? { servers: new Map<string, Secrets>() } : parseSecrets(text);
+  return places.map((place) => servers.get(place)).find((held) => held !== undefined) ?? new Map();
+}
+
 /** The last change under way for each directory, so that two never read the same state. */
 const underWay = new Map<string, Promise<void>>();
 

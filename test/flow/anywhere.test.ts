@@ -55,6 +55,7 @@ beforeAll(async () => {
     url: running.service.baseUrl,
     near: running.service.url,
     limits: (await api("GET", "/settings")).body.settings.limits,
+    allowPrivate: [],
   });
   await api("PUT", "/access/beta", { title: "The beta" });
   await api("PUT", "/products/lamp", { title: "Lamp", credits: 5 });

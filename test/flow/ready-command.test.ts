@@ -15,7 +15,7 @@ test("it asks the service of the data directory, wherever that listens, unless a
   const { service } = running;
   const dataDir = makeFolder();
   const ready = (...line: string[]) => runCommand(["ready", ...line], { cwd: dataDir });
-  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: service.url, limits: {} });
+  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: service.url, limits: {}, allowPrivate: [] });
   expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 0, said: "ready" });
   expect(await ready("--port", String(service.port))).toMatchObject({ code: 0, said: "ready" });
   expect(await ready("--port", "1", "--data-dir", dataDir)).toMatchObject({

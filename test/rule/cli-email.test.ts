@@ -48,6 +48,13 @@ describe("relay emails", () => {
     expect(JSON.parse((await run("emails list --json")).said).items).toMatchObject([{ id, state: "unknown" }]);
   });
 
+  test("list keeps to a person, by address, and tells somebody unknown", async () => {
+    expect(JSON.parse((await run("emails list --person ADA@example.com --json")).said).items).toMatchObject([{ id }]);
+    expect((await run("people show ada@example.com")).code).toBe(0);
+    const other = await run("emails list --person eve@example.com");
+    expect([other.code, other.told]).toEqual([1, expect.stringContaining("eve@example.com")]);
+  });
+
   test.each([
     ["send-again without a verified sender domain", () => `emails send-again ${id}`, "verified sender domain"],
     [

@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { openSealer } from "../../src/relay/master-key-proof.ts";
 import { relayTarget } from "../../src/relay/relay.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";
+import { setServerSecrets } from "../../src/secret/local-file.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { raiseProblem } from "../../src/watch/problem.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
@@ -149,6 +150,7 @@ test("the limits shown are the running server's, and it is said whose they are",
     url: "https://relay.example.com",
     near: "http://127.0.0.1:1",
     limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 44 },
+    allowPrivate: [],
   });
   const served = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(served.said).toMatch(/relaysPerEnvironment +44$/);
@@ -161,11 +163,43 @@ test("the limits shown are the running server's, and it is said whose they are",
   expect((await run("relays resume orders")).told).toEndWith("The service that runs here finds that within a second.");
   for (const to of ["on", "off"])
     expect((await run(`settings set held ${to}`)).told).toEndWith(". The service that runs here finds that within a second.");
+  for (const line of ["relays rotate-secret orders --overlap 60", "relays end-overlap orders", "relays rotate-secret orders"])
+    expect((await run(line)).told).toEndWith(". The service that runs here finds that within a second.");
   expect((await run("settings set connector.writes on")).told).toBe("connector.writes is on.");
   forget();
   expect((await run("settings set held off")).told).toBe("held is off.");
   expect((await run("relays pause orders")).told).toEndWith("until relay relays resume orders.");
   expect((await run("relays resume orders")).told).toEndWith("nothing of the last 24 hours waits.");
+});
+
+test("beside a server, send takes the secret that a sync left for it, and says under which place it looked", async () => {
+  const heard: string[] = [];
+  await using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      heard.push(new URL(request.url).pathname);
+      return Response.json({ received: true, ignored: "when" });
+    },
+  });
+  const url = server.url.origin;
+  const forget = noteRunning(dataDir, { url, near: url, limits: {}, allowPrivate: [] });
+  const place = `${url}/app_test/development`;
+  expect((await run("send orders")).told).toContain(`.secrets.json under ${place}: give it by RELAY_SECRET`);
+  await setServerSecrets(join(cwd, "service"), place, new Map([["orders", { receiverSecret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }]]));
+  const { told } = await run("send orders");
+  expect([heard, told]).toEqual([["/hooks/app_test/orders"], expect.stringContaining(`200 from ${url}/hooks/app_test/orders`)]);
+  forget();
+});
+
+test("a command beside a server may reach the private addresses that the server may", async () => {
+  const set = ["settings", "set", "mail.smtp", '{"host":"10.0.0.9","port":25,"security":"none"}'];
+  const told = async () => (await runCommand(set, { cwd, env: { RELAY_MASTER_KEY: MASTER_KEY } })).told;
+  expect(await told()).toContain("--allow-private");
+  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: "http://127.0.0.1:1", limits: {}, allowPrivate: ["10.0.0.0/8"] });
+  expect(await told()).not.toContain("--allow-private");
+  forget();
+  expect(await told()).toContain("--allow-private");
 });
 
 test("a relay's name that is nearly right is told, where it is refused and where a filter finds nothing", async () => {
