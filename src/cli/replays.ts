@@ -144,7 +144,8 @@ export const replaysStart: Command = {
       world.tell(writePlan(planned));
       if (planned.matched === 0) return 0;
       if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
-        world.tell("Nothing was replayed.");
+        const ask = world.interactive ? "" : " Where nobody can answer, --yes asks nothing.";
+        world.tell(`Nothing was replayed.${ask}`);
         return 1;
       }
     }

@@ -258,7 +258,7 @@ test("from the command line: the plan, the question, the list and the stop", asy
   const planned = await runCommand(["replays", "start", "--plan", ...at], here);
   expect(planned.said).toBe("40 match.\n  orders  40\n  grant_credits  40 skipped, their work is done\n  write_record  40 run");
   const asked = await runCommand(["replays", "start", ...at], here);
-  expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed.") });
+  expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed. Where nobody can answer, --yes asks nothing.") });
   const none = await runCommand(["replays", "start", "--yes", "--relay", "ordres", ...at], here);
   expect(none).toMatchObject({ code: 0, told: "No event matches, so nothing is replayed: relay events list --state dead shows what is dead." });
   const begun = await runCommand(["replays", "start", "--yes", "--per-second", "1", "--json", ...at], here);
