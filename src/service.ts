@@ -83,6 +83,7 @@ export interface Service extends AsyncDisposable {
   log: Log;
   relays: LiveRelays;
   runner: Runner;
+  scheduler: HttpDeps["scheduler"];
   /** From now on what is saved over HTTP is written to the files of this folder. */
   useFolder(folder: HttpDeps["projectFolder"]): void;
   /** Looks at everything anew; call after writing to the store past the service. */
@@ -258,7 +259,7 @@ async function startOnce(
     baseUrl,
     readManual: async () => (await import("./manual.ts")).readManual(),
     holding,
-    believesClock: () => scheduler.believesClock(),
+    scheduler,
     checkReady: ready.ask,
   };
   let backups: BackupSchedule | null = null;
@@ -328,6 +329,7 @@ async function startOnce(
     log,
     relays,
     runner,
+    scheduler,
     refresh,
     leave: ready.leave,
     useFolder: (folder) => Object.assign(http, { projectFolder: folder }),

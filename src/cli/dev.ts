@@ -47,6 +47,7 @@ export const dev: Command = {
         baseUrl: service.baseUrl,
         limits: config.limits,
         clock: world.clock,
+        recordDue: service.scheduler.recordDue,
         tell: (line) => world.tell(line),
       });
       service.useFolder(sync);

@@ -16,7 +16,7 @@ import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
-import { settleTicks } from "../schedule/schedule.ts";
+import { recordDue, settleTicks } from "../schedule/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
@@ -54,7 +54,7 @@ export function contextOf(input: Input, world: World, environment: Environment) 
   const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
   const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const { clock } = world;
-  return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock };
+  return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock, recordDue };
 }
 
 /** Whether the server has a backup is no relay's. */

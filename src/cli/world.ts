@@ -13,6 +13,7 @@ import type { Docs } from "../docs/docs.ts";
 import { afterUnlessEnded, type Clock, systemClock } from "../ground/clock.ts";
 import { showControls } from "../ground/log.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
+import type { Scheduler } from "../schedule/schedule.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
@@ -29,6 +30,7 @@ export interface RunningService extends AsyncDisposable {
   readonly port: number;
   readonly store: Store;
   readonly sealer: Sealer;
+  readonly scheduler: Pick<Scheduler, "recordDue">;
   /** From now on what is saved over HTTP is written to the files of this folder. */
   useFolder(folder: ProjectFolder | null): void;
   /** One of several nodes goes on for a moment, so that nobody is sent to it any more when it ends. */

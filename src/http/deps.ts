@@ -13,6 +13,7 @@ import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
+import type { Scheduler } from "../schedule/schedule.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { HeldCount, Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
@@ -57,8 +58,8 @@ export interface HttpDeps {
   readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
-  /** Whether ticks are made of the clock: one that was set is waited out first. */
-  believesClock(): boolean;
+  /** Records what schedules are due; ticks are made of a clock that is believed alone: one that was set is waited out first. */
+  scheduler: Pick<Scheduler, "believesClock" | "recordDue">;
   /** What this process runs by itself, and what others do. */
   holding: Pick<Holding, "listNodes">;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */

@@ -10,7 +10,7 @@ import { findSecretUse } from "../health/shared-health.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
-import { listVersions, type RelayContext, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
+import { listVersions, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import {
   checkSellers,
@@ -25,6 +25,7 @@ import {
   deleteRelay,
   pauseRelay,
   resumeRelay,
+  type UpdateContext,
   updateRelay,
   viewSaved,
 } from "../relay/relay-save.ts";
@@ -44,9 +45,10 @@ export function relayContext({
   environment,
   actor,
   nowMs,
-}: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): RelayContext {
+}: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): UpdateContext {
   const { config, sealer } = deps;
-  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl() };
+  const { recordDue } = deps.scheduler;
+  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl(), recordDue };
 }
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
@@ -222,7 +224,7 @@ export const relayRoutes = [
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
     answer: Type.Object({ relay: relayView }),
     async write(tx, call) {
-      if (call.deps.believesClock()) await settleTicks(tx, call, call.params.name);
+      if (call.deps.scheduler.believesClock()) await settleTicks(tx, call, call.params.name);
       return { relay: await pauseRelay(tx, relayContext(call), call.params.name) };
     },
   }),

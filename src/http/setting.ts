@@ -31,7 +31,7 @@ export const settingRoutes = [
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
     async write(tx, { deps, environmentId, change, body }) {
       const { allowPrivate } = deps.config;
-      if (body.held === true && deps.believesClock()) await settleTicks(tx, change);
+      if (body.held === true && deps.scheduler.believesClock()) await settleTicks(tx, change);
       const warnings = await changeSettings(tx, change, body, { sealer: deps.sealer, allowPrivate });
       return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
     },

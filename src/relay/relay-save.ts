@@ -133,14 +133,19 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
 
+/** `recordDue`: records what a schedule is due until now, as the scheduler would; nothing where the clock is not believed. */
+export interface UpdateContext extends RelayContext {
+  recordDue(tx: Writer, relayId: string, nowMs: number): Promise<unknown>;
+}
+
 /**
- * Replaces the definition of a relay that was read at `version`. Refuses with `invalid_definition` (also another name), `not_found`,
+ * Replaces the definition of a relay that was read at `version`. What its schedule is due is recorded before another trigger takes its place. Refuses with `invalid_definition` (also another name), `not_found`,
  * `version_conflict` (the current version in `details.version`), `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the
  * definition is of, for the audit.
  */
 export async function updateRelay(
   tx: Writer,
-  context: RelayContext,
+  context: UpdateContext,
   name: string,
   input: Given & { version: number; origin: SaveOrigin; restores?: number },
 ): Promise<Saved> {
@@ -152,6 +157,8 @@ export async function updateRelay(
   refuseOtherKind(context, before, definition);
   const made = await followSecret(tx, context, before, definition);
   const signing = followSigning(context, before, definition);
+  const alike = ticksAlike(before.definition, definition);
+  if (!alike && before.definition.trigger.kind === "schedule") await context.recordDue(tx, before.id, nowMs);
   const next: RelayRow = {
     ...before,
     definition,
@@ -159,7 +166,7 @@ export async function updateRelay(
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
-    activeSince: ticksAlike(before.definition, definition) ? before.activeSince : nowMs,
+    activeSince: alike ? before.activeSince : nowMs,
     updatedAt: nowMs,
     ...signing?.kept,
   };

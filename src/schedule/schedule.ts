@@ -3,8 +3,8 @@
  * stored dead, to be replayed if wanted, with one alert. A schedule's whole memory is one mark, `relay.active_since`: every period that began
  * until then is settled (ticked, missed, or not the schedule's at all); the events' own keys see to it that a clock set back ticks no period
  * twice. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in 1970 until the network
- * corrects it, costs no tick. A pause or a hold records what began before it, unless the clock is being waited out: then it records nothing. It
- * never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
+ * corrects it, costs no tick. A pause, a hold or another trigger records what began before it, unless the clock is being waited out: then it
+ * records nothing. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
@@ -75,6 +75,11 @@ export class Scheduler {
     if (this.#clockWatch.look() !== 0) this.#lookNow = true;
     return this.#clockWatch.steadyMs >= BELIEVED_AFTER_MS;
   }
+
+  /** Before a save gives the relay another trigger, in its transaction: records what is due until now, unless the clock is waited out. */
+  readonly recordDue = async (tx: Writer, relayId: string, nowMs: number): Promise<void> => {
+    if (this.believesClock()) await recordDue(tx, relayId, nowMs);
+  };
 
   async #turn(): Promise<number> {
     const { clock } = this.#deps;
@@ -191,6 +196,11 @@ export async function settleTicks(
     nowMs,
   );
   for (const { id } of relays) await tickRelay(tx, id, nowMs, 0);
+}
+
+/** Before another trigger takes the place of the relay's own: what is due of that one is recorded. For who knows that the clock is believed. */
+export async function recordDue(tx: Writer, relayId: string, nowMs: number): Promise<void> {
+  await tickRelay(tx, relayId, nowMs, 0);
 }
 
 async function recordTicks(

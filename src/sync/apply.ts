@@ -8,9 +8,9 @@ import type { Clock } from "../ground/clock.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
-import { findRelay, type RelayContext, type RelayRow, relayTarget } from "../relay/relay.ts";
+import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { warnOfSold } from "../relay/relay-reference.ts";
-import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
+import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { Change } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
@@ -28,7 +28,7 @@ import { findLastChange } from "./standing.ts";
 import { findBrought, forgetBrought, isAsBrought, rememberBrought } from "./synced.ts";
 
 /** The environment that files are applied to, and by whom. */
-export interface ApplyDeps extends Omit<RelayContext, "nowMs"> {
+export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
   store: Store;
   environment: Environment;
   actor: Actor;
@@ -36,7 +36,7 @@ export interface ApplyDeps extends Omit<RelayContext, "nowMs"> {
 }
 
 /** The context of a save made now. */
-export function contextOf(deps: ApplyDeps): RelayContext {
+export function contextOf(deps: ApplyDeps): UpdateContext {
   return { ...deps, nowMs: deps.clock.now() };
 }
 

@@ -6,10 +6,10 @@ import { actorWords } from "../account/api-key.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
-import { type RelayContext, relayTarget } from "../relay/relay.ts";
+import { relayTarget } from "../relay/relay.ts";
 import { settleMisfit, warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf, warnOfSold } from "../relay/relay-reference.ts";
-import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
+import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { undone } from "../store/undone.ts";
 import { turnLoop } from "../store/walk.ts";
@@ -49,7 +49,7 @@ interface Wish {
  */
 export async function tellPlan(
   store: Store,
-  context: RelayContext,
+  context: UpdateContext,
   { files, replacesEdited }: Wish,
   most: number,
 ): Promise<Carried & { read: Plan }> {
@@ -70,7 +70,7 @@ export async function tellPlan(
  */
 export async function applyPlan(
   tx: Writer,
-  context: RelayContext,
+  context: UpdateContext,
   { files, replacesEdited }: Wish,
   planId: string,
   cap: ChangeCap,
@@ -86,7 +86,7 @@ export async function applyPlan(
 class Carrier {
   readonly changes: number;
   readonly #tx: Writer;
-  readonly #context: RelayContext;
+  readonly #context: UpdateContext;
   readonly #files: Files;
   readonly #plan: Plan;
   readonly #replacesEdited: boolean;
@@ -101,7 +101,7 @@ class Carrier {
 
   constructor(
     tx: Writer,
-    context: RelayContext,
+    context: UpdateContext,
     files: Files,
     plan: Plan,
     replacesEdited: boolean,

@@ -12,6 +12,7 @@ import { MAX_PAGE_SIZE } from "../../src/ground/page.ts";
 import { findCollection } from "../../src/records/collection.ts";
 import { findRelay, receiverSecretContext } from "../../src/relay/relay.ts";
 import { updateRelay } from "../../src/relay/relay-save.ts";
+import { recordDue } from "../../src/schedule/schedule.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { plans } from "../../src/selling/plan.ts";
 import { products } from "../../src/selling/product.ts";
@@ -67,6 +68,7 @@ async function start(): Promise<LocalSync> {
     baseUrl: "http://127.0.0.1:4747",
     limits: DEFAULT_LIMITS,
     clock,
+    recordDue,
     tell: (line) => void told.push(line),
   });
   sync = started;
@@ -153,6 +155,7 @@ describe("the first look", () => {
           limits: DEFAULT_LIMITS,
           sealer,
           baseUrl: "http://127.0.0.1:4747",
+          recordDue,
         },
         NAME,
         { definition, version: 1, origin: { kind: "dashboard", synced: false } },

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/ground/limit.ts";
 import { settleTicks } from "../../src/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { receiver, TOKEN } from "../kit/relay-kit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";
 
@@ -123,6 +124,67 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     await running.drain();
     const done = [...due.slice(0, 2), ...["12", "15"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
     expect(await shown(running)).toEqual(done);
+  });
+});
+
+describe("what the trigger before was due", () => {
+  const quick = { ...BEAT, trigger: { kind: "schedule", every: "15m" } };
+  const received = receiver("beat", TOKEN, [{ ...BEAT.actions[0], data: { at: "{{mapped.event_id}}" } }]);
+  const put = (definition: object) => async (running: RunningService) =>
+    (await running.api("PUT", "/relays/beat", { definition, version: 1 })).status === 200;
+  const sync = async ({ api }: RunningService): Promise<boolean> => {
+    const body = { relays: [quick], replaceEdited: true };
+    const { plan } = (await api("POST", "/sync/plan", body)).body;
+    return (await api("POST", "/sync/apply", { ...body, plan })).status === 200;
+  };
+  const made = async (running: RunningService): Promise<void> => {
+    await running.api("PUT", "/relays/beat", { definition: quick, version: 1 });
+    await running.api("PUT", "/relays/beat", { definition: BEAT, version: 2 });
+  };
+  const restored = async ({ api }: RunningService) => (await api("POST", "/relays/beat/restore", { restores: 2, version: 3 })).status === 200;
+  const restoredByCommand = async ({ dataDir: cwd, clock, commandEnv: env }: RunningService): Promise<boolean> => {
+    const line = ["relays", "restore", "beat", "--to", "2", "--data-dir", cwd];
+    return (await runCommand(line, { cwd, clock, env })).code === 0;
+  };
+  const nothing = async () => undefined;
+  const newest = { periodStart: "2026-01-15T12:00:00.000Z", state: "done", reason: null };
+  const unfit = { ...newest, state: "failed", reason: "trigger_changed" };
+  test.each<[edit: string, before: (running: RunningService) => Promise<unknown>, edit: (running: RunningService) => Promise<boolean>, end: Shown]>([
+    ["a save by API", nothing, put(quick), newest],
+    ["a save by API that makes it a receiver", nothing, put(received), unfit],
+    ["an earlier version by API", made, restored, newest],
+    ["an earlier version by command", made, restoredByCommand, newest],
+    ["a sync", nothing, sync, newest],
+  ])("is recorded by %s: the newest runs, older ones are dead and told", async (_rule, before, edit, end) => {
+    await using running = await startBeat();
+    await before(running);
+    // Nothing ran meanwhile.
+    await setMark(running, START_MS - 3 * HOUR_MS);
+    expect(await edit(running)).toBe(true);
+    await running.clock.advance(1_000);
+    await running.drain();
+    expect(await shown(running)).toEqual([
+      ...["10", "11"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "dead", reason: "missed" })),
+      end,
+    ]);
+    const alerts = await running.api("GET", "/alerts");
+    expect(alerts.body.items).toMatchObject([{ code: "relay_failed", count: 2 }]);
+  });
+
+  test("is not made of a clock that is waited out", async () => {
+    await using running = await startBeat();
+    running.clock.jump(3 * HOUR_MS);
+    expect(await put(quick)(running)).toBe(true);
+    expect(await shown(running)).toEqual([]);
+  });
+
+  test("is nothing where the edit is refused, or while its environment is on hold", async () => {
+    await using running = await startBeat();
+    await hold(running, true);
+    await setMark(running, START_MS - 3 * HOUR_MS);
+    expect((await running.api("PUT", "/relays/beat", { definition: quick, version: 7 })).status).toBe(409);
+    expect(await put(quick)(running)).toBe(true);
+    expect(await shown(running)).toEqual([]);
   });
 });
 

@@ -5,11 +5,11 @@
 
 import type { Actor } from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
-import type { RelayContext } from "../../src/relay/relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
-import { createRelay, type NewRelay, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";
+import { createRelay, type NewRelay, type UpdateContext, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";
 import { type RelayView, type SavedRelay, showRelay } from "../../src/relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
+import { recordDue } from "../../src/schedule/schedule.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { FreshStore } from "./fresh-store.ts";
 
@@ -43,7 +43,7 @@ export function schedule(name: string, actions: object[] = [CALL], trigger: obje
 }
 
 export interface RelayKit {
-  context(name?: EnvironmentName, limit?: number): Promise<RelayContext>;
+  context(name?: EnvironmentName, limit?: number): Promise<UpdateContext>;
   create(definition: unknown, input?: Partial<NewRelay>, name?: EnvironmentName): Promise<SavedRelay>;
   update(name: string, definition: unknown, version: number, synced?: boolean): Promise<SavedRelay>;
   rotate(name: string, value: string | null, environment?: EnvironmentName): Promise<{ receiverSecret?: string }>;
@@ -58,6 +58,7 @@ export function makeRelayKit({ store, clock, environment }: Pick<FreshStore, "st
     limits: { relaysPerEnvironment: limit },
     sealer,
     baseUrl: BASE_URL,
+    recordDue,
   });
   return {
     context,
