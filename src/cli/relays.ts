@@ -16,7 +16,7 @@ import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
-import { recordDue, settleTicks } from "../schedule/schedule.ts";
+import { recordDue, settleMissed, settleTicks } from "../schedule/schedule.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
@@ -199,9 +199,11 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
     here: async (store, environment) => {
       const context = contextOf(input, world, environment);
       const name = input.first();
+      const settling = { environmentId: environment.id, name, nowMs: context.nowMs };
+      if (to === "paused") await settleMissed(store, settling);
       const relay = await store.write("dashboard", async (tx) => {
         if (to === "resumed") return await resumeRelay(tx, context, name);
-        await settleTicks(tx, { environmentId: environment.id, nowMs: context.nowMs }, name);
+        await settleTicks(tx, settling);
         return await pauseRelay(tx, context, name);
       });
       return { relay, held: environment.heldAt !== null, foundSoon: sayFoundSoon(input, world) };

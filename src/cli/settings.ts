@@ -6,7 +6,7 @@ import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import type { Warning } from "../ground/refusal.ts";
-import { settleTicks } from "../schedule/schedule.ts";
+import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
@@ -148,11 +148,13 @@ export const settingsSet: Command = {
         // When a brake holds matters to who pulls it.
         if (name === "held") foundSoon = sayFoundSoon(input, world);
         const deps = { sealer, allowPrivate: readAllowPrivate(input, world) };
+        const made = { environmentId: environment.id, by, nowMs };
+        const holds = name === "held" && value === true;
+        if (holds) await settleMissed(store, made);
         return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);
           const body = checkInput(settingsInput, { version, ...change });
-          const made = { environmentId: environment.id, by, nowMs };
-          if (body.held === true) await settleTicks(tx, made);
+          if (holds) await settleTicks(tx, made);
           const warnings = await changeSettings(tx, made, body, deps);
           return { settings: await show(tx, input, world, environment.id, environment.name), warnings };
         });

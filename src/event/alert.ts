@@ -47,17 +47,33 @@ export function alertWaiting(
   return alertOwner(tx, alert, { code: alert.code, message, burstMs: DAY_MS });
 }
 
-/** One for all. The missed are dead events, so it is `relay_failed` that tells of them. `missed`: when their periods began. */
-export function alertMissed(tx: Writer, alert: EventAlert & { missed: readonly number[] }): Promise<void> {
+/** Ticks that were missed: how many, and when the first one's period began. */
+export interface Missed {
+  count: number;
+  firstMs: number;
+}
+
+/**
+ * One for all; those of a later step join it. The missed are dead events, so it is `relay_failed` that tells of them. `missed`: when their
+ * periods began; `before`: those of the steps before. Answers both together.
+ */
+export async function alertMissed(
+  tx: Writer,
+  alert: EventAlert & { missed: readonly number[] },
+  before: Missed,
+): Promise<Missed> {
   const { relayName, missed } = alert;
-  const [first = alert.nowMs] = missed;
+  const [first] = missed;
+  if (first === undefined) return before;
   const last = missed.at(-1) ?? first;
+  const all = { count: before.count + missed.length, firstMs: before.count === 0 ? first : before.firstMs };
   const which =
-    missed.length === 1
+    all.count === 1
       ? `1 tick of ${relayName} was missed, of ${toIso(first)}: it is stored as dead and can be replayed`
-      : `${missed.length} ticks of ${relayName} were missed, from ${toIso(first)} to ${toIso(last)}: they are stored as dead and can be replayed`;
+      : `${all.count} ticks of ${relayName} were missed, from ${toIso(all.firstMs)} to ${toIso(last)}: they are stored as dead and can be replayed`;
   const message = `${which}; the newest one runs late.`;
-  return alertOwner(tx, alert, { code: "relay_failed", message, count: missed.length });
+  await alertOwner(tx, alert, { code: "relay_failed", message, count: missed.length });
+  return all;
 }
 
 /** One a relay; those of later batches join it, and its count is all of them. */

@@ -31,7 +31,7 @@ import {
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
-import { settleTicks } from "../schedule/schedule.ts";
+import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -223,9 +223,15 @@ export const relayRoutes = [
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
     answer: Type.Object({ relay: relayView }),
-    async write(tx, call) {
-      if (call.deps.scheduler.believesClock()) await settleTicks(tx, call, call.params.name);
-      return { relay: await pauseRelay(tx, relayContext(call), call.params.name) };
+    async handle(call) {
+      const { deps, environmentId, origin, params, nowMs } = call;
+      const believed = deps.scheduler.believesClock();
+      const settling = { environmentId, name: params.name, nowMs };
+      if (believed) await settleMissed(deps.store, settling);
+      return await deps.store.write(origin, async (tx) => {
+        if (believed) await settleTicks(tx, settling);
+        return { relay: await pauseRelay(tx, relayContext(call), params.name) };
+      });
     },
   }),
   environmentRoute({

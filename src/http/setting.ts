@@ -1,7 +1,7 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
 import { warningView } from "../ground/schema.ts";
-import { settleTicks } from "../schedule/schedule.ts";
+import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../setting/setting.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -29,11 +29,16 @@ export const settingRoutes = [
       "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
     body: settingsInput,
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
-    async write(tx, { deps, environmentId, change, body }) {
+    async handle({ deps, environmentId, origin, change, body }) {
+      const { store, sealer, scheduler } = deps;
       const { allowPrivate } = deps.config;
-      if (body.held === true && deps.scheduler.believesClock()) await settleTicks(tx, change);
-      const warnings = await changeSettings(tx, change, body, { sealer: deps.sealer, allowPrivate });
-      return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
+      const settles = body.held === true && scheduler.believesClock();
+      if (settles) await settleMissed(store, change);
+      return await store.write(origin, async (tx) => {
+        if (settles) await settleTicks(tx, change);
+        const warnings = await changeSettings(tx, change, body, { sealer, allowPrivate });
+        return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
+      });
     },
   }),
 ];

@@ -6,7 +6,7 @@
  * corrects it, costs no tick. A pause, a hold or another trigger records what began before it, unless the clock is being waited out: then it
  * records nothing. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
-import { alertMissed } from "../event/alert.ts";
+import { alertMissed, type Missed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS, MINUTE_MS } from "../ground/limit.ts";
@@ -14,7 +14,7 @@ import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
-import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
+import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { periodOf } from "../trigger/schedule.ts";
 
@@ -24,6 +24,8 @@ const LOOK_EVERY_MS = 5_000;
 const BELIEVED_AFTER_MS = MINUTE_MS;
 /** How long a schedule that failed to tick waits before it is tried again. */
 const AFTER_FAILURE_MS = MINUTE_MS;
+/** Ticks of a transaction: others' writes wait for no more, however long nothing ran. */
+const STEP_TICKS = 200;
 
 interface SchedulerDeps {
   holding: Holder;
@@ -121,7 +123,7 @@ export class Scheduler {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > BELIEVED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;
       const store = holding.storeOf(environmentId);
-      const missed = await store.write("relay", (tx) => tickRelay(tx, id, nowMs, setAgoMs));
+      const missed = await catchUp((step) => store.write("relay", step), { id, nowMs, setAgoMs });
       if (missed > 0) log.warn("ticks were missed", { relay: name, count: missed });
       return true;
     } catch (error) {
@@ -150,75 +152,129 @@ export async function listMarks(tx: Reader): Promise<Map<string, number>> {
   return new Map(rows.map(({ id, mark }) => [id, mark]));
 }
 
-/**
- * Records the relay's periods that are due, by what the database says now: it may be edited, paused, held or gone since it was chosen.
- * A mark that lies ahead is of a clock that was set back since: the schedule counts from then, `setAgoMs` milliseconds ago at most. Answers
- * how many it missed.
- */
-export async function tickRelay(
-  tx: Writer,
-  relayId: string,
-  nowMs: number,
-  setAgoMs: number,
+/** A schedule whose due periods are recorded: until when, and how long ago the clock was set, in milliseconds. */
+interface Due {
+  id: string;
+  nowMs: number;
+  setAgoMs: number;
+  /** Whether the newest stays due. */
+  keepsNewest?: boolean;
+}
+
+/** What came of a step, `missed` with those of the steps before it. */
+interface Ticked {
+  missed: Missed;
+  /** Whether more is due. */
+  more: boolean;
+}
+const NONE_MISSED: Missed = { count: 0, firstMs: 0 };
+
+/** Records all that is due in steps that `run` runs, each by itself: one that ends in between is gone on with by the next. Answers how many it missed. */
+async function catchUp(
+  run: (step: (tx: Writer) => Promise<Ticked>) => Promise<Ticked>,
+  due: Due,
 ): Promise<number> {
+  let done: Ticked = { missed: NONE_MISSED, more: true };
+  while (done.more) {
+    const { missed } = done;
+    done = await run((tx) => tickRelay(tx, due, missed));
+  }
+  return done.missed.count;
+}
+
+/**
+ * Records the oldest of the relay's periods that are due, by what the database says now: it may be edited, paused, held or gone since it was chosen.
+ * A mark that lies ahead is of a clock that was set back since: the schedule counts from then, `setAgoMs` milliseconds ago at most. `before`:
+ * what the steps before this one missed.
+ */
+async function tickRelay(
+  tx: Writer,
+  { id, nowMs, setAgoMs, keepsNewest = false }: Due,
+  before: Missed,
+): Promise<Ticked> {
+  const nothing = { missed: before, more: false };
   const stored = await tx.get<ScheduledBeside>(
     `SELECT ${SCHEDULED.columnsOf("relay")}, relay_key.key AS relayKey, relay_key.name_key AS nameKey, environment.held_at AS heldAt
      FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id WHERE relay.id = ?1 AND relay.state = 'active'`,
-    relayId,
+    id,
   );
-  if (stored === null) return 0;
+  if (stored === null) return nothing;
   const relay = SCHEDULED.read(stored);
   const { trigger } = relay.definition;
-  if (trigger.kind !== "schedule") return 0;
+  if (trigger.kind !== "schedule") return nothing;
   const mark = relay.activeSince;
   const sinceMs = mark <= nowMs ? mark : nowMs - setAgoMs;
   const due = periodOf(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
-  if (due.length === 0 && mark <= nowMs) return 0;
-  const missed = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : 0;
-  await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
-  return missed;
+  const newest = keepsNewest ? due.pop() : undefined;
+  if (due.length === 0 && (keepsNewest || mark <= nowMs)) return nothing;
+  const step = relay.heldAt === null ? due.slice(0, STEP_TICKS) : due;
+  const more = step.length < due.length;
+  const missed =
+    relay.heldAt === null
+      ? await recordTicks(tx, relay, { step, more: more || newest !== undefined, nowMs }, before)
+      : before;
+  await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", id, step.at(-1) ?? nowMs);
+  return { missed, more };
+}
+
+/** Whose schedules are settled before a pause or a hold. `name`: of this relay alone; none: of all. */
+interface Settling {
+  environmentId: number;
+  name?: string;
+  nowMs: number;
 }
 
 /**
- * Before a pause or a hold, in its transaction: what is due until now began before it, so it is recorded as it would have been had the scheduler
- * come first. Whoever knows that the clock is not believed does not call it, and a mark that lies ahead is left to the scheduler. `name`: of this
- * relay alone; none: of all.
+ * Before a pause or a hold, in transactions of its own: records what was missed but for the newest of each, which `settleTicks` leaves to wait.
+ * Whoever knows that the clock is not believed calls neither.
  */
-export async function settleTicks(
-  tx: Writer,
-  { environmentId, nowMs }: { environmentId: number; nowMs: number },
-  name = "",
-): Promise<void> {
-  const relays = await tx.all<{ id: string }>(
-    `SELECT id FROM relay WHERE environment_id = ?1 AND state = 'active' AND ?2 IN ('', name) AND active_since <= ?3 ORDER BY name`,
-    environmentId,
-    name,
-    nowMs,
-  );
-  for (const { id } of relays) await tickRelay(tx, id, nowMs, 0);
+export async function settleMissed(store: Pick<Store, "read" | "write">, settling: Settling): Promise<void> {
+  const { nowMs } = settling;
+  const due = await store.read((tx) => listDue(tx, settling));
+  const run = (step: (tx: Writer) => Promise<Ticked>) => store.write("relay", step);
+  for (const id of due) await catchUp(run, { id, nowMs, setAgoMs: 0, keepsNewest: true });
+}
+
+/**
+ * In the transaction of a pause or a hold: what is due until now began before it, so it is recorded as it would have been had the scheduler come
+ * first. A mark that lies ahead is left to the scheduler.
+ */
+export async function settleTicks(tx: Writer, settling: Settling): Promise<void> {
+  for (const id of await listDue(tx, settling)) await recordDue(tx, id, settling.nowMs);
+}
+
+async function listDue(tx: Reader, { environmentId, name = "", nowMs }: Settling): Promise<string[]> {
+  const rest = `WHERE environment_id = $environmentId AND state = 'active' AND $name IN ('', name) AND active_since <= $nowMs
+    AND definition ->> '$.trigger.kind' = 'schedule' ORDER BY name`;
+  const relays = await SCHEDULED.all(tx, rest, { environmentId, name, nowMs });
+  return relays
+    .filter(({ definition: { trigger }, activeSince }) => {
+      return trigger.kind === "schedule" && periodOf(trigger).startAt(nowMs) > activeSince;
+    })
+    .map(({ id }) => id);
 }
 
 /** Before another trigger takes the place of the relay's own: what is due of that one is recorded. For who knows that the clock is believed. */
-export async function recordDue(tx: Writer, relayId: string, nowMs: number): Promise<void> {
-  await tickRelay(tx, relayId, nowMs, 0);
+export async function recordDue(tx: Writer, id: string, nowMs: number): Promise<void> {
+  await catchUp((step) => step(tx), { id, nowMs, setAgoMs: 0 });
 }
 
+/** `more`: the newest is in no step yet. Answers what was missed by now. */
 async function recordTicks(
   tx: Writer,
   relay: ScheduledRelay,
-  due: readonly number[],
-  nowMs: number,
-): Promise<number> {
+  { step, more, nowMs }: { step: readonly number[]; more: boolean; nowMs: number },
+  before: Missed,
+): Promise<Missed> {
   const missed: number[] = [];
-  for (const [index, periodStartMs] of due.entries()) {
-    const late = index < due.length - 1;
+  for (const [index, periodStartMs] of step.entries()) {
+    const late = more || index < step.length - 1;
     const { seq, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
     if (duplicate && (late || !(await revive(tx, relay, seq)))) continue;
     if (late) missed.push(periodStartMs);
   }
   const { environmentId, name: relayName } = relay;
-  if (missed.length > 0) await alertMissed(tx, { environmentId, relayName, missed, nowMs });
-  return missed.length;
+  return await alertMissed(tx, { environmentId, relayName, missed, nowMs }, before);
 }
 
 function recordTick(

@@ -5,6 +5,7 @@
 import { setHold } from "../../src/account/environment.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { Scheduler } from "../../src/schedule/schedule.ts";
+import type { FencedStore } from "../../src/store/port.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { holdAll } from "./held.ts";
 import { makeRelayKit, type RelayKit, sealer } from "./relay-kit.ts";
@@ -22,8 +23,8 @@ export interface Timetable extends TestStore {
   kit: RelayKit;
   /** A schedule relay that only calls a URL. */
   make(name: string, trigger: object): Promise<void>;
-  /** Starts the scheduler, or another after the first. */
-  start(): Promise<void>;
+  /** Starts the scheduler, or another after the first; `over` another store of the same rows. */
+  start(over?: FencedStore): Promise<void>;
   stop(): Promise<void>;
   /** Tells the scheduler that relays changed, as the service does. */
   changed(): Promise<void>;
@@ -54,8 +55,8 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       await kit.create({ name, trigger: { kind: "schedule", ...trigger }, actions });
       await changed();
     },
-    async start() {
-      scheduler = new Scheduler({ holding: holdAll(store), clock, relays, log, lookEveryMs });
+    async start(over: FencedStore = store) {
+      scheduler = new Scheduler({ holding: holdAll(over), clock, relays, log, lookEveryMs });
       await scheduler.start();
     },
     async stop() {

@@ -3,8 +3,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { replayEvent } from "../../src/event/replay.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { tickRelay } from "../../src/schedule/schedule.ts";
+import { recordDue, settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
+import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";
 import { periodOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
@@ -341,7 +342,7 @@ describe("whatever happens in the middle of a tick", () => {
     await table.clock.advance(2 * MINUTE_MS);
     const id = await relayId(table);
     const lost = table.store.write("relay", async (tx) => {
-      await tickRelay(tx, id, table.clock.now(), 0);
+      await recordDue(tx, id, table.clock.now());
       expect(await tx.get<object>("SELECT count(*) AS ticks FROM event")).toEqual({ ticks: 1 });
       throw new Error("killed before the commit");
     });
@@ -356,9 +357,70 @@ describe("whatever happens in the middle of a tick", () => {
     await table.stop();
     await table.clock.advance(2 * MINUTE_MS);
     const id = await relayId(table);
-    const tickNow = () => table.store.write("relay", (tx) => tickRelay(tx, id, table.clock.now(), 0));
-    expect(await Promise.all([tickNow(), tickNow(), tickNow()])).toEqual([0, 0, 0]);
+    const tickNow = () => table.store.write("relay", (tx) => recordDue(tx, id, table.clock.now()));
+    await Promise.all([tickNow(), tickNow(), tickNow()]);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
+  });
+
+  test.each<[by: string, record: (table: Timetable, store: FencedStore) => Promise<void>]>([
+    ["the scheduler", (table, store) => table.start(store)],
+    ["a pause or a hold", settleAll],
+  ])("%s that is killed at any step after a week's stop loses no tick and makes none twice", async (_rule, record) => {
+    await using table = await openTimetable("2026-01-15T12:07:00Z");
+    await table.make("beat", { every: "15m" });
+    await table.make("daily", { every: "1d" });
+    await table.clock.advance(7 * DAY_MS);
+    const steps: number[] = [];
+    const dyingAfter = (most: number): FencedStore => ({
+      read: (work) => table.store.read(work),
+      tend: () => table.store.tend(),
+      letsPass: (tx) => table.store.letsPass(tx),
+      async write(origin, work) {
+        if (steps.length === most) throw new StoreUnavailable("killed");
+        const before = await countTicks(table);
+        const result = await table.store.write(origin, work);
+        steps.push((await countTicks(table)) - before);
+        return result;
+      },
+    });
+    for (const most of [0, 1, 2, 4]) {
+      await record(table, dyingAfter(most)).catch(() => undefined);
+      expect(steps).toHaveLength(most);
+      await table.stop();
+    }
+    await record(table, dyingAfter(1_000));
+    expect(Math.max(...steps)).toBe(200);
+    for (const [name, count] of [
+      ["beat", 672],
+      ["daily", 7],
+    ] as const) {
+      const ticks = await table.ticks(name);
+      expect([ticks.length, new Set(starts(ticks)).size]).toEqual([count, count]);
+      expect(starts(ticks)).toEqual(starts(ticks).toSorted());
+      expect(ticks.filter(({ reason }) => reason === "missed")).toHaveLength(count - 1);
+      expect(ticks.at(-1)).toMatchObject({ state: "queued", reason: null });
+    }
+    const told = (await table.alerts()).map(({ target, count }) => [target, count] as const);
+    expect(told.toSorted()).toEqual([
+      ["relay:beat", 671],
+      ["relay:daily", 6],
+    ]);
+  });
+
+  test("what was missed in several steps is one alert, which names them all", async () => {
+    await using table = await openTimetable("2026-01-15T12:07:00Z");
+    await table.make("beat", { every: "15m" });
+    await table.clock.advance(7 * DAY_MS);
+    await table.start();
+    expect(await table.alerts()).toEqual([
+      {
+        code: "relay_failed",
+        target: "relay:beat",
+        message:
+          "671 ticks of beat were missed, from 2026-01-15T12:15:00.000Z to 2026-01-22T11:45:00.000Z: they are stored as dead and can be replayed; the newest one runs late.",
+        count: 671,
+      },
+    ]);
   });
 
   test("a store that cannot be written makes a tick late, not lost", async () => {
@@ -384,6 +446,16 @@ describe("whatever happens in the middle of a tick", () => {
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });
 });
+
+async function settleAll({ environment, clock }: Timetable, store: FencedStore): Promise<void> {
+  const settling = { environmentId: (await environment("development")).id, nowMs: clock.now() };
+  await settleMissed(store, settling);
+  await store.write("relay", (tx) => settleTicks(tx, settling));
+}
+
+async function countTicks({ store }: Timetable): Promise<number> {
+  return (await store.read((tx) => tx.get<{ ticks: number }>("SELECT count(*) AS ticks FROM event")))?.ticks ?? 0;
+}
 
 async function hourly(startIso: string): Promise<Timetable> {
   const table = await openTimetable(startIso);
