@@ -80,9 +80,14 @@ function answer(status: number, body: string, contentType: string, extra: ExtraH
 /** The rest of such a body stays unread, so the connection cannot carry another call. */
 const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_slow"];
 
-/** The answer to a thrown error. */
-export function answerError(deps: HttpDeps, request: Request, error: unknown): Response {
-  const refusal = error instanceof Refusal ? error : explain(deps, request, error);
+/** The answer to a thrown error. `say`: puts the refusal in other words. */
+export function answerError(
+  deps: HttpDeps,
+  request: Request,
+  error: unknown,
+  say = (refusal: Refusal) => refusal,
+): Response {
+  const refusal = say(error instanceof Refusal ? error : explain(deps, request, error));
   const { text, init } = writeRefusal(deps, request, refusal);
   if (leavesBody(request)) init.headers.set("connection", "close");
   return new Response(text, init);

@@ -13,7 +13,9 @@ import {
   SESSION_TOKEN,
   slidePersonSession,
 } from "../client/person-session.ts";
+import { SECRET_KEY_REFUSED, visitorWords } from "../client/visitor-word.ts";
 import { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";
@@ -74,7 +76,9 @@ function withCors(route: Route): Route {
     const { request } = received;
     const response = await route
       .serve(deps, received)
-      .catch((error: unknown) => answerError(deps, request, error));
+      .catch((error: unknown) =>
+        answerError(deps, request, error, (refusal) => tellVisitor(deps, request, refusal)),
+      );
     response.headers.append("vary", "origin");
     const origin = request.headers.get("origin");
     if (origin !== null && (await mayReadAnswer(deps, request, origin))) {
@@ -84,6 +88,19 @@ function withCors(route: Route): Route {
     return response;
   };
   return { ...route, serve };
+}
+
+/** Of these the log tells already, or anybody could fill it. */
+const UNLOGGED: readonly RefusalCode[] = ["unauthenticated", "not_recorded", "internal"];
+
+/** The refusal in words for who uses the app; what it says to the owner goes to the log. */
+function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusal {
+  const { code, message: cause, extra } = refusal;
+  const words = visitorWords(refusal);
+  if (words === cause) return refusal;
+  const { pathname: path } = addressOf(request);
+  if (!UNLOGGED.includes(code)) deps.log.warn("somebody who uses an app was refused", { code, path, cause });
+  return new Refusal(code, words, extra);
 }
 
 /** Answers OPTIONS: the methods of the address, to a page of an origin that some app key works from; 404 and 405 as elsewhere. */
@@ -130,10 +147,7 @@ async function isServedOrigin(deps: HttpDeps, origin: string): Promise<boolean> 
 async function admitClient(deps: HttpDeps, request: Request): Promise<ClientCall> {
   const { key } = await identifyKey(deps, request, readAppKey(request));
   if (key.kind !== "app") {
-    throw new Refusal(
-      "forbidden",
-      "A secret key is for servers and the management routes: use an app key (ak_…) here.",
-    );
+    throw new Refusal("forbidden", SECRET_KEY_REFUSED);
   }
   requireOrigin(deps, request, key);
   return { key, environmentId: key.environmentId };

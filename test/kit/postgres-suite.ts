@@ -48,7 +48,15 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
     [
       ...["flow/api-dashboard", "flow/api-error", "flow/api-event", "flow/api-fuzz", "flow/api-gate", "flow/api-people", "flow/api-record"],
       ...["flow/api-relay", "flow/api-server", "flow/api-setting", "flow/api-signin", "flow/approval", "flow/login", "flow/owner-told"],
-      ...["flow/anywhere", "flow/client-door", "flow/client-fuzz", "flow/client-library", "flow/connector", "flow/connector-wire"],
+      ...[
+        "flow/anywhere",
+        "flow/client-door",
+        "flow/client-fuzz",
+        "flow/client-library",
+        "flow/client-words",
+        "flow/connector",
+        "flow/connector-wire",
+      ],
       ...["flow/docs-example", "flow/docs-page", "flow/explain", "flow/metrics", "flow/public-folder", "rule/listening"],
     ],
   ],
