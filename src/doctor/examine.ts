@@ -13,10 +13,12 @@ import type { Reader } from "../store/port.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { lookAtServer } from "./server-check.ts";
 import {
+  checkAlertMail,
   checkBackups,
   checkBaseUrl,
   checkDisk,
   checkLog,
+  checkPeople,
   checkProxy,
   checkRights,
   checkSecrets,
@@ -37,6 +39,8 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkProxy,
   checkSecrets,
   checkSenderDomain,
+  checkAlertMail,
+  checkPeople,
 ];
 
 /** Every finding, in the order a person reads them. */

@@ -2,9 +2,11 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../account/environment.ts";
+import { PERSON, toEmailKey } from "../people/person.ts";
 import { listSharedSecrets } from "../relay/relay-secret.ts";
 import type { Reader } from "../store/port.ts";
 import { standingProblems } from "../watch/problem.ts";
+import { UNMAILED_ALERTS } from "../watch/unmailed-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
 import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
 
@@ -115,6 +117,50 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
     "sender domain",
     `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
     "set one with relay domain set <domain>, make the DNS record it says, then run relay domain verify",
+  );
+}
+
+/** Whoever relies on alerts by mail looks nowhere else. */
+export async function checkAlertMail(tx: Reader): Promise<Finding> {
+  const standing = await tx.all<{ name: string; message: string }>(
+    `SELECT environment.app_id || '/' || environment.name AS name, message FROM problem
+     JOIN environment ON environment.id = problem.environment_id WHERE cleared_at IS NULL AND code = ?1 ORDER BY 1`,
+    UNMAILED_ALERTS,
+  );
+  const [first] = standing;
+  if (first === undefined) return fine("alert mail", "No alert mail is known to have missed the owners.");
+  const others = standing.slice(1).map(({ name }) => name);
+  return worry(
+    "alert mail",
+    `Owners are not mailed what they are alerted of. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
+    "mend what it names, then send a test mail with relay emails test",
+  );
+}
+
+/** Pairs that are named. */
+const NAMED_PAIRS = 5;
+
+/** Who stood in both spellings of their address's domain before those were one; what comes for them is the one's in letters since. */
+export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Finding> {
+  if (quick) return fine("people", "Not looked through by a quick look.");
+  const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
+    `SELECT environment_id AS environmentId, environment.app_id || '/' || environment.name AS place, email, person.id AS id
+     FROM person JOIN environment ON environment.id = environment_id
+     WHERE instr(email_key, 'xn--') > 0 AND status <> 'erased' ORDER BY person.id`,
+  );
+  const pairs: string[] = [];
+  for (const { environmentId, place, email, id } of old) {
+    const emailKey = toEmailKey(email);
+    const other = await PERSON.find(tx, { environmentId, emailKey });
+    if (other !== null && other.id !== id)
+      pairs.push(`${id} (${email}) and ${other.id} (${other.email}) of ${place}`);
+  }
+  if (pairs.length === 0) return fine("people", "Nobody stands in two spellings of one address.");
+  const more = pairs.length > NAMED_PAIRS ? `, and ${pairs.length - NAMED_PAIRS} more` : "";
+  return worry(
+    "people",
+    `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, NAMED_PAIRS).join("; ")}${more}.`,
+    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page in the dashboard",
   );
 }
 

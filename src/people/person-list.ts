@@ -91,17 +91,33 @@ export async function findPersons(
   const { limit, after } = request;
   const named = await findNamed(tx, environmentId, text.trim());
   const room = named === null || after !== null ? limit : limit - 1;
+  const shownAs = readPunycode(text);
+  const whose = shownAs === null ? begin : begin.slice(0, begin.lastIndexOf("@") + 1);
   const rows = await PERSON.all(
     tx,
     `INDEXED BY person_by_email WHERE environment_id = $environmentId AND email_key IS NOT NULL
-       AND email_key >= $from AND email_key < $below AND id <> $named ORDER BY email_key LIMIT $most`,
-    // What is next stands in the cursor.
-    { environmentId, from: after ?? begin, below: begin + LAST_CHAR, named: named?.id ?? "", most: room + 1 },
+       AND email_key >= $from AND email_key < $below AND id <> $named
+       AND (substr(email_key, 1, length($begin)) = $begin OR instr(lower(email), $shownAs) > 0) ORDER BY email_key LIMIT $most`,
+    {
+      environmentId,
+      // What is next stands in the cursor.
+      from: after ?? whose,
+      below: whose + LAST_CHAR,
+      begin,
+      shownAs: shownAs ?? begin,
+      named: named?.id ?? "",
+      most: room + 1,
+    },
   );
   const shown = rows.slice(0, room);
   const beyond = rows[room];
   const found = named !== null && after === null ? [named, ...shown] : shown;
   return { items: found.map(viewPerson), next: beyond === undefined ? null : makeCursor(beyond.emailKey) };
+}
+
+/** The text from its @ on, where its domain is in punycode: cut short it is no domain, and may be how an address was given. */
+function readPunycode(text: string): string | null {
+  return /@(?:.*\.)?xn--[^@]*$/.exec(text.trim().toLowerCase())?.[0] ?? null;
 }
 
 /** By id or token; a whole address is the first that begins with itself. */

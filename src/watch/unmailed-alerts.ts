@@ -6,7 +6,7 @@ import { HOUR_MS } from "../ground/limit.ts";
 import type { FencedStore, Reader, Writer } from "../store/port.ts";
 import { clearProblem, raiseProblem, standingProblems, standingProblemsOf } from "./problem.ts";
 
-const CODE = "alerts_unmailed";
+export const UNMAILED_ALERTS = "alerts_unmailed";
 const TARGET = "mail";
 /** A server that is away for so long may come back by itself. */
 const PATIENCE_MS = HOUR_MS;
@@ -39,7 +39,7 @@ export async function noteCannotMail(
   const message = `Alerts are not mailed to the owners, because ${said}: ${WAYS[why]}, or ${SWITCH}`;
   // Looked at every minute: what is said already is not written again.
   const standing = await store.read((tx) => standingProblemsOf(tx, environmentId, TARGET));
-  if (standing.some((problem) => problem.code === CODE && problem.message === message)) return;
+  if (standing.some((problem) => problem.code === UNMAILED_ALERTS && problem.message === message)) return;
   await store.write("app", (tx) => raise(tx, environmentId, message, nowMs));
 }
 
@@ -70,14 +70,14 @@ export async function noteAlertMails(
 
 /** A mail to an owner left. */
 export async function noteOwnerMailed(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
-  await clearProblem(tx, { environmentId, code: CODE, target: TARGET, nowMs });
+  await clearProblem(tx, { environmentId, code: UNMAILED_ALERTS, target: TARGET, nowMs });
 }
 
 /** Environments where the problem stands. */
 export async function listUnmailedProblems(tx: Reader): Promise<number[]> {
-  return (await standingProblems(tx, [CODE])).map(({ environmentId }) => environmentId);
+  return (await standingProblems(tx, [UNMAILED_ALERTS])).map(({ environmentId }) => environmentId);
 }
 
 async function raise(tx: Writer, environmentId: number, message: string, nowMs: number): Promise<void> {
-  await raiseProblem(tx, { environmentId, code: CODE, target: TARGET, message, nowMs });
+  await raiseProblem(tx, { environmentId, code: UNMAILED_ALERTS, target: TARGET, message, nowMs });
 }

@@ -60,6 +60,15 @@ function change(dataDir: string, sql: string): void {
   database.run(sql);
 }
 
+function addPeople(dataDir: string, emails: readonly string[]): void {
+  for (const [at, email] of emails.entries())
+    change(
+      dataDir,
+      `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
+       SELECT 'per_${at}', min(id), '${email}', '${email}', 'active', '{}', 'key:1', 1, 1 FROM environment`,
+    );
+}
+
 describe("the doctor", () => {
   test("finds nothing wrong with a healthy directory, and looks at everything", async () => {
     const findings = await look(await newDirectory());
@@ -78,6 +87,8 @@ describe("the doctor", () => {
       "proxy ok",
       "secrets ok",
       "sender domain ok",
+      "alert mail ok",
+      "people ok",
       "backups ok",
     ]);
   });
@@ -260,6 +271,26 @@ describe("the doctor", () => {
       finds: { "sender domain": "warn" },
     },
     {
+      rule: "owners who are not mailed their alerts are a warning",
+      arrange: (dataDir) =>
+        change(
+          dataDir,
+          `INSERT INTO problem (id, environment_id, code, target, message, raised_at)
+           SELECT 'prb_1', min(id), 'alerts_unmailed', 'mail', 'The last alert mail reached no owner.', 1 FROM environment`,
+        ),
+      finds: { problems: "warn", "alert mail": "warn" },
+    },
+    {
+      rule: "two people of one address, by its domain's two spellings, are a warning",
+      arrange: (dataDir) => addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]),
+      finds: { people: "warn" },
+    },
+    {
+      rule: "one person under a domain in punycode is none",
+      arrange: (dataDir) => addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"].slice(0, 1)),
+      finds: {},
+    },
+    {
       rule: "scheduled backups that are not there are a warning",
       arrange(dataDir) {
         rmSync(join(dataDir, "backups"), { recursive: true });
@@ -291,6 +322,14 @@ describe("the doctor", () => {
       finds: { problems: "warn", proxy: "warn" },
     },
   ];
+  test("names who stands in two spellings, and what to do about it", async () => {
+    const dataDir = await newDirectory();
+    addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]);
+    const finding = (await look(dataDir)).find(({ check }) => check === "people");
+    expect(finding?.message).toContain("per_0 (zoe@xn--bcher-kva.example) and per_1 (zoe@bücher.example) of ");
+    expect(finding?.todo).toContain("relay people show <id>");
+  });
+
   for (const { rule, arrange, finds } of broken) {
     test(rule, async () => {
       const dataDir = await newDirectory(50);

@@ -8,7 +8,7 @@ import { findPerson, findPersonByEmail, markSignedIn, parseEmailAddress, updateP
 import { digestAddress } from "../../src/people/person-erase.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { fileToken, findPersonByToken, listTokens, removeToken, resolvePersonKey } from "../../src/people/person-key.ts";
-import { listPersons } from "../../src/people/person-list.ts";
+import { findPersons, listPersons } from "../../src/people/person-list.ts";
 import { uploadFile } from "../../src/records/file.ts";
 import { writeRecord } from "../../src/records/record.ts";
 import { erase, eraseSealer } from "../kit/erasing.ts";
@@ -307,6 +307,14 @@ describe("the list of people", () => {
       const page = await store.read((tx) => listPersons(tx, environmentId, readPageRequest({}), { q }));
       expect(page.items.map(({ id }) => id)).toEqual([person.id]);
     }
+    const other = await invite("kim@list.example");
+    const found = async (text: string) => {
+      const page = await store.read((tx) => findPersons(tx, environmentId, { limit: 10, after: null }, text));
+      return page.items.map(({ id }) => id);
+    };
+    for (const text of ["kim@xn--b", "KIM@xn--bcher-kva.li", "kim@bü"]) expect(await found(text)).toEqual([person.id]);
+    expect(await found("kim@xn--z")).toEqual([]);
+    expect(await found("kim@")).toEqual([person.id, other.person.id].toSorted());
   });
 
   test("filters by status and by the beginning of an id, and takes % for itself", async () => {
