@@ -111,10 +111,18 @@ const WITH_PASSWORD = /(\bpostgres(?:ql)?:\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/g
 
 /** As a web address is written. */
 const IN_WEB_ADDRESS = /(\bhttps?:\/\/[^\s:@/?#"'\0]*:)([^\s:@/?#"'\0]+)(?=@)/gi;
+/** A user alone is a token as often as a name: https://TOKEN@host, or https://TOKEN:@host. */
+const USER_ALONE = /(\bhttps?:\/\/)([^\s:@/?#"'\0]+)(?=:?@)/gi;
 
-/** Every password in a database's URL, also in one that cannot be read, and in a web address masked: for texts that repeat what somebody wrote. */
+/**
+ * Every password in a database's URL, also in one that cannot be read, and in a web address masked, and there a user without one too: for texts that
+ * repeat what somebody wrote.
+ */
 export function maskPasswords(text: string): string {
-  return text.replaceAll(WITH_PASSWORD, `$1${MASK}`).replaceAll(IN_WEB_ADDRESS, `$1${MASK}`);
+  return text
+    .replaceAll(WITH_PASSWORD, `$1${MASK}`)
+    .replaceAll(IN_WEB_ADDRESS, `$1${MASK}`)
+    .replaceAll(USER_ALONE, `$1${MASK}`);
 }
 
 /** Where they stand. */

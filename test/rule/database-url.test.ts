@@ -81,6 +81,31 @@ describe("a database's URL", () => {
     expect(maskPasswords("postgres://relay@h/d and http://h:80/a@b")).toBe("postgres://relay@h/d and http://h:80/a@b");
   });
 
+  test.each([
+    ["a token in the place of a user", "https://ghp_hunter2@relay.example.com/x", "https://••••@relay.example.com/x"],
+    ["one before an empty password", "https://ghp_hunter2:@relay.example.com", "https://••••:@relay.example.com"],
+    ["a user beside a password is told", "https://ann:hunter2@relay.example.com", "https://ann:••••@relay.example.com"],
+    [
+      "an @ in the path, the query or the fragment is none",
+      "https://h/@ann https://h?to=a@b https://h#a@b",
+      "https://h/@ann https://h?to=a@b https://h#a@b",
+    ],
+    ["an address of a person is none", "mail ann@example.com", "mail ann@example.com"],
+  ])("of a web address: %s", (_rule, text, masked) => {
+    expect(maskPasswords(text)).toBe(masked);
+  });
+
+  test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])(
+    "a token alone in the web address of %s, which is refused, is masked too",
+    async (name) => {
+      const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
+      const env = { RELAY_KEY: "relay_dev_x", [name]: `https://${PASSWORD}@relay.example.com` };
+      const { said, told } = await runCommand(line, { cwd, env });
+      expect(told).toContain("••••@relay.example.com");
+      expect(said + told).not.toContain(PASSWORD);
+    },
+  );
+
   test.each(["RELAY_URL", "RELAY_BASE_URL", "RELAY_DOCS_URL"])("and so is one in the web address of %s, which is refused", async (name) => {
     const line = name === "RELAY_URL" ? ["relays", "list", "--json"] : ["serve"];
     const env = { RELAY_KEY: "relay_dev_x", [name]: `https://ann:${PASSWORD}@relay.example.com` };
