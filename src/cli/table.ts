@@ -175,9 +175,26 @@ function padEnd(line: string, columns: number): string {
   return line + " ".repeat(Math.max(0, columns - Bun.stringWidth(line)));
 }
 
-/** The text in lines of at most so many columns, broken between words where it can be. */
+const NOUN =
+  "(?:alerts|apps|approvals|audit|calls|catalog|domain|emails|events|grants|keys|mail|owners|people|problems|receipts|records|relays|replays|settings|subscriptions) [a-z-]+";
+const ALONE =
+  "(?:backup|changes|dev|doctor|init|login|move|promote|pull|ready|restore|send|serve|status|sync|validate)";
+const GOES_ON =
+  "(?:after|again|and|anew|as|before|by|does|ends|finds|for|from|if|in|lists?|makes?|name|names|now|of|once|or|runs?|says?|shows?|so|tells?|that|then|to|until|what|when|which|while|who|with)";
+/** A command that a sentence names, and what follows it until the sentence goes on. */
+const COMMAND = new RegExp(
+  String.raw`(?<![Tt]he )\brelay (?:${NOUN}|${ALONE})\b(?: (?!${GOES_ON}\b)(?:<[^<>]{1,40}>|[\w-][\w@/=…-]*(?:[.:][\w-]+)*)){0,6}`,
+  "g",
+);
+/** Stands for a space within a command while lines are made. */
+const GLUE = "\uE000";
+
+/** The text in lines of at most so many columns, broken between words where it can be; a command that has room on a line stays on one. */
 export function wrapTo(text: string, columns: number): string {
-  return Bun.wrapAnsi(text, columns, { hard: true, trim: true });
+  const glued = text.replaceAll(COMMAND, (command) =>
+    Bun.stringWidth(command) > columns ? command : command.replaceAll(" ", GLUE),
+  );
+  return Bun.wrapAnsi(glued, columns, { hard: true, trim: true }).replaceAll(GLUE, " ");
 }
 
 /** The beginning of the text that this many columns hold, with … where it was cut. */

@@ -54,7 +54,7 @@ const ROWS: Record<string, Row> = {
   code_not_sent: {
     says: "The sign-in code was not sent, as this app cannot send mail at present: try again in a while, or",
     async call({ api }) {
-      api.mail.outcome = { kind: "failed", message: "no", retry: true, reason: "unreachable" };
+      api.mail.outcome = { kind: "failed", message: "no", retry: true, reason: "connection_refused" };
       return await visitor(api, api.keys.app).call("POST", "/auth/code", { email: "ada@example.com" });
     },
     logged: "the mail server did not take it",

@@ -1,0 +1,38 @@
+/** Sentences in the lines of a terminal: a command that they name can be copied as it stands. */
+import { describe, expect, test } from "bun:test";
+import { wrapTo } from "../../src/cli/table.ts";
+import { TROUBLES } from "../../src/ground/trouble-code.ts";
+
+const rows: [text: string, columns: number, lines: string[]][] = [
+  ["Resume it with relay relays resume, or see them.", 30, ["Resume it with", "relay relays resume, or see", "them."]],
+  [
+    "See relay events list --relay night-job --state dead for all of them.",
+    50,
+    ["See", "relay events list --relay night-job --state dead", "for all of them."],
+  ],
+  ["Release it: relay settings set held off, or wait.", 34, ["Release it:", "relay settings set held off, or", "wait."]],
+  ["Make one with relay serve --backup-every 1d now.", 36, ["Make one with", "relay serve --backup-every 1d now."]],
+  ["Run relay relays set-secret for it again.", 27, ["Run relay relays set-secret", "for it again."]],
+  ["The relay of this name waits for its retry.", 20, ["The relay of this", "name waits for its", "retry."]],
+  [
+    "See relay events list --relay a-very-long-name-that-has-no-room.",
+    24,
+    ["See relay events list", "--relay a-very-long-name", "-that-has-no-room."],
+  ],
+];
+
+describe("a sentence in lines", () => {
+  test.each(rows)("%s at %i", (text, columns, lines) => {
+    expect(wrapTo(text, columns).split("\n")).toEqual(lines);
+  });
+
+  test("loses no letter, and is no wider than the terminal, whatever is told of any trouble", () => {
+    for (const { when, todo } of Object.values(TROUBLES))
+      for (const text of [when, todo])
+        for (const columns of [30, 40, 80]) {
+          const lines = wrapTo(text, columns).split("\n");
+          expect(lines.join("").replaceAll(" ", "")).toBe(text.replaceAll(" ", ""));
+          expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(columns);
+        }
+  });
+});
