@@ -80,6 +80,10 @@ export const WARNINGS = {
     when: "A plan that is carried into production becomes the default there, in the place of another.",
     todo: "Take default from it where production keeps its own default plan.",
   },
+  field_holds_values: {
+    when: "Files take a field from a collection, and records of it hold values there.",
+    todo: "Leave the field in where its values are still wanted. Nothing of a record is deleted: it keeps the value until it is saved anew, and a save that sends it is refused.",
+  },
   origin_of_no_page: {
     when: "An app key names an origin that no page has, because a star stands for nothing.",
     todo: "Name each origin as a browser sends it, such as https://shop.example.com.",

@@ -16,6 +16,7 @@ import { turnLoop } from "../store/walk.ts";
 import type { Change } from "../watch/audit.ts";
 import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
 import { warnOfItem, withOptIn } from "./live-warning.ts";
+import { warnOfLostValues } from "./lost-value.ts";
 import {
   type Carried,
   type Entry,
@@ -55,13 +56,15 @@ export async function tellPlan(
 ): Promise<Carried & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
   await turnLoop();
+  const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
+  const lost = await warnOfLostValues(store, context.environment.id, carried);
   const carrier = await undone(store, "dashboard", async (tx) => {
     const tried = new Carrier(tx, context, files, plan, replacesEdited, true);
     if (tried.changes > 0 && tried.changes <= most) await tried.carry();
     return tried;
   });
   await turnLoop();
-  return { ...carrier.tell(), read: plan };
+  return { ...carrier.tell(lost), read: plan };
 }
 
 /**
@@ -165,12 +168,14 @@ class Carrier {
     }
   }
 
-  tell(): Carried {
+  /** `found`: warnings that were found before it was tried, by what they are of. */
+  tell(found: ReadonlyMap<string, readonly Warning[]> = new Map()): Carried {
     const entries = this.#plan.entries.map((entry) => {
       const target = entryTarget(entry);
       const refusal = this.#refusals.get(target);
       const told = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
-      return viewEntry(entry, this.#warnings.get(target) ?? [], told);
+      const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
+      return viewEntry(entry, warnings, told);
     });
     return {
       plan: this.#plan.id,

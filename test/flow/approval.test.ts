@@ -271,6 +271,29 @@ describe("what an owner looks at before saying yes", () => {
     expect(message).toContain("free takes the place of basic");
   });
 
+  test("is warned of a field that goes and that records of production hold values in, with how many, and not of one that none holds", async () => {
+    await using api = await startApi();
+    const catalog = (...fields: string[]) => ({
+      collections: { notes: { kind: "shared", fields: Object.fromEntries(fields.map((name) => [name, { type: "text" }])) } },
+    });
+    await setDevelopment(api, [], catalog("text", "color", "size"));
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked)).status).toBe(200);
+    const write = (data: object) => api.call(`${LIVE}/collections/notes/records`, { method: "POST", session: true, body: { data } });
+    for (const data of [{ text: "a", color: "red" }, { text: "b", color: "blue" }, { text: "c" }]) expect((await write(data)).status).toBe(201);
+    await setDevelopment(api, [], catalog("text"));
+    const told = await warningsOf(api, "collection:notes");
+    expect(told).toEqual([
+      ["field_holds_values", expect.stringMatching(/^`fields\.color` goes from notes, and 2 records hold a value there: they keep it, /)],
+    ]);
+    const again = await ask(api);
+    await decide(api, again, "approve");
+    expect((await apply(api, again)).status).toBe(200);
+    const [first] = (await api.call(`${LIVE}/collections/notes/records`, { session: true })).json.items.toReversed();
+    expect(first.data).toEqual({ text: "a", color: "red" });
+  });
+
   test("is told of a relay that development pruned and made anew under another kind how production takes it", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
