@@ -32,11 +32,16 @@ export async function listThere(
 }
 
 export async function readStoryThere(remote: Remote, name: string): Promise<RelayStory> {
-  const { relay, health } = await askPlace<Pick<RelayStory, "relay" | "health">>(remote, "GET", pathOf(name));
+  const { relay, health, remembered } = await askPlace<Pick<RelayStory, "relay" | "health" | "remembered">>(
+    remote,
+    "GET",
+    pathOf(name),
+  );
   const { definition } = relay;
   const judged = await askPlace<{ warnings: Warning[] }>(remote, "POST", "/relays/validate", { definition });
   const calls = await listRemote<RecentCallView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
-  return { relay, health, heldAt: await readHeldAt(remote), warnings: judged.warnings, calls: calls.items };
+  const heldAt = await readHeldAt(remote);
+  return { relay, health, remembered, heldAt, warnings: judged.warnings, calls: calls.items };
 }
 
 export function readFunnelThere(remote: Remote, name: string): Promise<{ funnel: FunnelView }> {

@@ -16,6 +16,8 @@ export type ListedRelay = ListedRelayView & Pick<RelayView, "problems">;
 export interface RelayStory {
   relay: RelayView;
   health: HealthView;
+  /** Its calls' signatures, where many are remembered. */
+  remembered?: { message: string } | null | undefined;
   heldAt: string | null;
   warnings: Warning[];
   calls: RecentCallView[];
@@ -24,7 +26,7 @@ export interface RelayStory {
 /** Calls of it that are shown. */
 export const MAX_SHOWN_CALLS = 5;
 
-export function writeStory({ relay, health, heldAt, warnings, calls }: RelayStory): string[] {
+export function writeStory({ relay, health, remembered, heldAt, warnings, calls }: RelayStory): string[] {
   const { name, secret, lastEventAt, receiverUrl, handshake } = relay;
   const lines: [string, string][] = [
     ["health", sayHealth(health)],
@@ -36,6 +38,7 @@ export function writeStory({ relay, health, heldAt, warnings, calls }: RelayStor
     ["last event", lastEventAt ?? "never"],
     ["last 24 h", sayCounts(relay.last24h)],
     ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
+    ...entry("signatures", remembered?.message),
     ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
     ...(heldAt === null
       ? []

@@ -10,6 +10,7 @@ import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
 import type { NeedContext } from "../overview/need.ts";
 import { listRecentCalls } from "../receiver/call.ts";
+import { findManyRemembered } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { relayTarget, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
@@ -144,12 +145,13 @@ async function readStory(store: Store, context: ReturnType<typeof contextOf>, na
       ...warnOwnHost(row.definition, baseUrl),
       ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
     ];
-    return { relay: await showRelay(tx, context, row), warnings, calls };
+    const remembered = await findManyRemembered(tx, { environmentId: environment.id, relayName: name });
+    return { relay: await showRelay(tx, context, row), remembered, warnings, calls };
   });
   const [judged] = await addHealth(store, needsHere(environment, clock), [story.relay], true);
   if (judged === undefined) throw new Error("A relay was not judged.");
-  const { relay, warnings, calls } = story;
-  return { relay, health: judged.health, heldAt: toIsoOrNull(environment.heldAt), warnings, calls };
+  const { relay, ...beside } = story;
+  return { relay, health: judged.health, heldAt: toIsoOrNull(environment.heldAt), ...beside };
 }
 
 export const relaysFunnel: Command = {

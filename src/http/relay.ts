@@ -9,6 +9,7 @@ import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView }
 import { findSecretUse } from "../health/shared-health.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
+import { findManyRemembered, rememberedView } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { listVersions, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
@@ -136,19 +137,21 @@ export const relayRoutes = [
       relay: relayView,
       health: healthView,
       secretUse: orNull(secretUseView),
+      remembered: orNull(rememberedView),
       missing: Type.Array(missingThing),
     }),
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
       await deps.receiver.writeRecentCalls();
-      const { relay, missing } = await deps.store.read(async (tx) => {
+      const { relay, ...beside } = await deps.store.read(async (tx) => {
         const row = await requireRelay(tx, environmentId, params.name);
         const missing = await listMissing(stockOf(tx, environmentId), row.definition);
-        return { relay: await showRelay(tx, relayContext(call), row), missing };
+        const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
+        return { relay: await showRelay(tx, relayContext(call), row), missing, remembered };
       });
       const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
-      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), missing };
+      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...beside };
     },
   }),
   environmentRoute({

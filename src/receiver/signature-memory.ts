@@ -3,6 +3,7 @@
  * the signed text, in the transaction of the event row. Source: recipes, "Signatures accepted once".
  */
 import { createHash } from "node:crypto";
+import { type Static, Type } from "typebox";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
@@ -107,6 +108,34 @@ export class DurableUses {
     const [oldest = ""] = this.#events;
     this.#events.delete(oldest);
   }
+}
+
+/** Hashes are spread evenly, so those that begin with one of 256 bytes tell how many all are. */
+const SAMPLED = new Uint8Array([1]);
+const SHARES = 256;
+/** From here on they are told of: some 25 MB. */
+const LARGE = 100_000;
+const BYTES_EACH = 250;
+
+export const rememberedView = Type.Object({
+  signatures: Type.Integer({ description: "about how many" }),
+  message: Type.String(),
+});
+
+/** The signatures of a relay's calls that are remembered for as long as its secret verifies, where they grew to many; null: they did not. */
+export async function findManyRemembered(
+  tx: Reader,
+  relay: { environmentId: number; relayName: string },
+): Promise<Static<typeof rememberedView> | null> {
+  const sql = `SELECT count(*) AS count FROM signature_memory
+    WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash < $below AND until IS NULL`;
+  const found = await tx.get<{ count: number }>(sql, { ...relay, below: SAMPLED });
+  const signatures = (found?.count ?? 0) * SHARES;
+  if (signatures < LARGE) return null;
+  const megabytes = Math.round((signatures * BYTES_EACH) / 1_000_000);
+  const many = Number(signatures.toPrecision(2)).toLocaleString("en");
+  const message = `About ${many} signatures of its calls are remembered, some ${megabytes} MB: what it signs holds no time, so each counts once for as long as the secret verifies. Storing another secret lets those of the one before go a day after that verifies no more.`;
+  return { signatures, message };
 }
 
 /** Spends the signature. `eventId` is null when the call was ignored by `when`. */

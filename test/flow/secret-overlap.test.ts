@@ -4,6 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { runCommand } from "../kit/cli-world.ts";
 import { GRANT, until } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -38,6 +39,29 @@ test("while both verify it is told when each last did; looking into a call by ex
   expect((await show()).secretUse).toEqual({ presentAt: new Date(running.clock.now()).toISOString(), previousAt: oldAt });
   await running.clock.leap(86_400_000);
   expect((await show()).secretUse).toBe(null);
+});
+
+test("many remembered signatures are told of where the relay is shown, and few are not", async () => {
+  const remember = (count: number, until: number | null) =>
+    running.service.store.write("app", async (tx) => {
+      const sql = `INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, until)
+        SELECT environment_id, name, $hash, $hash, $until FROM relay WHERE name = 'orders'`;
+      const hash = () => new Uint8Array([0, ...crypto.getRandomValues(new Uint8Array(31))]);
+      for (let n = 0; n < count; n++) await tx.run(sql, { hash: hash(), until });
+    });
+  await remember(390, null);
+  // These go by themselves.
+  await remember(10, running.clock.now() + 60_000);
+  expect((await show()).remembered).toBe(null);
+  await remember(78, null);
+  const { remembered } = await show();
+  expect(remembered).toEqual({
+    signatures: 119_808,
+    message: expect.stringMatching(/^About 120,000 signatures of its calls are remembered, some 30 MB: /),
+  });
+  const { dataDir: cwd, clock, commandEnv: env } = running;
+  const { said } = await runCommand(["relays", "show", "orders", "--data-dir", cwd], { cwd, clock, env });
+  expect(said).toContain("signatures  About 120,000 signatures of its calls are remembered");
 });
 
 test("ended by hand the one before verifies no more, which is audited; twice is refused", async () => {

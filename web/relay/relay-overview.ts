@@ -29,12 +29,15 @@ export function RelayOverview({
   relay,
   health,
   missing,
+  remembered,
 }: {
   place: Place;
   relay: Relay;
   health: HealthView | undefined;
   /** What it names and is not there. */
   missing: readonly MissingThing[];
+  /** Said where many signatures of its calls are remembered. */
+  remembered: string | null;
 }): View {
   const { name } = relay;
   return html`${health !== undefined && html`<${HealthReason} place=${place} name=${name} health=${health} />`}
@@ -62,7 +65,7 @@ export function RelayOverview({
           relay.receiverUrl !== undefined &&
           html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
             ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
-            </section>`
+            ${remembered !== null && html`<p class="quiet">${remembered}</p>`}</section>`
         }
         ${
           relay.nextTick !== undefined &&

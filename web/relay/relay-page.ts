@@ -44,6 +44,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     health?: HealthView;
     secretUse?: SecretUse | null;
     missing?: readonly MissingThing[];
+    remembered?: { message: string } | null;
   }>(path, REFRESH_MS);
   const [isDeleting, setDeleting] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
@@ -74,7 +75,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${BulkReplayLine} place=${place} relay=${name} />
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${tab !== "definition" && html`<${WarningList} warnings=${saved?.warnings ?? []} />`}
-    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} />`}
+    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} remembered=${data.remembered?.message ?? null} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} warned=${saved?.warnings ?? []} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
