@@ -85,6 +85,10 @@ export const TROUBLES = {
     when: "The environment is on hold: what arrives is recorded and waits, and nothing runs.",
     todo: "Release the hold with relay settings set held off as soon as it may run again; what waited then runs by itself.",
   },
+  approval_waiting: {
+    when: "A change of production was asked for, and no owner has approved or refused it yet; ten minutes after it was asked for it is over.",
+    todo: "Open it in the dashboard, read what it would change, and approve or refuse it there.",
+  },
   backup_missing: {
     when: "The server has no backup in its data directory, or the newest is far older than the server was to make them.",
     todo: "Make one with relay backup, and have the server make them by itself with relay serve --backup-every 1d.",

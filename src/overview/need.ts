@@ -1,6 +1,6 @@
 /**
  * What needs somebody in an environment, each thing once: dead events by relay, what stands, open alerts that nothing of these covers, a
- * hold, and a server without a backup. What is over needs nobody, nor what somebody said is seen to.
+ * hold, a change that waits for an owner's approval, and a server without a backup. What is over needs nobody, nor what somebody said is seen to.
  */
 import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
@@ -13,6 +13,7 @@ import { relayTarget } from "../relay/relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
+import { type Approval, listOpen } from "../sync/approval.ts";
 import { type AlertView, listAlerts, listSeenTo } from "../watch/alert.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
@@ -104,6 +105,9 @@ export async function listNeeds(
         explain("environment_held").when,
       ),
     );
+  for (const approval of await store.read((tx) => listOpen(tx, id)))
+    if (approval.state === "pending" && approval.expiresAt > clock.now())
+      needs.push(needOfApproval(approval));
   const failing = new Set(
     found.problems.filter(({ code }) => code === "relay_failing").map(({ target }) => target),
   );
@@ -246,6 +250,11 @@ function makeNeed(
     alert,
     dead: null,
   };
+}
+
+function needOfApproval({ id, createdAt, expiresAt, askedWith, askedBy }: Approval): NeedView {
+  const message = `A change of production waits for an owner's approval, asked for with ${askedWith ?? askedBy}: it is over at ${toIso(expiresAt)}.`;
+  return makeNeed("approval_waiting", `approval:${id}`, toIso(createdAt), message);
 }
 
 const relayOf = (target: string): string | null =>

@@ -84,7 +84,7 @@ const APPROVAL_STATE = APPROVAL.pick(
   "endedAt",
   "why",
 );
-type Approval = RowOf<typeof APPROVAL_STATE>;
+export type Approval = RowOf<typeof APPROVAL_STATE>;
 
 const stateFields = {
   id: Type.String(),

@@ -215,6 +215,35 @@ test("a live sync carries the files that were sent, and those alone", async () =
   expect(await namesOf(api)).toEqual(["file"]);
 });
 
+test("what waits needs somebody in production, by itself and among all, until an owner decides or its time is over", async () => {
+  await using api = await startApi();
+  const needs = async (environment: string): Promise<string[][]> => {
+    const { json } = await api.call(`/api/apps/shop/${environment}/overview`, { session: true });
+    return json.needs
+      .filter(({ target }: { target: string }) => target !== "server")
+      .map(({ code, target, message }: Record<string, string>) => [code, target, message]);
+  };
+  const counted = async (): Promise<number> => {
+    const { json } = await api.call("/api/overview", { session: true });
+    return json.places.find(({ app, environment }: Record<string, string>) => app === "shop" && environment === "production").needs;
+  };
+  await setDevelopment(api, [receiver("one")]);
+  expect([await needs("production"), await counted()]).toEqual([[], 0]);
+  const asked = await ask(api);
+  expect(await needs("production")).toEqual([
+    ["approval_waiting", `approval:${asked.id}`, expect.stringContaining("A change of production waits for an owner's approval, asked for with ")],
+  ]);
+  expect([await counted(), await needs("development")]).toEqual([1, []]);
+  await decide(api, asked, "approve");
+  expect([await needs("production"), await counted()]).toEqual([[], 0]);
+  expect((await apply(api, asked)).status).toBe(200);
+  await setDevelopment(api, [receiver("two")]);
+  await ask(api);
+  expect(await counted()).toBe(1);
+  await api.clock.leap(600_000);
+  expect(await counted()).toBe(0);
+});
+
 describe("what an owner looks at before saying yes", () => {
   const warningsOf = async (api: ApiServer, target: string): Promise<[string, string][]> => {
     const { shown } = await see(api, await ask(api), null);

@@ -30,7 +30,7 @@ export function HomePage({ place, query }: PageProps): View {
     setChosen(null);
     for (const path of needPaths(place)) invalidate(path);
   };
-  const head = html`<${PageHead} title="Home" />${leadsToProduction(place) && html`<${WaitingApprovals} place=${place} />`}`;
+  const head = html`<${PageHead} title="Home" />${isOnTheWay(place) && html`<${WaitingApprovals} place=${place} />`}`;
   if (data === undefined) {
     if (error !== null) return html`${head}<${ErrorState} error=${error} onRetry=${reload} />`;
     return html`${head}<${Skeleton} rows=${6} />`;
@@ -55,13 +55,13 @@ export function HomePage({ place, query }: PageProps): View {
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
 }
 
-/** Local development is no way to it. */
-const leadsToProduction = ({ environment }: Place): boolean => environment !== "local";
+/** What waits before it changes production is told where it is made too; there it is one of what needs somebody. */
+const isOnTheWay = ({ environment }: Place): boolean => environment === "development";
 
 function Day({ place, data, query }: { place: Place; data: OverviewView; query: URLSearchParams }): View {
   const calm = html`<p class="calm"><${Icon} name="check" size=${18} /><span><b>Nothing needs you.</b> Every relay does what it should, as far as can be told.</span></p>`;
   return html`
-    ${data.needs.length === 0 && (leadsToProduction(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
+    ${data.needs.length === 0 && (isOnTheWay(place) ? html`<${UnlessWaiting} place=${place}>${calm}<//>` : calm)}
     <${Pulse} place=${place} data=${data} query=${query} />
     <${RelaysByTrouble} place=${place} data=${data} />`;
 }

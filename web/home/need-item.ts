@@ -67,7 +67,7 @@ export function needPaths(place: Place): string[] {
 
 function WaysOut({ place, need, onReplay }: Props): View {
   const { send, isSending } = useSend();
-  const { code, relay, dead, alert } = need;
+  const { code, target, relay, dead, alert } = need;
   const own = relay === null ? null : pagePath(place, "relays", relay);
   const changes = needPaths(place);
   const resolve = () =>
@@ -101,6 +101,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
         ${dead !== null && html`<a class="button" href=${pagePath(place, "events", dead.newestEvent)}>See the newest</a>`}
         <a class="button" href=${events("dead")}>See them all</a>`
     }
+    ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Look at it</a>`}
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
     ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
     ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}

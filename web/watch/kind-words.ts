@@ -23,6 +23,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   mail_unknown: "A mail may have left",
   sender_domain_required: "Mail needs a sender domain",
   environment_held: "On hold",
+  approval_waiting: "A change of production waits for approval",
   backup_missing: "No backup",
   invite_capped: "Invites over the cap",
 };
