@@ -274,6 +274,7 @@ async function recordTicks(
     if (late) missed.push(periodStartMs);
   }
   const { environmentId, name: relayName } = relay;
+  if (missed.length === 0) return before;
   return await alertMissed(tx, { environmentId, relayName, missed, nowMs }, before);
 }
 
