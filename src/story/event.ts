@@ -1,4 +1,4 @@
-/** The events of a person in their story: found by the person, and told with what they were about and why they failed once they are chosen. */
+/** The events of a person in their story: found by the person, and told with what they were about, why they failed and what of them was skipped once they are chosen. */
 import { type EventState, eventIdOf, RELAY_NAME } from "../event/event.ts";
 import { addPreviews } from "../event/preview.ts";
 import { RUN_RESULTS } from "../event/run.ts";
@@ -55,13 +55,15 @@ export async function tellEvents(store: Store, items: readonly Told[]): Promise<
   const events = items.flatMap(({ event }) => (event === undefined ? [] : [event]));
   const found = events.map((row) => ({ seq: row.seq, bytes: row.bytes, item: { person: row, row } }));
   const previews = await addPreviews(store, found);
-  const why = await store.read((tx) => findFailures(tx, events));
+  const why = await store.read((tx) => findReasons(tx, events));
   return new Map(
     previews.map(({ row, eventType, preview }) => {
       const about = eventType ?? TRIGGERS[row.trigger];
-      const sentence = `${about} at ${row.relayName}: ${sayState(row)}`;
-      const failure = why.get(row.seq) ?? (row.reason === null ? null : sayCode(row.reason));
-      const detail = row.state === "done" || failure === null ? preview : failure;
+      const found = why.get(row.seq);
+      const skipped = row.state === "done" && found !== undefined ? `, ${found.type} skipped` : "";
+      const sentence = `${about} at ${row.relayName}: ${sayState(row)}${skipped}`;
+      const code = row.state === "done" || row.reason === null ? null : sayCode(row.reason);
+      const detail = found === undefined ? (code ?? preview) : `${found.type}: ${found.why}`;
       return [`event:${eventIdOf(row)}`, { sentence, detail: lineOf(detail) }];
     }),
   );
@@ -82,12 +84,17 @@ function sayState({ state, attempts }: EventShown): string {
     : `failed, tried again (attempt ${attempts} of ${MAX_ATTEMPTS})`;
 }
 
-/** Of each that is not well, what its last attempt failed at; as much of it as a page may read. */
-async function findFailures(tx: Reader, events: readonly EventShown[]): Promise<ReadonlyMap<number, string>> {
-  const found = new Map<number, string>();
+interface Reason {
+  type: string;
+  why: string;
+}
+
+/** Of each, what its last attempt failed at, or what it left undone and says why; as much of it as a page may read. */
+async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<ReadonlyMap<number, Reason>> {
+  const found = new Map<number, Reason>();
   let left = MAX_PAGE_RUN_BYTES;
   for (const { seq, state, attempts } of events) {
-    if (state === "done" || (state === "queued" && attempts === 0) || left <= 0) continue;
+    if ((state === "queued" && attempts === 0) || left <= 0) continue;
     const run = await tx.get<{ results: string | null }>(
       `SELECT CASE WHEN octet_length(results) <= $most THEN results END AS results FROM run
        WHERE event_seq = $seq ORDER BY number DESC LIMIT 1`,
@@ -97,9 +104,13 @@ async function findFailures(tx: Reader, events: readonly EventShown[]): Promise<
     if (text === null) continue;
     left -= text.length;
     const { results } = RUN_RESULTS.read({ results: text });
-    const failed = results.findLast(({ outcome }) => outcome === "failed");
-    if (failed === undefined) continue;
-    found.set(seq, `${failed.type}: ${failed.message ?? sayCode(failed.code ?? "failed")}`);
+    // Work that was done on an earlier attempt is skipped without a word.
+    const told =
+      state === "done"
+        ? results.find(({ outcome, message }) => outcome === "skipped" && message !== undefined)
+        : results.findLast(({ outcome }) => outcome === "failed");
+    if (told === undefined) continue;
+    found.set(seq, { type: told.type, why: told.message ?? sayCode(told.code ?? "failed") });
   }
   return found;
 }

@@ -225,3 +225,25 @@ describe("people are found", () => {
     });
   });
 });
+
+test("an event that is done tells what of it was skipped, and why; what a replay need not do again is not told", async () => {
+  const end = { type: "revoke_plan", plan: "pro", ref: "{{mapped.order}}" };
+  const notice = { type: "write_record", collection: "notices", to: "person", data: { text: "Ended" } };
+  await saveRelay(running, receiverDefinition({ name: "ender", map: MAP, actions: [end, notice] }));
+  await call("ender", { id: "e1", type: "plan.ended", email: "bob@example.com", order: "in_1" });
+  await call("shop", { id: "e2", type: "order.paid", email: "bob@example.com", order: "cs_9" });
+  const bob = (await make("GET", "/persons?email=bob@example.com")).items[0].id;
+  const events = async () => {
+    const { items } = (await running.api("GET", `/persons/${bob}/story`)).body as { items: StoryItem[] };
+    return items.filter(({ kind }) => kind === "event");
+  };
+  const [paid, ended] = await events();
+  expect(ended).toMatchObject({
+    sentence: "plan.ended at ender: done, revoke_plan skipped",
+    detail: expect.stringContaining("revoke_plan: The person has no active subscription on pro, so there was nothing to end."),
+  });
+  expect(paid).toMatchObject({ sentence: "order.paid at shop: done", detail: expect.stringContaining("cs_9") });
+  await make("POST", `/events/${paid?.eventId}/replay`);
+  await running.drain();
+  expect((await events())[0]).toMatchObject({ sentence: "order.paid at shop: done", detail: expect.stringContaining("cs_9") });
+});
