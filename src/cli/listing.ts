@@ -66,7 +66,7 @@ export function nextLimit(shown: number, total = MAX_LISTED): number {
 /** Said to a pipe too, whose reader would take what was cut for all. */
 export function sayMore(shown: number): string {
   const next = nextLimit(shown);
-  return `There are more than these ${shown}${next > shown ? `: --limit ${next} shows more` : ", the most that --limit takes"}.`;
+  return `There are more than ${shown === 1 ? "this one" : `these ${shown}`}${next > shown ? `: --limit ${next} shows more` : ", the most that --limit takes"}.`;
 }
 
 /** A page of a list; `after`: the cursor of the page before. */

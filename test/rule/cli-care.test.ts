@@ -85,7 +85,7 @@ describe("relay people", () => {
   });
 
   test("what a limit cuts is told, to a pipe and beside JSON too", async () => {
-    const more = "There are more than these 1: --limit 200 shows more.";
+    const more = "There are more than this one: --limit 200 shows more.";
     for (const line of ["people show ada@example.com", "audit list"]) {
       for (const as of ["", " --json"]) {
         expect((await run(`${line} --limit 1${as}`)).told).toContain(more);
