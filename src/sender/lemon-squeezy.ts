@@ -51,6 +51,7 @@ export const lemonSqueezy: Sender = {
   ],
   pitfalls: [
     "No id of the event is mapped: repeats are told by their body, within the same UTC day; fulfil by `data.id` as the ref.",
+    "A delivery sent again on another day is an event again: its ref keeps it from fulfilling twice, and a mail goes out again. In a relay of order_created alone `data.id` may be mapped as event_id, which stops both.",
     "It sends again three times at most, within about two minutes: import what was missed.",
   ],
   docs: "https://docs.lemonsqueezy.com/help/webhooks/signing-requests",
