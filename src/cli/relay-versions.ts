@@ -1,8 +1,9 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
 import { writeJson } from "../ground/json.ts";
 import { tellWarnings } from "../ground/refusal.ts";
-import { listVersions, type RelayVersion, readVersion, requireRelay } from "../relay/relay.ts";
+import { requireRelay } from "../relay/relay.ts";
 import { updateRelay, viewSaved } from "../relay/relay-save.ts";
+import { listVersions, type RelayVersion, readVersion } from "../relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../relay/relay-view.ts";
 import { type Command, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -11,7 +11,7 @@ import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { findManyRemembered, rememberedView } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
-import { listVersions, readVersion, relayVersion, requireRelay } from "../relay/relay.ts";
+import { requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import {
   checkSellers,
@@ -31,6 +31,7 @@ import {
   viewSaved,
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
+import { listVersions, readVersion, relayVersion } from "../relay/relay-version.ts";
 import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import type { Reader } from "../store/port.ts";

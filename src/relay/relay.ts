@@ -1,23 +1,16 @@
 /**
- * The relay's row and finding it, and its versions: each save's row in the audit has the definition with what stood before it, and one may be
- * found to be saved again. A relay that was made anew under a name has its own versions alone. It decides the names under which a relay's
- * secrets are sealed and its audit rows stand, nothing else.
+ * The relay's row, finding it, and what is told of a change of it. It decides the names under which a relay's secrets are sealed and its audit rows
+ * stand, and how long the signatures of a secret that goes are remembered; saving and its rules stand elsewhere.
  */
-import { type Static, Type } from "typebox";
 import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
 import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
-import { type Page, type PageRequest, readCursor } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { json as anyJson, oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Reader, Store, Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import { turnLoop } from "../store/walk.ts";
-import { listChangesOf, writeAudit } from "../watch/audit.ts";
+import { writeAudit } from "../watch/audit.ts";
 import type { Definition } from "./definition-shape.ts";
 
 export type SecretKind = "minted" | "pasted" | "public_key" | "processor" | "none";
@@ -252,98 +245,4 @@ function describeSecret(row: RelayRow): Record<string, unknown> {
 
 function describeSigning(row: RelayRow): Record<string, unknown> | null {
   return row.signingSecretSetAt === null ? null : { setAt: toIsoOrNull(row.signingSecretSetAt) };
-}
-
-const SAVES = ["relay.created", "relay.updated"] as const;
-/** Fields that one version is told to differ in. */
-const MAX_CHANGED = 20;
-const STEP = 20;
-
-export const relayVersion = Type.Object({
-  /** Of its row in the audit. */
-  id: Type.String(),
-  version: Type.Integer(),
-  at: time,
-  /** In the audit's words: `owner:<email>`, `key:<id>`, `command line`. */
-  actor: Type.String(),
-  /** The address of a person, the name of a key; null: the actor is neither, or is gone. */
-  actorName: shownOrNull(Type.String()),
-  origin: oneOf(["file", "dashboard"]),
-  /** The version whose definition was saved again. */
-  restores: Type.Optional(Type.Integer()),
-  definition: anyJson,
-  /** The definition of the version before; null: this one made the relay. */
-  before: shownOrNull(anyJson),
-  /** The fields in which it differs from the one before, the first 20. */
-  changed: Type.Array(Type.String()),
-});
-export type RelayVersion = Static<typeof relayVersion>;
-
-/** A page of the relay's versions, newest first. Refuses with `not_found`. */
-export async function listVersions(
-  tx: Reader,
-  environmentId: number,
-  name: string,
-  request: PageRequest,
-): Promise<Page<RelayVersion>> {
-  const row = await requireRelay(tx, environmentId, name);
-  return await versionsOf(tx, row, request);
-}
-
-function versionsOf(
-  tx: Reader,
-  { environmentId, name, createdAt }: RelayRow,
-  request: PageRequest,
-): Promise<Page<RelayVersion>> {
-  const saves = { target: relayTarget(name), actions: SAVES, sinceMs: createdAt };
-  return listChangesOf(tx, environmentId, saves, request, ({ id, at, actor, actorName, before, after }) => {
-    const [was, is] = [savedOf(before), savedOf(after)];
-    const differences = before === null ? [] : listDifferences(was.definition, is.definition);
-    return {
-      id,
-      version: Number(is.version),
-      at: toIso(at),
-      actor,
-      actorName,
-      origin: is.origin === "file" ? "file" : "dashboard",
-      ...(is.restores === null ? {} : { restores: Number(is.restores) }),
-      definition: is.definition,
-      before: before === null ? null : was.definition,
-      changed: differences.slice(0, MAX_CHANGED).map(({ field }) => field),
-    };
-  });
-}
-
-/** What the audit says of one save. */
-function savedOf(side: Json): { version: Json; origin: Json; restores: Json; definition: Json } {
-  const {
-    version = null,
-    origin = null,
-    restores = null,
-    definition = null,
-  } = isJsonObject(side) ? side : {};
-  return { version, origin, restores, definition };
-}
-
-/** The definition of one version. Refuses with `not_found`. */
-export async function readVersion(
-  store: Store,
-  environmentId: number,
-  name: string,
-  version: number,
-): Promise<Json> {
-  let after: string | null = null;
-  do {
-    const page: Page<RelayVersion> = await store.read((tx) =>
-      listVersions(tx, environmentId, name, { limit: STEP, after }),
-    );
-    const found = page.items.find((one) => one.version === version);
-    if (found !== undefined) return found.definition as Json;
-    after = page.next === null ? null : readCursor(page.next);
-    await turnLoop();
-  } while (after !== null);
-  throw new Refusal(
-    "not_found",
-    `The relay ${name} has no version ${version}: its history lists the versions there are.`,
-  );
 }
