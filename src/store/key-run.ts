@@ -13,6 +13,7 @@ const STEP_PIECES = 200;
 const BITS_A_KEY = 16;
 const BITS_OF_A_KEY = 8;
 const BLOCK_BITS = 512;
+const LAST_BIT = BLOCK_BITS - 1;
 
 export interface KeyRun {
   run: number;
@@ -158,7 +159,7 @@ function addKeys(pairs: Float64Array, words: Uint32Array): void {
 /** A key's bits in its block begin where the nine before 2^32 say, in odd steps that the next eight say and that grow as the rest say. */
 function bitOf(key: number, stride: number, turn: number): number {
   const step = ((stride & NO_LEAP) << 1) | 1;
-  return ((key >>> 23) + turn * step + (LEAPS[turn] ?? 0) * (stride >>> 8)) & (BLOCK_BITS - 1);
+  return ((key >>> 23) + turn * step + (LEAPS[turn] ?? 0) * (stride >>> 8)) & LAST_BIT;
 }
 
 const LEAPS = Int32Array.of(0, 0, 1, 4, 10, 20, 35, 56);
@@ -205,14 +206,14 @@ export class KeyFilters {
   /** Whether any of so many runs may hold the key: one whose filter was not read may. */
   mayHold(key: number, runs: number): boolean {
     if (this.#count < runs) return true;
-    const stride = strideOf(key);
-    for (const group of this.#groups) if (group.suspects(key, stride) !== 0) return true;
+    const [low, stride] = [key | 0, strideOf(key)];
+    for (const group of this.#groups) if (group.suspects(low, stride) !== 0) return true;
     return false;
   }
 }
 
 export function mayBeIn({ filter }: KeyRun, key: number): boolean {
-  return filter === null || (filter.group.suspects(key, strideOf(key)) & filter.mask) !== 0;
+  return filter === null || (filter.group.suspects(key | 0, strideOf(key)) & filter.mask) !== 0;
 }
 
 const ALL_TAKEN = 0xff;
@@ -258,13 +259,24 @@ class FilterGroup {
     for (let at = 0; at < this.#bytes.length; at++) this.#bytes[at] = (this.#bytes[at] ?? 0) & ~mask;
   }
 
-  /** Which of its runs may hold the key, a bit each. */
-  suspects(key: number, stride: number): number {
-    const own = this.leaps ? stride : stride & NO_LEAP;
-    const block = (key & this.#lastBlock) * BLOCK_BITS;
-    let left = this.taken;
-    for (let turn = 0; turn < BITS_OF_A_KEY && left !== 0; turn++)
-      left &= this.#bytes[block + bitOf(key, own, turn)] ?? 0;
+  /**
+   * Which of its runs may hold the key whose low 32 bits these are as a whole number, a bit each. As `bitOf`, with the first four turns said at once:
+   * the processor waits for their lines together, and rarely is one left after them.
+   */
+  suspects(low: number, stride: number): number {
+    const bytes = this.#bytes;
+    const block = (low & this.#lastBlock) * BLOCK_BITS;
+    const from = low >>> 23;
+    const step = ((stride & NO_LEAP) << 1) | 1;
+    const leap = this.leaps ? stride >>> 8 : 0;
+    let left =
+      this.taken &
+      (bytes[block + (from & LAST_BIT)] ?? 0) &
+      (bytes[block + ((from + step) & LAST_BIT)] ?? 0) &
+      (bytes[block + ((from + 2 * step + leap) & LAST_BIT)] ?? 0) &
+      (bytes[block + ((from + 3 * step + 4 * leap) & LAST_BIT)] ?? 0);
+    for (let turn = 4; turn < BITS_OF_A_KEY && left !== 0; turn++)
+      left &= bytes[block + ((from + turn * step + (LEAPS[turn] ?? 0) * leap) & LAST_BIT)] ?? 0;
     return left;
   }
 }
