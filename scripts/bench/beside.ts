@@ -1,7 +1,7 @@
 /**
  * Two receivers that are up at once, and one client that loads them in turns of a second, A B B A: what slows the machine for longer slows both.
  * Nothing of a start is measured: each stores more events first than memory holds keys of, so that its filters are read and a first run of keys
- * is written; its code is compiled by then (seen: from some 80,000 events on the compiler's threads take a microsecond an event, but for that run).
+ * is written; its code is compiled by then (seen: from some 80,000 events on the compiler's threads take a few microseconds an event at most, but for that run).
  */
 import type { Round } from "./figure.ts";
 import { type Client, type ProductReady, SECRET, type Started, start, startClient } from "./process.ts";
@@ -37,8 +37,7 @@ class Side {
   }
 
   #load(): ReturnType<Client["load"]> {
-    const { port, paths } = this.#server.ready;
-    return this.#client.load(port, paths, TURN_SECONDS);
+    return this.#client.load([this.#server.ready], { seconds: TURN_SECONDS });
   }
 
   async #sample(): Promise<void> {

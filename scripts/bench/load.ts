@@ -1,7 +1,8 @@
 /**
  * A load of signed webhook calls over keep-alive connections, each sending its next call when the last is answered. Bodies are 387 bytes
  * with distinct event ids. Prints one JSON line: { calls, ok, seconds, perSecond, p50Ms, p99Ms, statuses }. With --turns it makes one load after
- * another as lines of its input say, { port, paths, seconds } each, so that its own code is compiled once for all of them.
+ * another as lines of its input say, { servers, seconds, connections?, limit? } each, so that its own code is compiled once for all of them; the
+ * connections go round the servers, { port, paths } each.
  *
  * bun scripts/bench/load.ts --port 1234 --path /hooks/a/b --secret s --seconds 5 --connections 64 [--prefix x] [--rate 1000]
  * bun scripts/bench/load.ts --secret s --connections 64 --turns
@@ -23,8 +24,6 @@ const { values } = parseArgs({
   },
 });
 const secret = values.secret ?? "bench";
-const connections = Number(values.connections);
-const limit = values.limit === undefined ? Number.POSITIVE_INFINITY : Number(values.limit);
 /** Calls a second, where it is not as fast as they are answered. */
 const rate = values.rate === undefined ? Number.POSITIVE_INFINITY : Number(values.rate);
 const BODY_BYTES = 387;
@@ -34,10 +33,17 @@ process.on("SIGTERM", () => {
   stopping = true;
 });
 
-interface Turn {
+interface Server {
   port: number;
   paths: readonly string[];
+}
+
+interface Turn {
+  servers: readonly [Server, ...Server[]];
   seconds: number;
+  connections?: number;
+  /** Calls after which it ends. */
+  limit?: number;
 }
 
 interface Connection {
@@ -58,7 +64,11 @@ class Load {
   }
 
   async run(): Promise<string> {
-    await Promise.all(Array.from({ length: connections }, () => this.#runConnection()));
+    const { servers, connections = Number(values.connections) } = this.#turn;
+    const runs = Array.from({ length: connections }, (_, at) =>
+      this.#runConnection(servers[at % servers.length] ?? servers[0]),
+    );
+    await Promise.all(runs);
     const took = (performance.now() - this.#begun) / 1000;
     const [ok, sorted] = [this.#statuses.get("200") ?? 0, this.#latencies.toSorted((a, b) => a - b)];
     const at = (share: number): number =>
@@ -74,9 +84,8 @@ class Load {
     });
   }
 
-  #makeCall(): Uint8Array {
+  #makeCall({ port, paths }: Server): Uint8Array {
     this.#made += 1;
-    const { port, paths } = this.#turn;
     const id = `${values.prefix}_${crypto.randomUUID()}`;
     const head = `{"id":"${id}","type":"order.paid","amount":4200,"email":"ada@example.com","note":"`;
     const body = `${head}${"x".repeat(BODY_BYTES - head.length - 2)}"}`;
@@ -102,16 +111,17 @@ class Load {
     return true;
   }
 
-  async #runConnection(): Promise<void> {
-    const deadline = this.#begun + this.#turn.seconds * 1000;
+  async #runConnection(server: Server): Promise<void> {
+    const { seconds, limit = Number.POSITIVE_INFINITY } = this.#turn;
+    const deadline = this.#begun + seconds * 1000;
     await new Promise<void>((resolve, reject) => {
       void Bun.connect<Connection>({
         hostname: "127.0.0.1",
-        port: this.#turn.port,
+        port: server.port,
         socket: {
           open: (socket) => {
             socket.data = { sentAt: performance.now(), pending: "" };
-            socket.write(this.#makeCall());
+            socket.write(this.#makeCall(server));
           },
           data: (socket, chunk) => {
             if (!this.#take(socket.data, chunk.toString("latin1"))) return;
@@ -122,7 +132,7 @@ class Load {
             }
             const send = (): void => {
               socket.data.sentAt = performance.now();
-              socket.write(this.#makeCall());
+              socket.write(this.#makeCall(server));
             };
             const early = this.#begun + (1_000 * this.#made) / rate - performance.now();
             if (early > 1) setTimeout(send, early);
@@ -140,6 +150,7 @@ if (values.turns) {
   for await (const line of console)
     if (line !== "") console.log(await new Load(JSON.parse(line) as Turn).run());
 } else {
-  const turn = { port: Number(values.port), paths: values.path ?? ["/"], seconds: Number(values.seconds) };
-  console.log(await new Load(turn).run());
+  const { port, path: paths = ["/"], limit } = values;
+  const turn = { servers: [{ port: Number(port), paths }] as const, seconds: Number(values.seconds) };
+  console.log(await new Load(limit === undefined ? turn : { ...turn, limit: Number(limit) }).run());
 }

@@ -2,11 +2,23 @@
 import { join } from "node:path";
 import { SQL } from "bun";
 import { compareRates, type Figure, type Round } from "./figure.ts";
-import { load, type ProductReady, SECRET, type Started, scratch, startWith } from "./process.ts";
+import {
+  type Client,
+  type LoadResult,
+  type ProductReady,
+  SECRET,
+  type Started,
+  scratch,
+  startClient,
+  startWith,
+} from "./process.ts";
 
-/** Calls that each node takes before it is measured: as many of three as of one, or what is measured of three is how long their code is compiled. */
-const WARM_UP_CALLS = 20_000;
-const WARM_UP_SECONDS = 60;
+/**
+ * Calls that each node takes before it is measured: as many of three as of one, or what is measured of three is how long their code is compiled. From
+ * some 35,000 on the compiler's threads take 7 to 12 µs an event, after 20,000 it was 15 to 31 with three nodes.
+ */
+const WARM_UP_CALLS = 40_000;
+const WARM_UP_SECONDS = 120;
 const NODES = 3;
 /** Calls at once: as many as SQLite's figures have, and as many as keep one node's next group full while the one before is made durable. */
 const CALLERS = [64, 192] as const;
@@ -59,26 +71,25 @@ async function nodes(
   return { servers, [Symbol.asyncDispose]: () => ended.disposeAsync() };
 }
 
-async function loadAll(
+/** The callers go round the nodes, as behind a balancer. */
+function loadAll(
+  client: Client,
   servers: readonly Started<ProductReady>[],
-  turn: { seconds: number; limit?: number },
-  callers: number,
-): Promise<{ ok: number; seconds: number }> {
-  const connections = Math.ceil(callers / servers.length);
-  const each = await Promise.all(
-    servers.map(({ ready: { port, paths } }) => load(port, paths, SECRET, { ...turn, connections })),
+  turn: { seconds: number; connections: number; limit?: number },
+): Promise<LoadResult> {
+  return client.load(
+    servers.map(({ ready }) => ready),
+    turn,
   );
-  return {
-    ok: each.reduce((sum, { ok }) => sum + ok, 0),
-    seconds: Math.max(...each.map((one) => one.seconds)),
-  };
 }
 
 function warmUp(
+  client: Client,
   servers: readonly Started<ProductReady>[],
-  callers: number,
-): Promise<{ ok: number; seconds: number }> {
-  return loadAll(servers, { seconds: WARM_UP_SECONDS, limit: WARM_UP_CALLS }, callers);
+  connections: number,
+): Promise<LoadResult> {
+  const limit = WARM_UP_CALLS * servers.length;
+  return loadAll(client, servers, { seconds: WARM_UP_SECONDS, connections, limit });
 }
 
 async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number> {
@@ -89,9 +100,10 @@ async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number>
 async function ingest(server: string, count: number, seconds: number, callers: number): Promise<Round> {
   await using database = await fresh(server);
   await using started = await nodes(database.url, count, "paused");
-  await warmUp(started.servers, callers);
+  await using client = startClient(SECRET);
+  await warmUp(client, started.servers, callers);
   const before = await cpuOf(started.servers);
-  const { ok, seconds: took } = await loadAll(started.servers, { seconds }, callers);
+  const { ok, seconds: took } = await loadAll(client, started.servers, { seconds, connections: callers });
   return { perSecond: ok / took, cpuMicros: (1_000 * ((await cpuOf(started.servers)) - before)) / ok };
 }
 
@@ -104,10 +116,11 @@ async function drain(server: string, count: number, seconds: number, callers: nu
     while ((await sql.unsafe("SELECT 1 FROM event WHERE state IN ('queued', 'running') LIMIT 1")).length > 0)
       await Bun.sleep(50);
   };
-  const { ok: warm } = await warmUp(started.servers, callers);
+  await using client = startClient(SECRET);
+  const { ok: warm } = await warmUp(client, started.servers, callers);
   await settle();
   const [begun, before] = [performance.now(), await cpuOf(started.servers)];
-  const { ok } = await loadAll(started.servers, { seconds }, callers);
+  const { ok } = await loadAll(client, started.servers, { seconds, connections: callers });
   await settle();
   const took = (performance.now() - begun) / 1_000;
   const after = await cpuOf(started.servers);

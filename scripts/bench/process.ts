@@ -113,9 +113,12 @@ export async function load(
   return JSON.parse(text) as LoadResult;
 }
 
-/** A client that lives on, and loads one server after another. */
+/** A client that lives on, and loads one server after another, or some at once. */
 export interface Client extends AsyncDisposable {
-  load(port: number, paths: readonly string[], seconds: number): Promise<LoadResult>;
+  load(
+    servers: readonly Pick<ProductReady, "port" | "paths">[],
+    turn: { seconds: number; connections?: number; limit?: number },
+  ): Promise<LoadResult>;
 }
 
 export function startClient(secret: string): Client {
@@ -126,8 +129,9 @@ export function startClient(secret: string): Client {
   });
   const reader = child.stdout.getReader();
   return {
-    async load(port, paths, seconds) {
-      child.stdin.write(`${JSON.stringify({ port, paths, seconds })}\n`);
+    async load(servers, turn) {
+      const called = servers.map(({ port, paths }) => ({ port, paths }));
+      child.stdin.write(`${JSON.stringify({ servers: called, ...turn })}\n`);
       await child.stdin.flush();
       return JSON.parse(await readLine(reader)) as LoadResult;
     },
