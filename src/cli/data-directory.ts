@@ -69,13 +69,12 @@ export async function withStore<Result>(
     throw explainDirectory(error, folder, world) ?? error;
   }
   try {
-    const done = await work(store);
+    return await work(store);
+  } finally {
     if (isNew)
       world.tell(
         `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
       );
-    return done;
-  } finally {
     await store.close();
   }
 }

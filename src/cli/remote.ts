@@ -126,7 +126,7 @@ export async function callRemote(
 }
 
 /** What a certificate that is not believed is told by; every other code is of a connection. */
-const NOT_BELIEVED = /CERT|SIGNATURE|SSL|TLS/;
+const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;
 
 function sayUnreached(url: string, code: string): string {
   return NOT_BELIEVED.test(code)

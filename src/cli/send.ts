@@ -177,13 +177,13 @@ async function readSecret(
   const serviceDir = readServiceDir(input, world);
   const isServer = stored !== null && stored.environment !== "local";
   const dataDir = readDataDir(input, world);
-  const places = [readRunningUrl(dataDir), readNearUrl(dataDir)].map(
-    (url) => `${url}/${stored?.appId}/${stored?.environment}`,
+  const places = [readRunningUrl(dataDir), readNearUrl(dataDir)].flatMap((url) =>
+    url === null ? [] : `${url}/${stored?.appId}/${stored?.environment}`,
   );
   const made = isServer ? (await readServerSecrets(serviceDir, places)).get(name) : undefined;
   const secret = (made ?? (await readLocalSecrets(serviceDir)).get(name))?.receiverSecret;
   if (secret !== undefined) return secret;
-  const where = isServer ? ` under ${places[0]}` : "";
+  const where = isServer && places[0] !== undefined ? ` under ${places[0]}` : "";
   throw new CommandFailure(
     "invalid_input",
     `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: give it by RELAY_SECRET, or with --secret-stdin.`,

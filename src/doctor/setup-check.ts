@@ -146,7 +146,7 @@ export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Findi
   const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
     `SELECT environment_id AS environmentId, environment.app_id || '/' || environment.name AS place, email, person.id AS id
      FROM person JOIN environment ON environment.id = environment_id
-     WHERE instr(email_key, 'xn--') > 0 AND status <> 'erased' ORDER BY person.id`,
+     WHERE instr(email_key, 'xn--') > 0 AND status NOT IN ('erased', 'suspended') ORDER BY person.id`,
   );
   const pairs: string[] = [];
   for (const { environmentId, place, email, id } of old) {
@@ -160,7 +160,7 @@ export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Findi
   return worry(
     "people",
     `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, NAMED_PAIRS).join("; ")}${more}.`,
-    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page in the dashboard",
+    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then suspend the first; erase neither for it, as an erasure goes by the address, which is both's",
   );
 }
 

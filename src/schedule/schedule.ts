@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 5_000;
 const BELIEVED_AFTER_MS = MINUTE_MS;
 /** How long a schedule that failed to tick waits before it is tried again. */
 const AFTER_FAILURE_MS = MINUTE_MS;
-/** Ticks of a transaction: others' writes wait for no more, however long nothing ran. */
+/** Ticks of a step: others' writes wait for no more, however long nothing ran. A save that takes the schedule away records all it was due in its own. */
 const STEP_TICKS = 200;
 
 interface SchedulerDeps {

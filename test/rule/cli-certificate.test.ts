@@ -28,3 +28,16 @@ test.each(CASES)("a certificate %s is named, with what to do", async (_which, tl
     await server.stop(true);
   }
 });
+
+test("a server that speaks no TLS has no certificate to renew", async () => {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("{}") });
+  try {
+    const url = `https://localhost:${server.port}`;
+    const { code, told } = await runCommand(["events", "list", "--url", url], { cwd, env: { RELAY_KEY: "relay_dev_x" } });
+    expect(code).toBe(1);
+    expect(told).toContain(`Nothing answered at ${url}`);
+    expect(told).not.toContain("certificate");
+  } finally {
+    await server.stop(true);
+  }
+});

@@ -286,6 +286,14 @@ describe("the doctor", () => {
       finds: { people: "warn" },
     },
     {
+      rule: "once the first of them is suspended it is over, as neither may be erased for it",
+      arrange(dataDir) {
+        addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"]);
+        change(dataDir, "UPDATE person SET status = 'suspended' WHERE id = 'per_0'");
+      },
+      finds: {},
+    },
+    {
       rule: "one person under a domain in punycode is none",
       arrange: (dataDir) => addPeople(dataDir, ["zoe@xn--bcher-kva.example", "zoe@bücher.example"].slice(0, 1)),
       finds: {},
@@ -328,6 +336,7 @@ describe("the doctor", () => {
     const finding = (await look(dataDir)).find(({ check }) => check === "people");
     expect(finding?.message).toContain("per_0 (zoe@xn--bcher-kva.example) and per_1 (zoe@bücher.example) of ");
     expect(finding?.todo).toContain("relay people show <id>");
+    expect(finding?.todo).toContain("suspend the first; erase neither");
   });
 
   for (const { rule, arrange, finds } of broken) {

@@ -100,7 +100,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
 
 function KeyState({ of: { revokedAt, expiresAt } }: { of: Key }): View {
   if (revokedAt !== null) return html`<${StateMark} state="skipped" word="Revoked" />`;
-  // By this machine's clock, as the times beside it.
+  // By the service's clock, as the times beside it.
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= serviceNow();
   return hasEnded
     ? html`<${StateMark} state="skipped" word="Ended" />`
