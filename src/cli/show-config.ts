@@ -4,11 +4,12 @@ import { DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
 import { LIMIT_WORDS } from "../ground/limit-word.ts";
 import { masterKeyFile } from "../secret/master-key.ts";
 import type { Command, Input, Option } from "./command.ts";
-import { JSON_OUTPUT, readRunningLimits, readRunningUrl } from "./data-directory.ts";
+import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "./data-directory.ts";
 import { findPager } from "./pager.ts";
 import { ANYWHERE, meantProfile } from "./place.ts";
 import { hintOf, profilePath } from "./profile.ts";
 import {
+  ALLOW_PRIVATE,
   DATABASE,
   RUN_OPTIONS,
   readDatabase,
@@ -39,7 +40,7 @@ export const showConfig: Command = {
   words: ["config"],
   summary: "every value in force, and where it comes from",
   details:
-    "What wins: a flag, then its RELAY_ variable, then the profile that is meant, then what a file says, then the default. Give it the flags of another command to see what they would change. Secrets are masked. Caps are those of the server that runs here, where one does.",
+    "What wins: a flag, then its RELAY_ variable, then the profile that is meant, then what a file says, then the default. Give it the flags of another command to see what they would change. Secrets are masked. Caps, and what may be reached of private addresses, are those of the server that runs here, where one does.",
   options: [JSON_OUTPUT, ...OPTIONS],
   examples: ["relay config", "relay config --json", "relay config --data-dir /var/lib/relay"],
   async run(input, world) {
@@ -70,12 +71,14 @@ function readOptions(input: Input, world: World): Value[] {
   const meant = meantProfile(input, world);
   const dataDir = readDataDir(input, world);
   const running = readRunningUrl(dataDir);
+  const allowed = readAllowPrivate(input, world).join(", ");
   const known: Readonly<Record<string, Omit<Value, "name"> | null>> = {
     url: meant && { value: meant.profile.url, from: meant.from },
     app: meant && { value: meant.profile.app, from: meant.from },
     environment: meant && { value: meant.profile.environment, from: meant.from },
     profile: meant && { value: meant.profile.name, from: meant.from },
     "base-url": running === null ? null : { value: running, from: `${dataDir}/running.json` },
+    [ALLOW_PRIVATE.name]: allowed === "" ? null : { value: allowed, from: `${dataDir}/running.json` },
     "data-dir": { value: dataDir, from: "default" },
     "service-dir": { value: readServiceDir(input, world), from: "default" },
   };

@@ -106,6 +106,21 @@ describe("a refusal", () => {
     expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe("https://two.example/errors/usage");
   });
 
+  test("relay config shows what the server here may reach of private addresses, and where that stands; a flag goes before", async () => {
+    const dataDir = join(cwd, "allowed");
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, "running.json"), JSON.stringify({ allowPrivate: ["10.0.0.0/8", "mail.internal"] }));
+    const shown = async (...line: string[]) => {
+      const { said } = await runCommand(["config", "--json", "--data-dir", dataDir, ...line], { cwd });
+      return JSON.parse(said).items.find(({ name }: { name: string }) => name === "allow-private");
+    };
+    const from = `${dataDir}/running.json`;
+    expect(await shown()).toEqual({ name: "allow-private", value: "10.0.0.0/8, mail.internal", from });
+    expect(await shown("--allow-private", "localhost")).toMatchObject({ value: "localhost", from: "--allow-private" });
+    rmSync(join(dataDir, "running.json"));
+    expect(await shown()).toEqual({ name: "allow-private", value: "none", from: "default" });
+  });
+
   test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s says what it means and what to do", async (code, entry) => {
     const { code: exit, said } = await runCommand(["help", code], { cwd });
     // One that an alert has as well says both.
