@@ -103,7 +103,12 @@ export const TOOLS: readonly Tool[] = [
     "List people",
     "Lists the app's people, newest first; they are the persons whom events act on.",
   ),
-  tool("GET {E}/persons/:id", "read_person", "Read a person", "Shows one person by id."),
+  tool(
+    "GET {E}/persons/:id",
+    "read_person",
+    "Read a person",
+    "Shows one person with what they have now; id is their e-mail address, id or store account token.",
+  ),
   tool(
     "POST {E}/relays/validate",
     "validate_relay",

@@ -165,6 +165,18 @@ describe("every tool, by the protocol's own client", () => {
     }
   });
 
+  test("a person is read by address, id and token, as the lists take them, and who there is not is told by name", async () => {
+    const { person } = (await api.call(`${api.E}/persons`, { method: "POST", key: api.keys.dev, body: { email: "zoe@example.com" } })).json;
+    const filed = await api.call(`${api.E}/persons/${person.id}/tokens`, { method: "PUT", key: api.keys.dev, body: { token: "tok-zoe" } });
+    expect(filed.status).toBeLessThan(300);
+    for (const id of ["zoe@example.com", "Zoe@Example.com", person.id, "tok-zoe"])
+      expect((await told("read_person", { id })).json.person?.id).toBe(person.id);
+    const nobody = await told("read_person", { id: "nobody@example.com" });
+    expect([nobody.isError, nobody.json.code, nobody.json.message]).toEqual([true, "not_found", expect.stringContaining("nobody@example.com")]);
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === "read_person")?.description).toContain("e-mail address");
+  });
+
   test("a field that is called as Object's own is refused as any that there is not", async () => {
     const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pause_relay","arguments":{"name":"orders","__proto__":{"x":1}}}}';
     const { json } = await send(body);
