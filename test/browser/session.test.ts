@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { APP } from "../kit/running-service.ts";
@@ -12,6 +13,15 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const EMAIL = "owner@example.com";
 const PASSWORD = "a long enough password";
+
+/** What stands in the picture: the texts and fields of the page that are visible. */
+const shownText = (of: Page): Promise<string> =>
+  of.evaluate(() =>
+    [...document.querySelectorAll("body *")]
+      .filter((one) => one.checkVisibility({ visibilityProperty: true }) && (one.childElementCount === 0 || one.closest("p, li, button") !== null))
+      .map((one) => (one instanceof HTMLInputElement ? one.value : one.textContent))
+      .join("\n"),
+  );
 
 test("the first set-up link makes the owner and signs in", async () => {
   await page.getByRole("heading", { name: "Set up this server" }).waitFor();
@@ -77,6 +87,7 @@ test("a session lost on the way is asked for in front of the page, and what was 
   const create = page.getByRole("button", { name: "Create relay" });
   await create.click({ timeout: 1_000 }).catch(() => undefined);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await shownText(page)).not.toMatch(/kept|Create relay|Production/);
   await page.getByLabel("E-mail").fill(EMAIL);
   await page.getByLabel("Password").fill("not the password");
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -87,6 +98,30 @@ test("a session lost on the way is asked for in front of the page, and what was 
   expect(await readEditor(page)).toBe('{"name":"kept"}');
   await create.click();
   await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
+});
+
+test("a page that another tab signed out shows nothing of what it had, nor does a dialog that was open, and both come back", async () => {
+  await page.goto(at("settings?tab=keys"));
+  await page.getByText("deploy script").first().waitFor();
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("half a name");
+  await page.evaluate(() => fetch("/api/session", { method: "DELETE" }));
+  // What a refresh meets, as the stream of the page does.
+  await page
+    .getByRole("button", { name: "Make key" })
+    .click({ timeout: 1_000 })
+    .catch(() => undefined);
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await shownText(page)).not.toMatch(/deploy script|half a name|New key/);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
+  expect(await page.getByRole("dialog").getByLabel("Name").inputValue()).toBe("half a name");
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("deploy script").first().waitFor();
 });
 
 test("who signs in again in another tab finds this one signed in too", async () => {

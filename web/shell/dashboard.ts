@@ -1,9 +1,9 @@
 /** The whole page: a sign-in page or the shell, by address and session. A session lost on the way is asked for in front of the page. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
 import { LoginPage } from "../account/login-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
-import { loadSession, session } from "../account/session.ts";
+import { loadSession, type Session, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
 import { ApprovalPage } from "../approval/approval-page.ts";
 import { sentenceOf, signedOut } from "../ground/api.ts";
@@ -72,6 +72,18 @@ function Signed({ path }: { path: string }): View {
   if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
   }
-  return html`<${Shell} session=${shown} isLocked=${now.owner === null} />
-    ${now.owner === null && html`<div class="locked"><${SigninPage} session=${now} /></div>`}`;
+  // Somebody else who signs in finds nothing of what the one before had written.
+  return html`<${Shell} key=${shown.owner.email} session=${shown} isLocked=${now.owner === null} />
+    ${now.owner === null && html`<${Lock} session=${now} />`}`;
+}
+
+/** Above everything, also above a dialog that was open, which is hidden with the shell and would let nothing else be typed in. */
+function Lock({ session: now }: { session: Session }): View {
+  const lock = useRef<HTMLDialogElement>(null);
+  const show = (): unknown => lock.current?.isConnected && lock.current.showModal();
+  useLayoutEffect(() => {
+    show();
+  }, []);
+  return html`<dialog ref=${lock} class="locked" aria-label="Sign in"
+    onCancel=${(event: Event) => event.preventDefault()} onClose=${show}><${SigninPage} session=${now} /></dialog>`;
 }
