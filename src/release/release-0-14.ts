@@ -25,6 +25,11 @@ export const RELEASE_0_14: Release = {
       now: "They stand as their escapes, in tooltips, labels and titles of dialogs too.",
     },
     {
+      subject: "A page whose session has ended",
+      was: "What it showed stood blurred behind the card that asks to sign in, readable for who knew what to look for.",
+      now: "It is hidden wholly, dialogs too, and comes back as it was.",
+    },
+    {
       subject: "A browser whose clock is far off",
       was: "The last hour was empty on a machine hours ahead, and a bulk replay of it took hours on one behind.",
       now: "The dashboard reckons with the service's time where the two differ by more than half a minute.",
@@ -36,7 +41,7 @@ export const RELEASE_0_14: Release = {
     },
     {
       subject: "Commands beside a server",
-      was: "They did not know the private addresses it may reach or the secret that a sync left for it, relay admin create made a second data directory without a word, and a server's certificate that is not believed was told as no answer.",
+      was: "They did not know the private addresses it may reach or the secret that a sync left for it, relay admin create made a second data directory without a word, relay config showed none of what it may reach, and a server's certificate that is not believed was told as no answer.",
       now: "They know what it knows, say where a data directory is made and make none in a project's folder, name the certificate and NODE_EXTRA_CA_CERTS, and say that a new secret is found within a second.",
     },
     {
@@ -48,6 +53,11 @@ export const RELEASE_0_14: Release = {
       subject: "What one person got",
       was: "Their story showed an event as done though an action of it was skipped, and only the API listed their mail.",
       now: "The story says which action was skipped and why, and relay emails list takes --person.",
+    },
+    {
+      subject: "The connector",
+      was: "It read a person by id alone.",
+      now: "read_person takes an address or a token too, as its lists do.",
     },
     {
       subject: "Relay doctor",
