@@ -26,8 +26,8 @@ export const RELEASE_0_14: Release = {
     },
     {
       subject: "A page whose session has ended",
-      was: "What it showed stood blurred behind the card that asks to sign in, readable for who knew what to look for.",
-      now: "It is hidden wholly, dialogs too, and comes back as it was.",
+      was: "What it showed stood blurred behind the card that asks to sign in, readable for who knew what to look for, and what its owner was writing was shown to another who signed in there.",
+      now: "It is hidden wholly, dialogs too, and comes back as it was. What somebody was writing is kept for them alone; drafts kept before the update are not found any more.",
     },
     {
       subject: "A browser whose clock is far off",

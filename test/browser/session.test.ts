@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { createOwner, hashPassword } from "../../src/account/owner.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { APP } from "../kit/running-service.ts";
@@ -145,6 +146,27 @@ test("who signs in again in another tab finds this one signed in too", async () 
   await page.evaluate(() => dispatchEvent(new Event("focus")));
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
   expect(await readEditor(page)).toBe('{"name":"held"}');
+});
+
+test("another owner who signs in where a session ran out is not shown the draft, and who wrote it finds it again", async () => {
+  const passwordHash = await hashPassword(PASSWORD);
+  await running.service.store.write("dashboard", (tx) => createOwner(tx, { email: "bob@example.com", passwordHash, nowMs: Date.now() }));
+  const enter = async (email: string): Promise<void> => {
+    await page.context().clearCookies();
+    await page.evaluate(() => dispatchEvent(new Event("focus")));
+    await page.goto(at("relays/new?step=write"));
+    await page.getByLabel("E-mail").fill(email);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
+  };
+  await page.goto(at("relays/new?step=write"));
+  await writeEditor(page, '{"name":"mine"}');
+  await enter("bob@example.com");
+  await page.getByRole("button", { name: "Use this template" }).waitFor();
+  expect(await shownText(page)).not.toMatch(/mine|You have written/);
+  await enter(EMAIL);
+  expect(await readEditor(page)).toBe('{"name":"mine"}');
 });
 
 test("signing out leaves nothing, and signing in comes back to the address that was asked for", async () => {

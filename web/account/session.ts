@@ -1,6 +1,6 @@
 /** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
 import type { SessionView } from "../../src/http/session.ts";
-import { dropDrafts } from "../editor/draft.ts";
+import { dropDrafts, ownDrafts } from "../editor/draft.ts";
 import { call } from "../ground/api.ts";
 import { makeCell } from "../ground/cell.ts";
 import { invalidate } from "../ground/loaded.ts";
@@ -18,7 +18,9 @@ export async function loadSession(): Promise<Session> {
   asked += 1;
   const question = asked;
   const found = await call<Session>("GET", "/api/session");
-  if (question === asked) session.set(found);
+  if (question !== asked) return found;
+  if (found.owner !== null) ownDrafts(found.owner.email);
+  session.set(found);
   return found;
 }
 

@@ -11,6 +11,13 @@ interface Draft {
 
 const PREFIX = "relay.draft.";
 
+/** Whose drafts are read and written: another owner's, left in this browser by a session that ran out, are not shown. */
+let owner = "";
+
+export function ownDrafts(email: string): void {
+  owner = email;
+}
+
 /** As long as the page stands, also where the browser keeps nothing. */
 const known = new Map<string, Draft>();
 
@@ -58,7 +65,8 @@ interface Drafting {
   keep(next: Omit<Draft, "at"> | null): void;
 }
 
-export function useDraft(key: string): Drafting {
+export function useDraft(name: string): Drafting {
+  const key = `${owner}:${name}`;
   const [state, setState] = useState(() => {
     const draft = readDraft(key);
     return { draft, isFound: draft !== null, isKept: true };
