@@ -69,12 +69,13 @@ export async function withStore<Result>(
     throw explainDirectory(error, folder, world) ?? error;
   }
   try {
-    return await work(store);
-  } finally {
+    const done = await work(store);
     if (isNew)
       world.tell(
         `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
       );
+    return done;
+  } finally {
     await store.close();
   }
 }
