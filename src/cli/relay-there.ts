@@ -41,7 +41,7 @@ export async function readStoryThere(remote: Remote, name: string): Promise<Rela
   const judged = await askPlace<{ warnings: Warning[] }>(remote, "POST", "/relays/validate", { definition });
   const calls = await listRemote<RecentCallView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
   const heldAt = await readHeldAt(remote);
-  return { relay, health, remembered, heldAt, warnings: judged.warnings, calls: calls.items };
+  return { relay, health, heldAt, remembered, warnings: judged.warnings, calls: calls.items };
 }
 
 export function readFunnelThere(remote: Remote, name: string): Promise<{ funnel: FunnelView }> {
