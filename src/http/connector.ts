@@ -18,9 +18,14 @@ import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute } from "./route.ts";
 
-/** What a result may hold as text; beyond it texts are cut shorter and shorter, and at last the result is a text itself. */
+/** What a result may hold as text; beyond it texts are cut shorter and shorter, then lists, and at last the result is a text itself. */
 const MAX_RESULT_CHARS = 60_000;
-const TEXT_CHARS = [4_000, 1_000, 200];
+const ALL = Number.POSITIVE_INFINITY;
+/** Characters of a text, items of a list. */
+const CUTS: readonly [number, number][] = [
+  ...([4_000, 1_000, 200] as const).map((chars): [number, number] => [chars, ALL]),
+  ...([8, 3] as const).map((items): [number, number] => [1_000, items]),
+];
 
 const PERSON_PATH = "/api/apps/:appId/:environment/persons/:id";
 
@@ -214,26 +219,28 @@ async function serveTool(
   return await route.serve(deps, { request: inner, params: { ...params, ...place }, source });
 }
 
-/** The JSON text, its texts cut where the whole is long; always JSON. */
+/** The JSON text, its texts cut where the whole is long, and its lists where that is not enough; always JSON. */
 function bound(text: string): string {
   if (text.length <= MAX_RESULT_CHARS) return text;
   const value = parseJson(text);
-  for (const most of TEXT_CHARS) {
-    const shorter = writeJson(cutTexts(value, most));
+  const note =
+    "The result is too long: ask for fewer with limit or since where the tool takes them, or for one by its id.";
+  for (const [chars, items] of CUTS) {
+    const cut = cutTexts(value, chars, items);
+    const shorter = writeJson(items === ALL || !isJsonObject(cut) ? cut : { ...cut, cut: true, note });
     if (shorter.length <= MAX_RESULT_CHARS) return shorter;
   }
-  const note = "The result is too long: ask for fewer with limit, or for one by its id.";
   return writeJson({ cut: true, note, begins: text.slice(0, MAX_RESULT_CHARS / 2) });
 }
 
-function cutTexts(value: Json, most: number): Json {
+function cutTexts(value: Json, most: number, items: number): Json {
   if (typeof value === "string")
     return value.length <= most
       ? value
       : `${value.slice(0, most)} … (cut: ${value.length - most} characters more)`;
-  if (Array.isArray(value)) return value.map((item) => cutTexts(item, most));
+  if (Array.isArray(value)) return value.slice(0, items).map((item) => cutTexts(item, most, items));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, cutTexts(item ?? null, most)]),
+    Object.entries(value).map(([name, item]) => [name, cutTexts(item ?? null, most, items)]),
   );
 }

@@ -56,8 +56,8 @@ export const RELEASE_0_14: Release = {
     },
     {
       subject: "The connector",
-      was: "It read a person by id alone.",
-      now: "read_person takes an address or a token too, as its lists do.",
+      was: "It read a person by id alone, and a long list was cut to a text that is no list.",
+      now: "read_person takes an address or a token too, as its lists do. A list that is too long is cut behind its first items, and says so.",
     },
     {
       subject: "Relay doctor",

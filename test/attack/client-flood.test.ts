@@ -179,13 +179,14 @@ test("an environment's records and files take no more than its limit, whoever wr
   const { file } = (await upload()).json;
   await manage(shop, "POST", NOTES, { data: quarter });
   expect((await shop.ann.call("POST", NOTES, { data: quarter })).status).toBe(201);
-  for (const refused of [
-    await upload(),
-    await shop.ann.call("POST", NOTES, { data: quarter }),
-    await shop.call(`${shop.E}${NOTES}`, { method: "POST", key: shop.keys.dev, body: { data: quarter } }),
-  ]) {
+  const written = await shop.call(`${shop.E}${NOTES}`, { method: "POST", key: shop.keys.dev, body: { data: quarter } });
+  for (const [refused, word] of [
+    [await upload(), "1 MB, the limit"],
+    [await shop.ann.call("POST", NOTES, { data: quarter }), "This app has no room for more at present"],
+    [written, "1 MB, the limit"],
+  ] as const) {
     expect(refused.json.code).toBe("storage_capped");
-    expect(refused.json.message).toContain("1 MB, the limit");
+    expect(refused.json.message).toContain(word);
   }
   expect((await shop.ann.call("POST", NOTES, { data: quarter })).json.code).toBe("storage_capped");
   expect((await manage(shop, "GET", "/alerts")).items).toEqual([
