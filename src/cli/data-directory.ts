@@ -14,7 +14,7 @@ import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { openPostgres } from "../store/postgres.ts";
+import { openPostgres } from "../store/postgres/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import { sayFar } from "./progress.ts";

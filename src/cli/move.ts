@@ -15,7 +15,7 @@ import { RunnerLease } from "../store/lease.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import { type Moved, type MoveStep, moveRows } from "../store/move.ts";
 import { MoveRefused } from "../store/moved-table.ts";
-import { PostgresEnd } from "../store/postgres-end.ts";
+import { PostgresEnd } from "../store/postgres/end.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { foldMarked, NewSqliteEnd, SqliteEnd, unmarkFile } from "../store/sqlite-end.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";

@@ -5,7 +5,7 @@ import { MINUTE_MS } from "../ground/limit.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import { readMark } from "../store/moved-mark.ts";
 import type { Reader } from "../store/port.ts";
-import { adviseOn } from "../store/postgres-advice.ts";
+import { adviseOn } from "../store/postgres/advice.ts";
 import {
   findUnfit,
   hearsNotices,
@@ -13,7 +13,7 @@ import {
   type OpenReader,
   readOwnSettings,
   readSchemaThere,
-} from "../store/postgres-look.ts";
+} from "../store/postgres/look.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 

@@ -13,8 +13,8 @@ import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
 import type { Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
-import { adviseOn } from "../store/postgres-advice.ts";
-import { isAway } from "../store/postgres-error.ts";
+import { adviseOn } from "../store/postgres/advice.ts";
+import { isAway } from "../store/postgres/error.ts";
 
 const TRY_EVERY_MS = 2_000;
 /** What a start may wait for, and what is said of it meanwhile. */

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { type ReservedSQL, SQL } from "bun";
 import type { Service } from "../../src/service.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
-import { WRITER_LOCK } from "../../src/store/writer-lock.ts";
+import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { serveNode } from "../kit/node.ts";

@@ -10,7 +10,7 @@ import { lockDataDirectory } from "../../src/store/lock.ts";
 import { moveRows } from "../../src/store/move.ts";
 import { moves } from "../../src/store/moved-table.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { NewSqliteEnd, SqliteEnd } from "../../src/store/sqlite-end.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";

@@ -1,7 +1,7 @@
 /** A server whose database has fallen silent, or lets it wait, also while it starts: it ends when it is told to. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
-import { WRITER_LOCK } from "../../src/store/writer-lock.ts";
+import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase } from "../kit/postgres.ts";

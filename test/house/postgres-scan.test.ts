@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { toPostgres } from "../../src/store/postgres-dialect.ts";
+import { toPostgres } from "../../src/store/postgres/dialect.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { askAll, liveThroughAll, NotedStatements, SMALL } from "../kit/whole-life.ts";
 

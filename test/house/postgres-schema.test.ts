@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { toPostgres } from "../../src/store/postgres-dialect.ts";
+import { toPostgres } from "../../src/store/postgres/dialect.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";
 

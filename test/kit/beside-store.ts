@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import type { Clock } from "../../src/ground/clock.ts";
 import type { DatabaseUrl } from "../../src/ground/database-url.ts";
 import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
-import { PostgresConnection } from "../../src/store/postgres-connection.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres-notice.ts";
+import { PostgresConnection } from "../../src/store/postgres/connection.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { followBlocks } from "../../src/store/sqlite-lead.ts";
 

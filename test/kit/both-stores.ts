@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { freshDatabase } from "./postgres.ts";
 import { placeSchema } from "./schema-copy.ts";

@@ -4,7 +4,7 @@
  */
 import { test } from "bun:test";
 import type { DatabaseUrl } from "../../src/ground/database-url.ts";
-import { PostgresConnection } from "../../src/store/postgres-connection.ts";
+import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { freshDatabase } from "./postgres.ts";
 
 export const ON_POSTGRES = process.env.TEST_STORE === "postgres";

@@ -8,7 +8,7 @@ import { type Environment, type EnvironmentName, requireEnvironment } from "../.
 import { createLog, type Log } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";

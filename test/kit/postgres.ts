@@ -26,9 +26,9 @@ import { basename, join, relative } from "node:path";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
-import { PostgresConnection } from "../../src/store/postgres-connection.ts";
-import { migratePostgres } from "../../src/store/postgres-migrate.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-schema.ts";
+import { PostgresConnection } from "../../src/store/postgres/connection.ts";
+import { migratePostgres } from "../../src/store/postgres/migrate.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import type { Issued } from "./certificate.ts";
 

@@ -20,7 +20,7 @@ export async function placeSchema(file: string): Promise<void> {
 async function makeSchema(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256", Bun.version);
   for (const { number, name, sql } of MIGRATIONS) hash.update(`${number} ${name}\n${sql}\n`);
-  for (const name of readdirSync(STORE).sort()) hash.update(readFileSync(join(STORE, name)));
+  for (const name of [...new Bun.Glob("*.ts").scanSync(STORE)].sort()) hash.update(readFileSync(join(STORE, name)));
   const folder = join(PROJECT, "node_modules/.cache/schema");
   const file = join(folder, `${hash.digest("hex").slice(0, 16)}.db`);
   if (existsSync(file)) return file;

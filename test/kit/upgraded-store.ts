@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { olderDatabase } from "./older-postgres.ts";
 

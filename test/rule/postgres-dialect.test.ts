@@ -1,7 +1,7 @@
 /** What the two databases say in different words, and that everything else is left as it was written. */
 import { expect, test } from "bun:test";
 import { MAX_SPAN, OF_ENVIRONMENT } from "../../src/event/span.ts";
-import { toPostgres } from "../../src/store/postgres-dialect.ts";
+import { toPostgres } from "../../src/store/postgres/dialect.ts";
 
 const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: string, places?: readonly (string | number)[]])[] = [
   ["a counted value", "SELECT ?2, ?1", "SELECT $1, $2", [1, 0]],

@@ -4,8 +4,8 @@ import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres-schema.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 
 const opened: AsyncDisposable[] = [];

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { freshDatabase, placeOf } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";

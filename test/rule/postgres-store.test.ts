@@ -8,7 +8,7 @@ import { MigrationRefused } from "../../src/store/migrate.ts";
 import { NodeHolding } from "../../src/store/node-holding.ts";
 import { lookAtLeases } from "../../src/store/node-lease.ts";
 import { type Ahead, type Store, StoreUnavailable, type Touched, type Writer } from "../../src/store/port.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
-import { PostgresConnection } from "../../src/store/postgres-connection.ts";
+import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { type Authority, makeAuthority } from "../kit/certificate.ts";
 import { startPostgres } from "../kit/postgres.ts";
 

@@ -2,9 +2,9 @@
  * Whether the database's disk has room, once a write found none: writes that need no new room go on beside it and tell nothing. It is asked by a
  * file that the server makes for a moment and that leaves nothing behind.
  */
-import { systemClock } from "../ground/clock.ts";
-import type { Store } from "./port.ts";
-import { causesOf } from "./postgres-error.ts";
+import { systemClock } from "../../ground/clock.ts";
+import type { Store } from "../port.ts";
+import { causesOf } from "./error.ts";
 
 const ASK_EVERY_MS = 5_000;
 const TROUBLE = "The database's disk is full: make room there, and writes go on by themselves.";

@@ -3,10 +3,10 @@
  * serves every commit before it. What it wrote is found by the number that the group left with it, which also says what came of a commit
  * whose answer was lost: a transaction's own number may be another's after a crash.
  */
-import { sleep, systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { OutcomeUnknown, StoreUnavailable } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
+import { sleep, systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
+import { PostgresConnection } from "./connection.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */

@@ -1,11 +1,11 @@
 /** A connection that hears what is told on a channel, and hears it again by itself after it was lost. */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { StoreUnavailable } from "./port.ts";
-import { sayWhere } from "./postgres-advice.ts";
-import { ConnectionLost, tellApart } from "./postgres-error.ts";
-import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
+import { systemClock, waitAtMost } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { StoreUnavailable } from "../port.ts";
+import { sayWhere } from "./advice.ts";
+import { ConnectionLost, tellApart } from "./error.ts";
+import { CONNECT_WITHIN_S, connectionOptions } from "./option.ts";
 
 const HEAR_WITHIN_MS = 10_000;
 

@@ -2,9 +2,9 @@
  * Many rows of one INSERT as one statement: what they have in common is sent once, the rest as one text a column. So it has few values, its text is
  * the same for any number of rows, and a value that is there or not makes no other statement of it: the server keeps each that it was given.
  */
-import type { SqlArguments, SqlNames, SqlValue } from "./port.ts";
-import { toPostgres } from "./postgres-dialect.ts";
-import { arrange, asPostgresTakes } from "./postgres-value.ts";
+import type { SqlArguments, SqlNames, SqlValue } from "../port.ts";
+import { toPostgres } from "./dialect.ts";
+import { arrange, asPostgresTakes } from "./value.ts";
 
 /** By `<table>.<column>`. */
 type ColumnTypes = ReadonlyMap<string, string>;

@@ -3,18 +3,18 @@
  * one before. A connection that was lost, or that gives no answer, is never used again.
  */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "./port.ts";
-import { sayWhere } from "./postgres-advice.ts";
-import { ReadsAhead } from "./postgres-ahead.ts";
-import { toPostgres } from "./postgres-dialect.ts";
-import { ConnectionLost, NoRoom, tellApart } from "./postgres-error.ts";
-import { CONNECT_WITHIN_S, connectionOptions } from "./postgres-option.ts";
-import { Posted } from "./postgres-posted.ts";
-import { COLUMN_TYPES } from "./postgres-rows.ts";
-import { arrange, asSqliteGives } from "./postgres-value.ts";
-import type { GroupConnection } from "./transaction.ts";
+import { systemClock, waitAtMost } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "../port.ts";
+import type { GroupConnection } from "../transaction.ts";
+import { sayWhere } from "./advice.ts";
+import { toPostgres } from "./dialect.ts";
+import { ConnectionLost, NoRoom, tellApart } from "./error.ts";
+import { CONNECT_WITHIN_S, connectionOptions } from "./option.ts";
+import { Posted } from "./posted.ts";
+import { ReadsAhead } from "./read-ahead.ts";
+import { COLUMN_TYPES } from "./rows.ts";
+import { arrange, asSqliteGives } from "./value.ts";
 
 /** How long a statement may take on the server, which ends it then. */
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -1,6 +1,6 @@
 /** What a connection to PostgreSQL is opened with. */
 import type { SQL } from "bun";
-import type { DatabaseUrl } from "../ground/database-url.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
 
 export const CONNECT_WITHIN_S = 5;
 

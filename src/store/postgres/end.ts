@@ -3,14 +3,21 @@
  * itself when rows come is off meanwhile, in that transaction alone.
  */
 
-import { type Clock, sleep, systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "./moved-mark.ts";
-import { type Cell, type MovedTable, MoveRefused, moves, rowsAtOnce, type TargetEnd } from "./moved-table.ts";
-import { StoreUnavailable } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
-import { refuseUnfit } from "./postgres-look.ts";
-import { migratePostgres } from "./postgres-migrate.ts";
+import { type Clock, sleep, systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../moved-mark.ts";
+import {
+  type Cell,
+  type MovedTable,
+  MoveRefused,
+  moves,
+  rowsAtOnce,
+  type TargetEnd,
+} from "../moved-table.ts";
+import { StoreUnavailable } from "../port.ts";
+import { PostgresConnection } from "./connection.ts";
+import { refuseUnfit } from "./look.ts";
+import { migratePostgres } from "./migrate.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */

@@ -1,11 +1,11 @@
 /** Looking at a PostgreSQL without changing anything of it: a connection that only reads, and whether what is told on one connection is heard on another. */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { MOVED_NUMBER } from "./moved-mark.ts";
-import type { Reader } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
-import { connectionOptions } from "./postgres-option.ts";
+import { systemClock, waitAtMost } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { MOVED_NUMBER } from "../moved-mark.ts";
+import type { Reader } from "../port.ts";
+import { PostgresConnection } from "./connection.ts";
+import { connectionOptions } from "./option.ts";
 
 export interface OpenReader extends Reader, AsyncDisposable {}
 

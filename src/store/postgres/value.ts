@@ -1,5 +1,5 @@
 /** How values cross to PostgreSQL and back, so that the rooms meet those that SQLite gives. */
-import type { SqlArguments, SqlNames, SqlValue } from "./port.ts";
+import type { SqlArguments, SqlNames, SqlValue } from "../port.ts";
 
 /** The values by the places of a translated statement. Throws where one is missing. */
 export function arrange(sql: string, places: readonly (string | number)[], values: SqlArguments): unknown[] {

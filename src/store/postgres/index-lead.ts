@@ -3,9 +3,10 @@
  * it believes that every tenth event is one, walks all events from the newest on to find it, and where the relay's are old, through all there are.
  * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
  */
-import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
-import { type Comparison, findComparison, findSorted, placesOf } from "./sql-select.ts";
-import { isSign, isWord, next, split, type Token } from "./sql-token.ts";
+
+import { type Comparison, findComparison, findSorted, placesOf } from "../sql-select.ts";
+import { isSign, isWord, next, split, type Token } from "../sql-token.ts";
+import { POSTGRES_MIGRATIONS } from "./schema.ts";
 
 /** The columns of each index, by its name, as the last migration that made one of that name says it. */
 const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(

@@ -2,15 +2,15 @@
  * A group's transaction on PostgreSQL: one writer at a time, of all nodes together, by an advisory lock that ends with its transaction. It tells
  * the other nodes what was touched.
  */
-import { systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
-import { OutcomeUnknown, StoreUnavailable, type Touched } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
-import { ConnectionLost, NoRoom, TransactionUndone } from "./postgres-error.ts";
-import { NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./postgres-flush.ts";
-import { Notices, TOUCHED_CHANNEL } from "./postgres-notice.ts";
-import type { GroupConnection, UndoableKeys } from "./transaction.ts";
+import { systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import type { GroupDatabase, Kept, WorkWatch } from "../group-database.ts";
+import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
+import type { GroupConnection, UndoableKeys } from "../transaction.ts";
+import { PostgresConnection } from "./connection.ts";
+import { ConnectionLost, NoRoom, TransactionUndone } from "./error.ts";
+import { NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
+import { Notices, TOUCHED_CHANNEL } from "./notice.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {

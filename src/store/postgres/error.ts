@@ -1,5 +1,5 @@
 /** PostgreSQL's errors as the port knows them. */
-import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "./port.ts";
+import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "../port.ts";
 
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}

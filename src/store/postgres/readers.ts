@@ -1,9 +1,9 @@
 /** The connections that read a PostgreSQL, each read in a snapshot of its own: opened as they are needed, closed where nobody needs them. */
-import { systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import type { Reader } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
-import { ConnectionLost } from "./postgres-error.ts";
+import { systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import type { Reader } from "../port.ts";
+import { PostgresConnection } from "./connection.ts";
+import { ConnectionLost } from "./error.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;

@@ -1,8 +1,8 @@
 /** What a transaction posted and has not sent yet: nobody asks how many rows it changes, so rows of a kind wait for others and go out together. */
-import type { SqlArguments } from "./port.ts";
-import { touches } from "./postgres-ahead.ts";
-import { joinInserts } from "./postgres-join.ts";
-import { RowWriter, type Statement } from "./postgres-rows.ts";
+import type { SqlArguments } from "../port.ts";
+import { joinInserts } from "./join.ts";
+import { touches } from "./read-ahead.ts";
+import { RowWriter, type Statement } from "./rows.ts";
 
 export class Posted {
   readonly #rows: RowWriter;

@@ -2,9 +2,9 @@
  * The store on PostgreSQL: one writer at a time of all nodes together, in groups; reads on connections of their own. It goes on by itself after
  * the database was away, and tells this process's listeners what other nodes, and people with SQL of their own, have touched.
  */
-import { type Clock, Loop, systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { type Clock, Loop, systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { GroupCommit } from "../group-commit.ts";
 import {
   type Fence,
   type FencedStore,
@@ -17,15 +17,15 @@ import {
   type Topic,
   type Touched,
   type Writer,
-} from "./port.ts";
-import { PostgresGroup } from "./postgres-group.ts";
-import { hearChannel } from "./postgres-hearing.ts";
-import { bringToSchema, type PostgresMigrationWatch } from "./postgres-migrate.ts";
-import { readNotice, TOUCHED_CHANNEL } from "./postgres-notice.ts";
-import { Readers } from "./postgres-readers.ts";
-import { PostgresRoom } from "./postgres-room.ts";
-import { PostgresSilence } from "./postgres-silence.ts";
-import { CommitListeners } from "./transaction.ts";
+} from "../port.ts";
+import { CommitListeners } from "../transaction.ts";
+import { PostgresRoom } from "./disk-room.ts";
+import { PostgresGroup } from "./group.ts";
+import { hearChannel } from "./hearing.ts";
+import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
+import { readNotice, TOUCHED_CHANNEL } from "./notice.ts";
+import { Readers } from "./readers.ts";
+import { PostgresSilence } from "./silence.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */

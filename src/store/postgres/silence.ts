@@ -3,12 +3,12 @@
  * what became of their other ends, so that a long statement may take its time and a dead server costs a quarter of a minute. What is given up is
  * lost like any connection.
  */
-import { systemClock, waitAtMost } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { StoreUnavailable } from "./port.ts";
-import { knowsHost } from "./postgres-advice.ts";
-import { OTHER_END, PostgresConnection } from "./postgres-connection.ts";
-import { isGone, isUnreachable } from "./postgres-error.ts";
+import { systemClock, waitAtMost } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { StoreUnavailable } from "../port.ts";
+import { knowsHost } from "./advice.ts";
+import { OTHER_END, PostgresConnection } from "./connection.ts";
+import { isGone, isUnreachable } from "./error.ts";
 
 const OVERDUE_MS = 3_000;
 const ASK_EVERY_MS = 3_000;

@@ -3,15 +3,15 @@
  * a lock of their own, so that of several nodes that start at once one migrates and the others wait. A database written by a newer version is
  * refused, never touched.
  */
-import { type Clock, Loop, systemClock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
-import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
-import type { Reader } from "./port.ts";
-import { PostgresConnection } from "./postgres-connection.ts";
-import { refuseUnfit } from "./postgres-look.ts";
-import { POSTGRES_MIGRATIONS } from "./postgres-schema.ts";
-import { PostgresSilence } from "./postgres-silence.ts";
+import { type Clock, Loop, systemClock } from "../../ground/clock.ts";
+import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../migrate.ts";
+import { MOVED_NUMBER, refuseMoved } from "../moved-mark.ts";
+import type { Reader } from "../port.ts";
+import { PostgresConnection } from "./connection.ts";
+import { refuseUnfit } from "./look.ts";
+import { POSTGRES_MIGRATIONS } from "./schema.ts";
+import { PostgresSilence } from "./silence.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
