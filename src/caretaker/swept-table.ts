@@ -220,7 +220,8 @@ export async function redactRow(
       if (after !== null && text.holdsAddress(after)) {
         const isOwn =
           isTheirs || (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
-        after = text.redactStored(bare?.(after, text) ?? after, { unique: column === unique, own: isOwn });
+        if (isOwn || !text.isShared)
+          after = text.redactStored(bare?.(after, text) ?? after, { unique: column === unique, own: isOwn });
       }
       if (after === before) continue;
       row.texts[column] = after;

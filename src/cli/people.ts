@@ -8,6 +8,7 @@ import { plain } from "../ground/text.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
 import {
+  findNamesake,
   type PersonStatus,
   type PersonView,
   refuseNobody,
@@ -120,7 +121,8 @@ export const peopleShow: Command = {
 };
 
 async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: number) {
-  const person = viewPerson(await requirePersonNamed(tx, environmentId, name));
+  const row = await requirePersonNamed(tx, environmentId, name);
+  const person = viewPerson(row);
   const holding = { environmentId, personId: person.id, entitlement: null, nowMs };
   const { grants: live } = await checkAccess(tx, holding);
   const grants = await listGrants(tx, holding, LATELY);
@@ -129,6 +131,7 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
   const purchases = await listPurchases(tx, environmentId, LATELY, { person: person.id });
   return {
     person,
+    namesake: (await findNamesake(tx, row))?.id ?? null,
     access: live,
     ended: grants.items.filter((grant) => !grant.live),
     plan: {
@@ -152,11 +155,9 @@ type Shown = Held & {
 async function readThere(remote: Remote, name: string, limit: number): Promise<Shown> {
   const { id } = await findPersonThere(remote, name);
   const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
-  const { person, plan } = await askPlace<Pick<Held, "person"> & { plan: string | null }>(
-    remote,
-    "GET",
-    of,
-  ).catch((error: unknown) => {
+  const { person, plan, namesake } = await askPlace<
+    Pick<Held, "person" | "namesake"> & { plan: string | null }
+  >(remote, "GET", of).catch((error: unknown) => {
     throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(name) : error;
   });
   const { grants } = await askPlace<{ grants: Held["access"] }>(remote, "GET", `${of}/access`);
@@ -170,6 +171,7 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   const story = await listRemote<StoryItem>(remote, `${of}/story`, {}, limit);
   return {
     person,
+    namesake,
     access: grants,
     ended: had.items.filter((grant) => !grant.live),
     plan: { name: plan, since: plans.items[0]?.startedAt ?? null },
@@ -189,7 +191,7 @@ async function findPersonThere(remote: Remote, name: string): Promise<{ id: stri
   throw refuseNobody(name);
 }
 
-function writePerson({ person, access, plan, credits, story }: Shown): string[] {
+function writePerson({ person, namesake, access, plan, credits, story }: Shown): string[] {
   const because = ({ relay, source, sourceRef, eventId, reason }: (typeof access)[number]): string =>
     [
       relay === null ? `by ${source} ${sourceRef ?? ""}` : `by the relay ${relay}`,
@@ -201,6 +203,9 @@ function writePerson({ person, access, plan, credits, story }: Shown): string[] 
     ...(person.status === "suspended"
       ? ["  suspended: may use nothing of what follows, and no relay acts for them"]
       : []),
+    ...(namesake === null
+      ? []
+      : [`  also      ${namesake} has the same address in the other spelling of its domain`]),
     `  plan      ${plan.name ?? "none"}${plan.since === null ? "" : ` since ${plan.since}`}`,
     `  credits   ${credits.balance}`,
     ...(access.length === 0 ? ["  access    none"] : []),

@@ -160,7 +160,7 @@ export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Findi
   return worry(
     "people",
     `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, NAMED_PAIRS).join("; ")}${more}.`,
-    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then suspend the first; erase neither for it, as an erasure goes by the address, which is both's",
+    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page (what came under the address stays the second's) or suspend them; who wants to be forgotten is erased twice, both of the pair",
   );
 }
 

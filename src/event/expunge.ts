@@ -173,7 +173,7 @@ export async function sweepEvents(
 /** Expunges an event about one of them; of any other that arrived before, writes the address over. */
 export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
   for (const one of sought) {
-    const before = event.seq <= one.eventSeq;
+    const before = event.seq <= one.eventSeq && !one.text.isShared;
     if (one.text.personId !== event.personId && !names(event, one.text, before)) continue;
     const payload = parseJson(event.payload);
     if (readExpunged(payload) === "person_erased") return;
@@ -221,7 +221,8 @@ async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[])
   for (const { number, key, results } of rows) {
     let redacted = results;
     for (const { text, eventSeq: until } of sought) {
-      if (eventSeq <= until && text.holdsAddress(redacted)) redacted = text.redactStored(redacted);
+      if (eventSeq <= until && !text.isShared && text.holdsAddress(redacted))
+        redacted = text.redactStored(redacted);
     }
     if (redacted === results) continue;
     const update =

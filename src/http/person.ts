@@ -13,6 +13,7 @@ import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import {
+  findNamesake,
   findPersonByEmail,
   personStatus,
   personView,
@@ -47,6 +48,8 @@ const personNow = Type.Object({
   tokens: Type.Array(tokenView),
   /** Since when they take no event mail. */
   mailStoppedAt: timeOrNull,
+  /** The id of somebody else with this address in the other spelling of its domain, whom an erasure of this person leaves as they are. */
+  namesake: textOrNull,
 });
 export type PersonNow = Static<typeof personNow>;
 
@@ -147,7 +150,8 @@ export const personRoutes = [
       const held = await deps.store.read(async (tx) => {
         const row = await requirePerson(tx, environmentId, personId);
         const access = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
-        return { person: viewPerson(row), access: viewAccessOf(row.status, access) };
+        const namesake = (await findNamesake(tx, row))?.id ?? null;
+        return { person: viewPerson(row), access: viewAccessOf(row.status, access), namesake };
       });
       await turnLoop();
       const more = await deps.store.read(async (tx) => {
@@ -208,12 +212,12 @@ export const personRoutes = [
     async handle({ deps, environment, by, audit, params, nowMs }) {
       const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };
       await deps.store.write("erasure", async (tx) => {
-        const status = await erasePerson(tx, erasure, deps.sealer);
+        const { status, namesake } = await erasePerson(tx, erasure, deps.sealer);
         await audit(tx, {
           action: "person.erased",
           target: `person:${params.id}`,
           before: { status },
-          after: { status: "erased" },
+          after: { status: "erased", ...(namesake === null ? {} : { addressStaysWith: namesake }) },
         });
       });
       let cursor: EraseCursor | null = { recordSeq: 0 };

@@ -7,7 +7,7 @@
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { requirePerson, toEmailKey } from "./person.ts";
+import { findNamesake, requirePerson, toEmailKey } from "./person.ts";
 
 const ERASURE = defineTable({
   name: "erasure",
@@ -39,6 +39,8 @@ export interface Erasure {
 export interface Sought {
   personId: string;
   email: string;
+  /** Who has the same address in the other spelling of its domain and stays: it is written over in rows of the erased person alone. */
+  namesake?: string | null;
   tokens: string[];
   /** Who asked for it, in words. */
   by: string;
@@ -62,24 +64,29 @@ const STEP_BYTES = 256 * 1024;
 const MAX_SOUGHT_TOKENS = 200;
 
 /**
- * The person is nobody from here on, and what is left to do is written down. Refuses with `not_found`. Answers the status they had.
+ * The person is nobody from here on, and what is left to do is written down. Where somebody else here has the address, in the other spelling
+ * of its domain, what came under it is theirs: no event that names it ends for this. Refuses with `not_found`. Answers the status they had, and
+ * the id of that other person.
  */
 export async function erasePerson(
   tx: Writer,
   { environmentId, personId, by, nowMs }: Erasure,
   sealer: Pick<Sealer, "seal" | "digest">,
-): Promise<string> {
-  const { email, status } = await requirePerson(tx, environmentId, personId);
+): Promise<{ status: string; namesake: string | null }> {
+  const person = await requirePerson(tx, environmentId, personId);
+  const { email, status } = person;
+  const namesake = (await findNamesake(tx, person))?.id ?? null;
   const tokens = await tx.all<{ token: string }>(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
-  const sought: Sought = { personId, email, tokens: tokens.map(({ token }) => token), by };
+  const sought: Sought = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
   const last = await tx.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
   await ERASURE.insert(tx, {
     environmentId,
     personId,
-    emailDigest: digestAddress(sealer, email),
+    // An id is no address: nothing ends for it.
+    emailDigest: digestAddress(sealer, namesake === null ? email : personId),
     eventSeq: last?.seq ?? 0,
     sought: sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
     erasedAt: nowMs,
@@ -90,7 +97,7 @@ export async function erasePerson(
     { environmentId, personId, nowMs },
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
-  return status;
+  return { status, namesake };
 }
 
 /** Whether an event that arrived as `eventSeq` names an address that was erased since. */

@@ -74,6 +74,17 @@ export async function findPersonByEmail(
   return punycode === null ? found : await PERSON.get(tx, rest, { environmentId, emailKey: punycode });
 }
 
+/** Somebody else here with the address in the other spelling of its domain: only two of an earlier version stand so. null: nobody. */
+export async function findNamesake(
+  tx: Reader,
+  { id, environmentId, email }: Pick<PersonRow, "id" | "environmentId" | "email">,
+): Promise<PersonRow | null> {
+  const punycode = toPunycodeKey(email);
+  if (punycode === null) return null;
+  const rest = `WHERE environment_id = $environmentId AND email_key IN ($letters, $punycode) AND id <> $id`;
+  return await PERSON.get(tx, rest, { environmentId, letters: toEmailKey(email), punycode, id });
+}
+
 /** Refuses with `not_found`. */
 export async function requirePerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow> {
   const person = await findPerson(tx, environmentId, personId);

@@ -26,6 +26,8 @@ interface Redaction {
 
 export class SoughtText {
   readonly personId: string;
+  /** Somebody who stays has the address too. */
+  readonly isShared: boolean;
   readonly #emailKey: string;
   readonly #tokens: ReadonlySet<string>;
   readonly #anywhere: RegExp;
@@ -33,8 +35,9 @@ export class SoughtText {
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
-  constructor({ personId, email, tokens }: Sought) {
+  constructor({ personId, email, namesake = null, tokens }: Sought) {
     this.personId = personId;
+    this.isShared = namesake !== null;
     this.#emailKey = toEmailKey(email);
     this.#tokens = new Set(tokens);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.

@@ -102,6 +102,21 @@ test("erasing asks for the address, and leaves the page", async () => {
   expect(await page.getByRole("link", { name: "dave@example.com" }).count()).toBe(0);
 });
 
+test("one of two who have one address in two spellings leads to the other, and says who keeps what before an erasure", async () => {
+  const invite = async (email: string): Promise<string> => (await running.api("POST", "/persons", { email }, "local")).body.person.id;
+  const [first, second] = [await invite("zoe@before.example"), await invite("zoe@bücher.example")];
+  const sql = "UPDATE person SET email = 'zoe@xn--bcher-kva.example', email_key = 'zoe@xn--bcher-kva.example' WHERE id = ?1";
+  await running.service.store.write("app", (tx) => tx.run(sql, first));
+  await page.goto(at(`people/${first}`));
+  await page.getByRole("button", { name: "Erase…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Whoever wants to be forgotten is erased there too").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("link", { name: second }).click();
+  await page.getByRole("heading", { name: "zoe@bücher.example" }).waitFor();
+  await page.getByRole("link", { name: first }).waitFor();
+});
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints).toEqual([]);
 });

@@ -12,11 +12,11 @@ import { useSend } from "../part/use-send.ts";
 
 export function EraseDialog({
   place,
-  person,
+  now: { person, namesake },
   onClose,
 }: {
   place: Place;
-  person: PersonNow["person"];
+  now: PersonNow;
   onClose: () => void;
 }): View {
   const [typed, setTyped] = useState("");
@@ -35,7 +35,11 @@ export function EraseDialog({
       <li><b>Goes:</b> their address and attributes, access, plan, tokens, mails and records, and what events and calls hold of them. At once, and in the minutes after.</li>
       <li><b>Stays:</b> the credit ledger and receipts, under an id that names nobody.</li>
       <li><b>Not told:</b> relays hear nothing, and backups made before keep what they have.</li>
-      <li>An event that arrived before never makes them again.</li></ul>
+      ${
+        namesake === null
+          ? html`<li>An event that arrived before never makes them again.</li>`
+          : html`<li><b>Stays with <a href=${pagePath(place, "people", namesake)}>who has the same address</a></b> in the other spelling of its domain: what came under it. Whoever wants to be forgotten is erased there too.</li>`
+      }</ul>
     <label class="field"><span>Type the address to go on</span>
       <input autofocus autocomplete="off" value=${typed} onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
       <small>${person.email}</small></label>

@@ -35,5 +35,5 @@ export function PersonActs({ place, now }: { place: Place; now: PersonNow }): Vi
     <button type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
     ${open === "grant" && html`<${GrantDialog} place=${place} person=${person} onClose=${close} />`}
     ${open === "credits" && html`<${CreditDialog} place=${place} now=${now} onClose=${close} />`}
-    ${open === "erase" && html`<${EraseDialog} place=${place} person=${person} onClose=${close} />`}`;
+    ${open === "erase" && html`<${EraseDialog} place=${place} now=${now} onClose=${close} />`}`;
 }

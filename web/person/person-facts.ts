@@ -20,6 +20,10 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
       <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
         <span class="quiet wrap">made by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
+      ${
+        now.namesake !== null &&
+        html`<div class="fact"><h2>Also here</h2><span>The same address in the other spelling of its domain: <a class="wrap" href=${pagePath(place, "people", now.namesake)}>${now.namesake}</a></span></div>`
+      }
       <${MailFact} place=${place} now=${now} />
       <div class="fact"><h2>Elsewhere</h2>
         <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>
