@@ -14,7 +14,7 @@ import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { type Approval, listOpen } from "../sync/approval.ts";
-import { type AlertView, listAlerts, listSeenTo } from "../watch/alert.ts";
+import { type AlertView, listOpenCauses, listSeenTo } from "../watch/alert.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
 import { countOnce } from "./kept.ts";
@@ -179,13 +179,13 @@ async function findNeeds(store: Store, clock: Clock, environmentId: number): Pro
   const count = () => countDead(store, environmentId);
   const { relays } = await countOnce({ store, clock }, `dead ${environmentId}`, count);
   const problems = await store.read((tx) => listProblems(tx, environmentId, true, page));
-  const alerts = await store.read((tx) => listAlerts(tx, environmentId, page, true));
+  const alerts = await store.read((tx) => listOpenCauses(tx, environmentId, MAX_NEEDS));
   const dead = await store.read((tx) => leaveSeenTo(tx, environmentId, relays, alerts.items));
   return {
     dead: dead.sort((a, b) => b.count - a.count).slice(0, MAX_NEEDS),
     problems: problems.items,
     alerts: alerts.items,
-    more: problems.next !== null || alerts.next !== null || dead.length > MAX_NEEDS,
+    more: problems.next !== null || alerts.more || dead.length > MAX_NEEDS,
   };
 }
 

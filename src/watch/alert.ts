@@ -13,7 +13,7 @@ import type { TroubleCode } from "../ground/trouble-code.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import { clearProblem, ITSELF } from "./problem.ts";
+import { clearProblem, ITSELF, resolveAlertsOf } from "./problem.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */
 export const ALERT_CODES = [
@@ -194,7 +194,10 @@ export async function listAlerts(
   return await walkPage(tx, ALERT, request, walk, viewAlert);
 }
 
-/** One somebody says is seen to, with the problem that it told of; one resolved before stays as it is. Refuses with `not_found`. */
+/**
+ * One somebody says is seen to, with what else is open of its cause (every hour it is told anew) and the problem that it told of; one resolved
+ * before stays as it is. Refuses with `not_found`.
+ */
 export async function resolveAlert(
   tx: Writer,
   { environmentId, id, by, nowMs }: { environmentId: number; id: string; by: string; nowMs: number },
@@ -202,11 +205,11 @@ export async function resolveAlert(
   const sentence = `There is no alert ${id} in this environment: relay alerts list shows the open ones.`;
   const alert = await ALERT.require(tx, { environmentId, id }, sentence);
   if (alert.resolvedAt !== null) return { alert: viewAlert(alert), resolved: false };
-  const change = { resolvedAt: nowMs, resolvedBy: by };
-  await ALERT.change(tx, alert, change);
-  const { code, target } = alert;
-  await clearProblem(tx, { environmentId, code, target, nowMs });
-  return { alert: viewAlert({ ...alert, ...change }), resolved: true };
+  const cause = { environmentId, code: alert.code, target: alert.target, nowMs };
+  tx.touch("alert", environmentId);
+  await resolveAlertsOf(tx, { ...cause, by });
+  await clearProblem(tx, cause);
+  return { alert: viewAlert({ ...alert, resolvedAt: nowMs, resolvedBy: by }), resolved: true };
 }
 
 /** Alerts looked at for what somebody said is seen to. */
@@ -224,6 +227,31 @@ export async function listSeenTo(
     WHERE code = $code AND resolved_at IS NOT NULL AND resolved_by <> '${ITSELF}' GROUP BY target`;
   const rows = await tx.all<{ target: string; at: number }>(sql, { environmentId, code });
   return new Map(rows.map(({ target, at }) => [target, at]));
+}
+
+/**
+ * The newest open alert of each code and target, newest first: what died is told anew every hour, and a page of them all would be one cause. `more`:
+ * there may be others, of more than `limit` or among older ones than are looked at.
+ */
+export async function listOpenCauses(
+  tx: Reader,
+  environmentId: number,
+  limit: number,
+): Promise<{ items: AlertView[]; more: boolean }> {
+  const newest = await tx.all<{ id: string; times: number }>(
+    `SELECT max(id) AS id, count(*) AS times FROM (
+       SELECT id, code, target FROM alert INDEXED BY alert_open
+       WHERE environment_id = ?1 AND resolved_at IS NULL ORDER BY id DESC LIMIT ${MAX_OPEN}) AS open
+     GROUP BY code, target ORDER BY 1 DESC LIMIT ?2`,
+    environmentId,
+    limit + 1,
+  );
+  const ids = JSON.stringify(newest.slice(0, limit).map(({ id }) => id));
+  const rows = await ALERT.all(tx, "WHERE id IN (SELECT value FROM json_each($ids)) ORDER BY id DESC", {
+    ids,
+  });
+  const looked = newest.reduce((sum, { times }) => sum + times, 0);
+  return { items: rows.map(viewAlert), more: newest.length > limit || looked >= MAX_OPEN };
 }
 
 export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };

@@ -90,15 +90,15 @@ export async function clearProblem(
   return true;
 }
 
-/** Resolves the open alerts of a cause that is over; of every code of the target where none is given. */
+/** Resolves the open alerts of a cause that is over, or that somebody says is seen to; of every code of the target where none is given. */
 export async function resolveAlertsOf(
   tx: Writer,
-  alerts: Omit<ProblemKey, "code"> & { code?: string; nowMs: number },
+  alerts: Omit<ProblemKey, "code"> & { code?: string; by?: string; nowMs: number },
 ): Promise<void> {
-  const { environmentId, code = null, target, nowMs } = alerts;
-  const sql = `UPDATE alert INDEXED BY alert_open SET resolved_at = $nowMs, resolved_by = '${ITSELF}'
+  const { environmentId, code = null, target, by = ITSELF, nowMs } = alerts;
+  const sql = `UPDATE alert INDEXED BY alert_open SET resolved_at = $nowMs, resolved_by = $by
     WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND ($code IS NULL OR code = $code)`;
-  await tx.run(sql, { environmentId, code, target, nowMs });
+  await tx.run(sql, { environmentId, code, target, by, nowMs });
 }
 
 /** Clears whatever stands on a target and resolves its alerts, as when it is deleted. */

@@ -48,6 +48,16 @@ async function giveUp(): Promise<void> {
   await running.clock.advance(1_000);
 }
 
+/** Of the relay `orders`, told anew every two hours as it goes on dying. */
+async function tellHourly(times: number): Promise<void> {
+  const key = { environmentId: await environmentId(), code: "relay_failed", target: "relay:orders", message: "An event is dead." } as const;
+  for (let time = 1; time <= times; time++) {
+    const nowMs = running.clock.now() + time * 2 * HOUR;
+    await running.service.store.write("app", (tx) => raiseAlert(tx, { ...key, nowMs }));
+  }
+  await running.clock.advance(1_000);
+}
+
 async function environmentId(name: Named = "development"): Promise<number> {
   return (await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = ?1", name))[0]?.id ?? 0;
 }
@@ -170,6 +180,16 @@ const ROWS: readonly Row[] = [
       const { items } = (await running.api("GET", "/alerts")).body;
       await running.clock.advance(1_000);
       for (const { id } of items) await running.api("POST", `/alerts/${id}/resolve`, {});
+    },
+    needs: [],
+  },
+  {
+    name: "dead events that were told of hour by hour, once somebody says of the newest alert that they are seen to",
+    async stage() {
+      await die(2);
+      await tellHourly(3);
+      const { items } = (await running.api("GET", "/alerts?open=true")).body;
+      await running.api("POST", `/alerts/${items[0].id}/resolve`, {});
     },
     needs: [],
   },
@@ -353,6 +373,16 @@ test("called URLs tell how long half of them took and 95 in a hundred, since a t
   await running.clock.advance(HOUR);
   expect(await times(`?since=${new Date(running.clock.now()).toISOString()}`)).toMatchObject({ calls: 0, p95Ms: null });
   expect((await running.api("GET", "/url-times", undefined, "production")).body.urls.calls).toBe(0);
+});
+
+test("what is told anew every hour for days hides nothing and is not more than it is", async () => {
+  const key = { environmentId: await environmentId(), code: "invite_capped", target: "relay:orders", nowMs: running.clock.now() } as const;
+  await running.service.store.write("app", (tx) => raiseAlert(tx, { ...key, message: "No further invitation today." }));
+  await die(1);
+  await tellHourly(120);
+  const { needs, more } = await overview();
+  expect(needs).toMatchObject([{ code: "relay_failed", alert: expect.stringMatching(/^alt_/) }, { code: "invite_capped" }]);
+  expect(more).toBe(false);
 });
 
 test("of more events than are counted one by one the older hours are told as about so many, and what failed of them exactly", async () => {

@@ -353,6 +353,18 @@ describe("an alert is resolved", () => {
     expect([await codes(), await fresh.store.read((tx) => standingProblemsOf(tx, environmentId, "relay:orders"))]).toEqual([[], []]);
   });
 
+  test("by hand, with every earlier hour of the same cause, and none of another", async () => {
+    for (const name of ["orders", "orders", "invoices"]) {
+      await raise(name, "events_dropped");
+      await fresh.clock.advance(120 * MINUTE_MS);
+    }
+    const [, ofOrders] = (await open()).items;
+    const by = "owner ada@example.com";
+    await fresh.store.write("app", (tx) => resolveAlert(tx, { environmentId, id: ofOrders?.id ?? "", by, nowMs: fresh.clock.now() }));
+    expect((await open()).items).toMatchObject([{ target: "relay:invoices" }]);
+    expect((await all()).items.map(({ resolvedBy }) => resolvedBy)).toEqual([null, by, by]);
+  });
+
   test("by itself as its problem is cleared, and what comes again within the hour is open again, without a second mail", async () => {
     await makeReady();
     const key = { environmentId, code: "relay_refusing", target: "relay:orders" } as const;
