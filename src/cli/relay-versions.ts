@@ -5,6 +5,7 @@ import { requireRelay } from "../relay/relay.ts";
 import { updateRelay, viewSaved } from "../relay/relay-save.ts";
 import { listVersions, type RelayVersion, readVersion } from "../relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../relay/relay-view.ts";
+import { settleMissed } from "../schedule/schedule.ts";
 import { type Command, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { LIMIT, SINCE } from "./listing.ts";
@@ -78,6 +79,7 @@ export const relaysRestore: Command = {
       here: async (store, environment) => {
         const definition = await readVersion(store, environment.id, name, restores);
         const context = await sealingContext(input, world, store, environment);
+        await settleMissed(store, { environmentId: environment.id, name, nowMs: context.nowMs });
         return await store.write("dashboard", async (tx) => {
           const { version } = await requireRelay(tx, environment.id, name);
           const origin = { kind: "dashboard", synced: false } as const;

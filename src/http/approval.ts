@@ -28,7 +28,7 @@ import { callerOf, requireApprover } from "./admission.ts";
 import { type Caller, callerRoute } from "./caller-route.ts";
 import { dashboardOrigin } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
-import { relayContext } from "./relay.ts";
+import { relayContext, settleBefore } from "./relay.ts";
 import { environmentRoute } from "./route.ts";
 import { findTarget, readSent, tellWanted, viewCarried, wanted } from "./sync.ts";
 
@@ -166,6 +166,7 @@ export const approvalRoutes = [
       const wish = { files, replacesEdited: row.replaceEdited };
       const context = relayContext({ deps, environment: target, actor, nowMs });
       const cap = deps.syncCap.of(target, nowMs);
+      await settleBefore(call, target.id);
       try {
         const done = await deps.store.write(origin, async (tx) => {
           const now = await requireApproval(tx, row.id);

@@ -53,6 +53,16 @@ export function relayContext({
   return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl(), recordDue };
 }
 
+/** Before a save that may give a relay of the environment, or this one, another trigger: what its schedule missed is recorded, in steps. */
+export async function settleBefore(
+  { deps, nowMs }: { deps: HttpDeps; nowMs: number },
+  environmentId: number,
+  name?: string,
+): Promise<void> {
+  const settling = { environmentId, nowMs, ...(name === undefined ? {} : { name }) };
+  if (deps.scheduler.believesClock()) await settleMissed(deps.store, settling);
+}
+
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
 
@@ -174,10 +184,14 @@ export const relayRoutes = [
     summary: "Replaces a relay's definition, which was read at the given version.",
     body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
-    async write(tx, call) {
-      const input = { ...call.body, origin: SAVED_HERE };
+    async handle(call) {
+      const { deps, environmentId, origin, params, body } = call;
+      await settleBefore(call, environmentId, params.name);
       const context = relayContext(call);
-      return await viewSaved(tx, context, await updateRelay(tx, context, call.params.name, input));
+      const input = { ...body, origin: SAVED_HERE };
+      return await deps.store.write(origin, async (tx) =>
+        viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
+      );
     },
   }),
   listRoute({
@@ -203,6 +217,7 @@ export const relayRoutes = [
       const { deps, environmentId, origin, params, body } = call;
       const { restores, version } = body;
       const definition = await readVersion(deps.store, environmentId, params.name, restores);
+      await settleBefore(call, environmentId, params.name);
       const context = relayContext(call);
       const input = { definition, version, restores, origin: SAVED_HERE };
       return await deps.store.write(origin, async (tx) =>

@@ -17,7 +17,7 @@ import { checkCatalog } from "../sync/catalog-file.ts";
 import { appliedView, type Carried, type Files, planView } from "../sync/plan.ts";
 import { filesOfEnvironment, requireRoom } from "../sync/stored-files.ts";
 import type { HttpDeps } from "./deps.ts";
-import { relayContext } from "./relay.ts";
+import { relayContext, settleBefore } from "./relay.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
 /** What is to be carried, and to where. */
@@ -91,6 +91,7 @@ export const syncRoutes = [
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
       const cap = deps.syncCap.of(target, nowMs);
+      await settleBefore(call, target.id);
       const done = await deps.store.write(call.origin, (tx) =>
         applyPlan(tx, relayContext(call), wish, body.plan, cap),
       );

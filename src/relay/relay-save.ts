@@ -139,9 +139,9 @@ export interface UpdateContext extends RelayContext {
 }
 
 /**
- * Replaces the definition of a relay that was read at `version`. What its schedule is due is recorded before another trigger takes its place. Refuses with `invalid_definition` (also another name), `not_found`,
- * `version_conflict` (the current version in `details.version`), `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the
- * definition is of, for the audit.
+ * Replaces the definition of a relay that was read at `version`. What its schedule is due is recorded before another trigger takes its place.
+ * Refuses with `invalid_definition` (also another name), `not_found`, `version_conflict` (the current version in `details.version`),
+ * `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the definition is of, for the audit.
  */
 export async function updateRelay(
   tx: Writer,

@@ -24,7 +24,7 @@ const LOOK_EVERY_MS = 5_000;
 const BELIEVED_AFTER_MS = MINUTE_MS;
 /** How long a schedule that failed to tick waits before it is tried again. */
 const AFTER_FAILURE_MS = MINUTE_MS;
-/** Ticks of a step: others' writes wait for no more, however long nothing ran. A save that takes the schedule away records all it was due in its own. */
+/** Ticks of a step: others' writes wait for no more, however long nothing ran. */
 const STEP_TICKS = 200;
 
 interface SchedulerDeps {
@@ -225,7 +225,8 @@ interface Settling {
 }
 
 /**
- * Before a pause or a hold, in transactions of its own: records what was missed but for the newest of each, which `settleTicks` leaves to wait.
+ * Before a pause, a hold or a save that may give another trigger, in transactions of its own: records what was missed but for the newest of each,
+ * which stays due: `settleTicks` and `recordDue` take it, in the transaction that follows.
  * Whoever knows that the clock is not believed calls neither.
  */
 export async function settleMissed(store: Pick<Store, "read" | "write">, settling: Settling): Promise<void> {
@@ -254,7 +255,10 @@ async function listDue(tx: Reader, { environmentId, name = "", nowMs }: Settling
     .map(({ id }) => id);
 }
 
-/** Before another trigger takes the place of the relay's own: what is due of that one is recorded. For who knows that the clock is believed. */
+/**
+ * Before another trigger takes the place of the relay's own, in the save's transaction: what is still due of that one is recorded, the newest
+ * where `settleMissed` came first. For who knows that the clock is believed.
+ */
 export async function recordDue(tx: Writer, id: string, nowMs: number): Promise<void> {
   await catchUp((step) => step(tx), { id, nowMs, setAgoMs: 0 });
 }

@@ -1,7 +1,7 @@
 /** Schedules in the whole service: from the clock to the action's result, over a restart, with the clock set. */
 
 import { describe, expect, test } from "bun:test";
-import { HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiver, TOKEN } from "../kit/relay-kit.ts";
@@ -169,6 +169,42 @@ describe("what the trigger before was due", () => {
     ]);
     const alerts = await running.api("GET", "/alerts");
     expect(alerts.body.items).toMatchObject([{ code: "relay_failed", count: 2 }]);
+  });
+
+  test.each<[edit: string, before: (running: RunningService) => Promise<unknown>, edit: (running: RunningService) => Promise<boolean>]>([
+    ["a save by API", nothing, put(quick)],
+    ["an earlier version by API", made, restored],
+    ["an earlier version by command", made, restoredByCommand],
+    ["a sync", nothing, sync],
+  ])("after a month without it %s records it in steps of others' length, before its own transaction", async (_rule, before, edit) => {
+    await using running = await startBeat();
+    await before(running);
+    await setMark(running, START_MS - 28 * DAY_MS);
+    const [{ version } = { version: 0 }] = await running.rows<{ version: number }>("SELECT version FROM relay");
+    const saving = { ends: false };
+    const edited = edit(running).finally(() => {
+      saving.ends = true;
+    });
+    const counts = new Set<number>();
+    while (!saving.ends) {
+      const sql = "SELECT version, (SELECT count(*) FROM event) AS ticks FROM relay";
+      for (const row of await running.rows<{ version: number; ticks: number }>(sql)) if (row.version === version) counts.add(row.ticks);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    expect(await edited).toBe(true);
+    expect([...counts].filter((ticks) => ticks > 0).length).toBeGreaterThan(0);
+    expect(Math.max(...counts)).toBe(28 * 24 - 1);
+    const { body } = await running.api("GET", "/alerts");
+    expect(body.items).toMatchObject([{ code: "relay_failed", count: 28 * 24 - 1 }]);
+  });
+
+  test("is not recorded for a plan, which only tells", async () => {
+    await using running = await startBeat();
+    await setMark(running, START_MS - 3 * HOUR_MS);
+    await running.beside.breakWrites("INSERT", "event", "a plan records a tick");
+    const { status, body } = await running.api("POST", "/sync/plan", { relays: [quick], replaceEdited: true });
+    expect([status, body.changes, body.entries[0].refusal]).toEqual([200, 1, null]);
+    await running.beside.mend("event");
   });
 
   test("is not made of a clock that is waited out", async () => {
