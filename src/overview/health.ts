@@ -89,8 +89,17 @@ export function rankOf({ state }: Pick<HealthView, "state">): number {
 }
 
 export function judgeHealth(facts: RelayFacts, needs: readonly NeedView[]): HealthView {
-  const states = [calmOf(facts), ...needs.filter(({ relay }) => relay === facts.name).map(ofNeed(facts))];
-  return states.reduce((worst, one) => (rankOf(one) < rankOf(worst) ? one : worst));
+  const calm = calmOf(facts);
+  const states = [calm, ...needs.filter(({ relay }) => relay === facts.name).map(ofNeed(facts))];
+  const worst = states.reduce((most, one) => (rankOf(one) < rankOf(most) ? one : most));
+  return calm.state === "paused" && worst !== calm ? besidePause(worst, calm) : worst;
+}
+
+/** What is wrong with a relay that is paused: that it does nothing now would be looked for in the trouble alone. */
+function besidePause(trouble: HealthView, pause: HealthView): HealthView {
+  const message = `${pause.message} ${trouble.message}`;
+  if (trouble.state === "paused") return { ...trouble, message };
+  return { ...trouble, word: `${trouble.word}, paused`, message };
 }
 
 const ofNeed =

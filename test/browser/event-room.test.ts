@@ -113,8 +113,19 @@ test("one event says what failed and what helps, and leads to its neighbours in 
   await page.getByRole("button", { name: "Raw" }).click();
   await page.locator("pre", { hasText: '"order": "cs_live_be08"' }).waitFor();
   await shoot(page, "event-dead", { widths: [360, 390, 1280, 1920] });
+  await page.getByRole("button", { name: "Replay", exact: true }).click();
+  await page.getByRole("dialog").getByText("What it failed with is still so: There is still no collection nowhere.").waitFor();
+  await page.keyboard.press("Escape");
   await page.locator("a[data-back]").click();
   await page.waitForURL(/events\?state=dead/);
+});
+
+test("a replay that would do nothing says so first", async () => {
+  const [done] = (await running.api("GET", "/events?state=done&limit=1", undefined, "local")).body.items;
+  await page.goto(at(`events/${done.id}`));
+  await page.getByRole("button", { name: "Replay", exact: true }).click();
+  await page.getByRole("dialog").getByText("All of its work was done before: a replay does nothing.").waitFor();
+  await page.goto(at("events?state=dead"));
 });
 
 test("x and shift-x choose, r replays what is chosen after its plan", async () => {
@@ -125,6 +136,8 @@ test("x and shift-x choose, r replays what is chosen after its plan", async () =
   await rows.last().focus();
   await page.keyboard.press("Shift+X");
   await page.getByText("2 events selected").waitFor();
+  // Of two buttons that replay, whoever is in a hurry takes the one for thousands.
+  expect(await page.getByRole("button", { name: "Replay these…" }).count()).toBe(0);
   await shoot(page, "chosen", { widths: [360, 390, 1280, 1920] });
   await page.keyboard.press("r");
   const dialog = page.getByRole("dialog", { name: "Replay 2 events?" });

@@ -375,6 +375,15 @@ test("called URLs tell how long half of them took and 95 in a hundred, since a t
   expect((await running.api("GET", "/url-times", undefined, "production")).body.urls.calls).toBe(0);
 });
 
+test("a relay that is paused says so beside what is wrong with it", async () => {
+  const health = async () => (await running.api("GET", "/relays/orders")).body.health;
+  await die(2);
+  expect(await health()).toMatchObject({ state: "failing", word: "Failing · 100 % dead" });
+  await running.api("POST", "/relays/orders/pause", {});
+  const message = expect.stringMatching(/^The relay is paused: .*2 events are dead since/);
+  expect(await health()).toMatchObject({ state: "failing", word: "Failing · 100 % dead, paused", code: "relay_failed", message });
+});
+
 test("what is told anew every hour for days hides nothing and is not more than it is", async () => {
   const key = { environmentId: await environmentId(), code: "invite_capped", target: "relay:orders", nowMs: running.clock.now() } as const;
   await running.service.store.write("app", (tx) => raiseAlert(tx, { ...key, message: "No further invitation today." }));

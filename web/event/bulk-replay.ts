@@ -81,7 +81,7 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
           : html`<${ErrorState} error=${error} onRetry=${ask} />`
         : html`<${Plan} plan=${plan} filter=${filter} />`
     }
-    ${count > 0 && html`<${StillSo} place=${place} filter=${filter} />`}
+    ${plan !== null && count > 0 && html`<${StillSo} place=${place} filter=${filter} plan=${plan} />`}
     ${
       count > 0 &&
       html`<label class="field bulk-pace"><span>Events a second, at most</span>
@@ -95,13 +95,21 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
         ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
 }
 
-/** What the relay's dead events died of, where it is still so: a replay would meet it again. */
-function StillSo({ place, filter }: { place: Place; filter: BulkFilter }): View {
+/** What the relays' dead events died of, where it is still so: a replay would meet it again. */
+function StillSo({ place, filter, plan }: { place: Place; filter: BulkFilter; plan: BulkPlan }): View {
   const { data } = useLoad<OverviewView>(apiPath(place, "overview"));
-  const need = data?.needs.find(({ dead, relay }) => dead !== null && relay === filter.relay);
-  const dead = filter.state === "dead" ? need?.dead : undefined;
-  if (dead?.cause.stands !== "yes") return null;
-  return html`<${Notice} kind="warn">The newest died of what is still so: <${Sentence} text=${dead.cause.message} /> Mend that first, or they fail the same way.<//>`;
+  if (filter.state !== "dead") return null;
+  const standing = (data?.needs ?? []).filter(
+    ({ dead, relay: name }) =>
+      dead?.cause.stands === "yes" && plan.relays.some(({ relay }) => relay === name),
+  );
+  if (standing.length === 0) return null;
+  return html`<${Notice} kind="warn">The newest died of what is still so: ${standing
+    .slice(0, SHOWN_RELAYS)
+    .map(
+      ({ relay, dead }) =>
+        html`${filter.relay === undefined && html`<b>${relay}</b>: `}<${Sentence} text=${dead?.cause.message ?? ""} /> `,
+    )}Mend that first, or they fail the same way.<//>`;
 }
 
 function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {

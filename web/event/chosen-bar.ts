@@ -10,8 +10,8 @@ export function ChosenBar({ selection, onReplay }: { selection: Selection; onRep
   if (chosen.size === 0) return null;
   return html`<div class="chosen-bar" role="region" aria-label="Selected events">
     <b role="status">${sayCount(chosen.size, "event")} selected</b>
-    <button type="button" class="primary" onClick=${onReplay}><${Icon} name="replay" size=${14} />Replay…</button>
-    <${CopyButton} text=${[...chosen].join("\n")} label="Copy their ids" words="Copy ids" />
+    <button type="button" class="primary" onClick=${onReplay}><${Icon} name="replay" size=${14} />Replay ${chosen.size === 1 ? "it" : "them"}…</button>
+    <${CopyButton} text=${[...chosen].join("\n")} label="Copy ids" words="Copy ids" />
     <button type="button" onClick=${() => selection.set([])}>Clear</button>
   </div>`;
 }

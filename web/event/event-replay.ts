@@ -4,6 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/event/replay-plan.ts";
+import type { EventCause } from "../../src/overview/dead.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -16,6 +17,9 @@ import { useSend } from "../part/use-send.ts";
 import { sayAction } from "../relay/relay-words.ts";
 
 const ICONS = { run: "play", skip: "skip", again: "replay", edited: "skip", settle: "clock" } as const;
+
+/** Of these a replay does nothing. */
+const DONE: ReadonlySet<PlannedAction["will"]> = new Set(["skip", "edited"]);
 
 export function EventReplay({
   place,
@@ -44,6 +48,10 @@ export function EventReplay({
     setChosen([]);
     plan.reload();
   };
+  const isDone =
+    shown !== undefined &&
+    shown.actions.length > 0 &&
+    shown.actions.every(({ index, will }) => DONE.has(will) && !chosen.includes(index));
   const choose = (index: number, isOn: boolean): void =>
     setChosen(isOn ? [...chosen, index].sort() : chosen.filter((one) => one !== index));
   return html`<${Dialog} title="Replay this event?" onClose=${onClose}>
@@ -52,18 +60,26 @@ export function EventReplay({
         ? html`<${NotYet} error=${plan.error} rows=${3} onRetry=${plan.reload} />`
         : shown.stop !== null
           ? html`<${Notice} kind="warn"><${Sentence} text=${shown.stop} /><//>`
-          : html`<p>It runs again by the relay’s present definition, with seven new attempts:</p>
+          : html`<p>${isDone ? "All of its work was done before: a replay does nothing." : "It runs again by the relay’s present definition, with seven new attempts:"}</p>
           <ul class="plan">${shown.actions.map(
             (action) =>
               html`<${Planned} key=${action.index} action=${action} isChosen=${chosen.includes(action.index)} onChoose=${choose} />`,
           )}</ul>
+          <${StillSo} place=${place} id=${id} />
           ${shown.relay !== null && html`<${Brake} place=${place} relay=${shown.relay.name} />`}`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="primary" disabled=${isSending || shown === undefined} onClick=${replay}>
+      <button type="button" class=${isDone ? "" : "primary"} disabled=${isSending || shown === undefined} onClick=${replay}>
         ${isSending ? "Replaying…" : "Replay"}</button></div>
   <//>`;
+}
+
+/** Where what it failed with is not mended, as the event's page says. */
+function StillSo({ place, id }: { place: Place; id: string }): View {
+  const cause = useLoad<{ cause: EventCause | null }>(apiPath(place, "events", id, "cause")).data?.cause;
+  if (cause?.stands !== "yes") return null;
+  return html`<${Notice} kind="warn">What it failed with is still so: <${Sentence} text=${cause.message} /> Mend that first, or it fails the same way.<//>`;
 }
 
 function Brake({ place, relay: name }: { place: Place; relay: string }): View {
