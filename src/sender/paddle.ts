@@ -19,7 +19,6 @@ export const paddle: Sender = {
     event_type: "event_type",
     transaction: "data.id",
     customer: "data.customer_id",
-    subscription: "data.subscription_id",
   },
   when: { event_type: "transaction.completed" },
   personEmail: null,
@@ -59,6 +58,7 @@ export const paddle: Sender = {
   pitfalls: [
     "Paddle’s own libraries take a timestamp of five seconds; this recipe takes five minutes, either way.",
     "A customer is told by id alone: put the address into the checkout’s custom data, and map `data.custom_data.email`.",
+    "What is bought once has no subscription: map `data.subscription_id` in a relay of subscriptions alone, as an action that names what an event does not hold leaves a warning each time.",
     "An adjustment holds no custom data: for refunds file the customer’s id as the person’s token, and map `data.customer_id` as person_token.",
     "A refund is told when it is asked for and when it is allowed: take adjustment.created and adjustment.updated where `data.status` is approved.",
     "Paddle Classic signs another way, which no recipe can say.",

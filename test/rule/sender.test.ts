@@ -4,12 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeSampleEvent } from "../../src/explain/sample.ts";
-import { writeJson } from "../../src/ground/json.ts";
+import { parseJson, scalarText, writeJson } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import { findSender, recogniseSender, SENDERS } from "../../src/sender/registry.ts";
 import { startCatalog, startDefinition } from "../../src/sender/sender-start.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";
+import { type Path, parsePath, readPath } from "../../src/template/template.ts";
 import type { ReceiverTrigger } from "../../src/trigger/receiver.ts";
 import { bindScheme } from "../../src/verify/registry.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -86,6 +87,21 @@ describe("the recorded requests of real providers verify by the sender's recipe"
       }
     },
   );
+});
+
+/** What the recorded bodies, which are cut, leave out although the sender always sends it. */
+const CUT: Readonly<Record<string, readonly string[]>> = { shopify: ["number"] };
+
+describe("the map to begin with names what the recorded event of its kind holds", () => {
+  test.each(["stripe", "paddle", "shopify", "standard-webhooks"])("%s", (name) => {
+    const { map, when } = senderOf(name);
+    const recorded = PROVIDERS.find(({ provider }) => provider === name.replace("-", ""))?.cases.find(({ id }) => id === "good");
+    if (recorded === undefined) throw new Error(`nothing is recorded of ${name}`);
+    const body = parseJson(Buffer.from(draftOf(recorded).body).toString());
+    const read = (path: string) => scalarText(readPath(body, parsePath(path) as Path));
+    expect(Object.keys(map).filter((field) => read(map[field] ?? "") === null)).toEqual([...(CUT[name] ?? [])]);
+    for (const [field, wanted] of Object.entries(when)) expect([wanted].flat()).toContain(read(map[field] ?? "") ?? "");
+  });
 });
 
 /** Quoted as data from each vendor's page on its signatures. */
