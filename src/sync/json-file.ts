@@ -108,7 +108,7 @@ export function placeInFile<Told extends Problem>(
 
 /** Names that stand twice in one object: JSON would silently keep the last. */
 export function refuseTwice({ twice }: JsonPlaces): Problem[] {
-  return twice.map((field) => ({
+  return [...twice].map((field) => ({
     field,
     message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
   }));

@@ -21,14 +21,16 @@ export interface JsonPlaces {
   places: ReadonlyMap<string, Place>;
   /** The first mistake; null where the text is JSON. */
   mistake: JsonMistake | null;
-  /** Paths whose name stands twice in one object; JSON keeps the last. */
-  twice: readonly string[];
+  /** Paths whose name stands twice or more in one object, each once; JSON keeps the last. */
+  twice: ReadonlySet<string>;
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const TEXT = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const WORD = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
+/** Spaces that JSON does not have, marks of direction, and the like: in quotes nobody would see them. */
+const UNSEEN = /[\p{Z}\p{Cf}\p{Cc}]/u;
 
 /** A value as it stands in its text, its quotes and brackets with it. */
 export interface JsonNode {
@@ -58,14 +60,14 @@ export function placeJson(text: string): JsonPlaces {
   const { root, mistake } = scanJson(text);
   const lines = new Lines(text);
   const places = new Map<string, Place>();
-  const twice: string[] = [];
+  const twice = new Set<string>();
   const visit = (path: string, { start, members }: JsonNode): void => {
     const place = lines.placeOf(start);
     if (!places.has(path)) places.set(path, place);
     const names = new Set<string>();
     for (const { name, node } of members) {
       const below = path === "" ? name : `${path}.${name}`;
-      if (names.has(name)) twice.push(below);
+      if (names.has(name)) twice.add(below);
       names.add(name);
       visit(below, node);
     }
@@ -170,8 +172,13 @@ class Scan {
     if (sign === undefined) return "the file ends here";
     if (sign === '"') return "a text begins here";
     if (sign === "/") return "a comment begins here, which JSON does not have";
+    if (UNSEEN.test(sign)) return `U+${codeOf(sign)}, which shows as nothing or as a space, stands here`;
     return `${JSON.stringify(sign)} stands here`;
   }
+}
+
+function codeOf(sign: string): string {
+  return sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
 }
 
 /** Lines and columns of places that are asked for in their order, so that each character is looked at once. */

@@ -111,6 +111,23 @@ describe("a definition file", () => {
       problems: [{ field: "name", message: expect.stringMatching(/stands here twice/) }],
     });
   });
+
+  test("a name that stands there many times is told once", () => {
+    const text = written({}).replace('"name"', '"name": "first",\n  "name": "second",\n  "name"');
+    const file = check("checkout-completed", text);
+    expect(file.ok ? [] : file.problems.map(({ field }) => field)).toEqual(["name"]);
+  });
+
+  test.each([
+    ["a space that JSON does not have", "\u00a0", "U+00A0"],
+    ["a second byte order mark", "\ufeff\ufeff", "U+FEFF"],
+    ["a mark that turns what follows", "\u202e", "U+202E"],
+  ])("%s is named, as in quotes nobody would see it", (_name, sign, code) => {
+    expect(check("checkout-completed", `${sign}${written({})}`)).toMatchObject({
+      ok: false,
+      problems: [{ message: `The file is not JSON at line 1, column 1: a value was expected, and ${code}, which shows as nothing or as a space, stands here.` }],
+    });
+  });
 });
 
 const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message: RegExp][] = [
