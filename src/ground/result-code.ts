@@ -117,8 +117,8 @@ export const RESULTS = {
     todo: "Answer first and do long work afterwards; the call is tried again with the same id.",
   },
   connection_failed: {
-    when: "No connection to the called URL's host came about.",
-    todo: "Check that the server runs and answers there; the call is tried again.",
+    when: "No connection to the called URL's host came about, or it broke before the answer was whole.",
+    todo: "Check that the server runs and answers there, whole and in HTTP; the call is tried again with the same id.",
   },
   tls_failed: {
     when: "No trusted connection to the called URL's host came about.",

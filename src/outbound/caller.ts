@@ -220,7 +220,22 @@ function wasClosedIdle(posted: Posted, tookMs: number): boolean {
 }
 
 function judge({ target, signal }: Call, posted: Posted): CallOutcome {
-  return posted.kind === "answered" ? answered(posted.answer) : explain(target, posted.error, signal);
+  if (posted.kind === "answered") return answered(posted.answer);
+  if (signal.aborted) return explain(target, posted.error, signal);
+  return { kind: "unreachable", code: "connection_failed", message: tellBroken(target, posted) };
+}
+
+/** What came over an open connection in the place of a whole answer: the library's own codes say nothing to whoever runs that server. */
+function tellBroken({ host, port }: CallTarget, { error, reached }: Posted & { kind: "failed" }): string {
+  const code = errorCode(error);
+  if (code === "UND_ERR_HEADERS_OVERFLOW")
+    return `${host} answered with more than 16 KB of headers: let it send fewer of them.`;
+  if (/^HPE_|^HTTPParserError$|^UND_ERR_RES_/.test(code))
+    return `What ${host} answered on port ${port} is no HTTP/1.1: check that url names the port of a web server, and what stands before it.`;
+  if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message))
+    return `${host} answered with a status of 100 or 101, which no notice asks for: let it answer with its last status at once.`;
+  const when = reached === "answering" ? "in the middle of its answer" : "before it answered";
+  return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): look into its log, and into that of a proxy before it.`;
 }
 
 function answered({ status, headers, body }: Answer): CallOutcome {

@@ -125,7 +125,11 @@ describe("a definition file", () => {
   ])("%s is named, as in quotes nobody would see it", (_name, sign, code) => {
     expect(check("checkout-completed", `${sign}${written({})}`)).toMatchObject({
       ok: false,
-      problems: [{ message: `The file is not JSON at line 1, column 1: a value was expected, and ${code}, which shows as nothing or as a space, stands here.` }],
+      problems: [
+        {
+          message: `The file is not JSON at line 1, column 1: a value was expected, and ${code}, which shows as nothing or as a space, stands here.`,
+        },
+      ],
     });
   });
 });

@@ -316,13 +316,32 @@ describe("no answer", () => {
     expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed" });
   });
 
-  const rude: [rule: string, speak: (socket: Socket) => void][] = [
-    ["a server that hangs up", (socket) => socket.destroy()],
-    ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n")],
-    ["an answer that breaks off", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab")],
-    ["endless headers", (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`)],
+  const rude: [rule: string, speak: (socket: Socket) => void, says: RegExp][] = [
+    [
+      "a server that hangs up",
+      (socket) => socket.destroy(),
+      /^localhost closed the connection before it answered \((\w+|without an error)\): look into its log/,
+    ],
+    ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n"), /^What localhost answered on port \d+ is no HTTP/],
+    [
+      "an answer that breaks off",
+      (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab"),
+      /^localhost closed the connection in the middle of its answer/,
+    ],
+    ["an answer longer than it says", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx"), /is no HTTP/],
+    [
+      "endless headers",
+      (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`),
+      /^localhost answered with more than 16 KB of headers/,
+    ],
+    ["a status that goes on", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost answered with a status of 100 or 101/],
+    [
+      "a change of protocol",
+      (socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"),
+      /^localhost answered with a status of 100 or 101/,
+    ],
   ];
-  test.each(rude)("%s is connection_failed", async (_rule, speak) => {
+  test.each(rude)("%s is connection_failed, in words of its own", async (_rule, speak, says) => {
     const port = await listenOn(
       createRawServer((socket) => {
         socket.on("error", () => {});
@@ -330,7 +349,7 @@ describe("no answer", () => {
       }),
     );
     const outcome = await makeCaller().call(request(`http://localhost:${port}/`, { local: true }));
-    expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed" });
+    expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed", message: expect.stringMatching(says) });
   });
 });
 
