@@ -137,6 +137,47 @@ test("a user who may make no tables is told what an administrator does; every ch
   expect((await look(url)).find(({ state }) => state === "fail")?.check).toBe("privileges");
 });
 
+test("a user without a schema to make tables in is told so", async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await run(`ALTER DATABASE ${name} SET search_path = ''`);
+  const refused = await start(database.url);
+  await run(`ALTER DATABASE ${name} RESET search_path`);
+  expect(refused).toStartWith("store_unavailable: The database cannot be used now: no schema has been selected to create in (3F000).");
+  expect(refused).toContain("ALTER ROLE … SET search_path = public");
+});
+
+test("a database with another program's tables is left as it is", async () => {
+  await using other = await freshDatabase({ empty: true });
+  await using sql = new SQL({ url: other.url, max: 1 });
+  await sql.unsafe("CREATE TABLE event (id integer)");
+  expect(await start(other.url)).toBe(
+    'database_refused: The database cannot be taken. It holds what another program made: relation "event" already exists. To do: give this service a database of its own.',
+  );
+  expect([...(await sql.unsafe("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))]).toEqual([{ tablename: "event" }]);
+});
+
+test("how a database writes texts and bytes by itself does not matter", async () => {
+  await using other = await freshDatabase({ empty: true });
+  const name = new URL(other.url).pathname.slice(1);
+  const own = [
+    "standard_conforming_strings = off",
+    "bytea_output = 'escape'",
+    "backslash_quote = off",
+    "extra_float_digits = -15",
+    "array_nulls = off",
+  ];
+  const odd = ["client_encoding = 'LATIN1'", "datestyle = 'SQL, DMY'", "intervalstyle = 'sql_standard'", "transform_null_equals = on"];
+  await run(...[...own, ...odd].map((setting) => `ALTER DATABASE ${name} SET ${setting}`));
+  const store = await openPostgres(other.place, { clock: systemClock });
+  const app = "o'x\\\\y \u{1F600}";
+  const bytes = new Uint8Array(512).map((_, at) => at % 256);
+  await store.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?2, 1)", "odd", app));
+  const found = await store.read((tx) => tx.get<{ name: string }>("SELECT name FROM app WHERE id = ?1", "odd"));
+  const back = await store.read((tx) => tx.get<{ bytes: Uint8Array }>("SELECT ?1::bytea AS bytes", bytes));
+  await store.close();
+  expect([found?.name, [...(back?.bytes ?? [])]]).toEqual([app, [...bytes]]);
+});
+
 test("a server's own time zone and way to commit are shown, and change nothing", async () => {
   const name = new URL(database.url).pathname.slice(1);
   await run(`ALTER DATABASE ${name} SET timezone = 'Pacific/Auckland'`, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);

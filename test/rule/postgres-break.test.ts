@@ -165,6 +165,27 @@ test("a database that is away and has no room: what stands against it now is wha
   expect(troubles.filter((one) => one === null || one === full)).toEqual([full, full, null]);
 }, 60_000);
 
+test("a server that takes no writes is left, readers too: what is connected anew writes where there is one that does", async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  const pid = (): Promise<{ pid: number } | null> => store.read((tx) => tx.get("SELECT pg_backend_pid() AS pid WHERE 1 = ?1", 1));
+  await store.write("app", addApp("first"));
+  await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+  for (const kind of ["writer", "flusher", "reader"]) await terminate(kind);
+  const reader = await pid();
+  const refused: unknown = await store.write("app", addApp("refused")).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(StoreUnavailable);
+  expect(String(refused)).toContain("read-only");
+  await admin.unsafe(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+  const write = (): Promise<boolean> =>
+    store.write("app", addApp("second")).then(
+      () => true,
+      () => false,
+    );
+  await until("it is written again", write, { withinMs: 10_000, everyMs: 100 });
+  expect((await pid())?.pid).not.toBe(reader?.pid ?? 0);
+  expect(await store.read(listApps)).toEqual(["first", "second"]);
+}, 30_000);
+
 test("a server that lost all readers is read from at once", async () => {
   const all = [1, 2, 3, 4].map(() => store.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.2)));
   await Promise.all(all);

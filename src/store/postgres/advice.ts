@@ -21,6 +21,8 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "28P01":
     "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",
   "3D000": "make the database with createdb, or mend its name in the URL",
+  "3F000":
+    "let this user have a schema for its tables: as an administrator, ALTER ROLE … SET search_path = public, or the schema that is meant",
   "40001": GOES_ON,
   "40P01": GOES_ON,
   "42501":

@@ -9,7 +9,7 @@ import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from 
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
-import { ConnectionLost, NoRoom, tellApart } from "./error.ts";
+import { ConnectionLost, NoRoom, ReadOnly, tellApart } from "./error.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
@@ -24,8 +24,9 @@ const IDLE_IN_TRANSACTION_MS = 5_000;
 const LOCK_TIMEOUT_MS = 15_000;
 /** A number is given again, on a server of another address too. */
 export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
-/** A statement takes milliseconds: what compiling it would save is less than what it costs. */
-const PLAINLY = "SET jit = off";
+/** A statement takes milliseconds: what compiling it would save is less than what it costs. The rest is how texts and bytes are written here. */
+const PLAINLY =
+  "SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET idle_session_timeout = 0";
 /** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
 const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
 
@@ -35,6 +36,8 @@ const OWN_END = `SELECT ${OTHER_END} AS name FROM pg_stat_activity WHERE pid = p
 interface Part {
   failed: unknown;
 }
+
+type OnRefused = (error: NoRoom | ReadOnly) => void;
 
 type SqlRows = Record<string, unknown>[] & { count: number | null; command: string | null };
 
@@ -52,20 +55,20 @@ export class PostgresConnection implements GroupConnection {
   #answers = 0;
   readonly #waiting = new Set<(error: unknown) => void>();
   #onIdle: (() => void)[] = [];
-  readonly #onNoRoom: () => void;
+  readonly #onRefused: OnRefused;
   /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
   #otherEnd: string | null = null;
 
-  private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onNoRoom: () => void) {
+  private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onRefused: OnRefused) {
     this.#pool = pool;
     this.#connection = connection;
-    this.#onNoRoom = onNoRoom;
+    this.#onRefused = onRefused;
   }
 
   /**
    * Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
    * statement is planned for its values, or once for all where the server finds that to cost less; `writesMany`: whether rows of an INSERT
-   * share a statement; `onNoRoom` is told where the server's disk is full.
+   * share a statement; `onRefused` is told where the server's disk is full, or it takes no writes.
    */
   static async open(
     place: DatabaseUrl,
@@ -73,8 +76,8 @@ export class PostgresConnection implements GroupConnection {
     {
       planned = "once",
       writesMany = false,
-      onNoRoom = () => undefined,
-    }: { planned?: "once" | "by values"; writesMany?: boolean; onNoRoom?: () => void } = {},
+      onRefused = () => undefined,
+    }: { planned?: "once" | "by values"; writesMany?: boolean; onRefused?: OnRefused } = {},
   ): Promise<PostgresConnection> {
     const pool = new SQL({
       ...connectionOptions(place),
@@ -93,7 +96,7 @@ export class PostgresConnection implements GroupConnection {
       },
     });
     try {
-      const connection = new PostgresConnection(pool, await pool.reserve(), onNoRoom);
+      const connection = new PostgresConnection(pool, await pool.reserve(), onRefused);
       // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
       const begins = planned === "once" ? PLAINLY : BY_VALUES;
       const said = connection.script(`${begins}; ${writesMany ? COLUMN_TYPES : "SELECT"}; ${OWN_END}`);
@@ -309,7 +312,7 @@ export class PostgresConnection implements GroupConnection {
     } catch (error) {
       const told = tellApart(error);
       if (told instanceof ConnectionLost) this.#lose(told);
-      if (told instanceof NoRoom) this.#onNoRoom();
+      if (told instanceof NoRoom || told instanceof ReadOnly) this.#onRefused(told);
       throw told;
     } finally {
       if (given !== null) this.#waiting.delete(given);

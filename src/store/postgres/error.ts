@@ -7,14 +7,17 @@ export class ConnectionLost extends StoreUnavailable {}
 /** The server's disk takes nothing that needs new room. */
 export class NoRoom extends StoreUnavailable {}
 
+/** Whoever answers takes no writes, as a standby; another one may stand behind the same name. */
+export class ReadOnly extends StoreUnavailable {}
+
 /** Two transactions stood in each other's way, and this one was undone. */
 export class TransactionUndone extends StoreUnavailable {}
 
 /**
  * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that say the database itself cannot be used now: connection,
- * authorization, no such database, no right, statements that a pooler mixed up, not enough of something, read only, object in use, intervention, system error, internal error.
+ * authorization, no such database or schema, no right, statements that a pooler mixed up, not enough of something, read only, object in use, intervention, system error, internal error.
  */
-const UNAVAILABLE = /^(?:08|26000|28|3D|42501|42P05|53|25006|55|57|58|XX)/;
+const UNAVAILABLE = /^(?:08|26000|28|3D|3F|42501|42P05|53|25006|55|57|58|XX)/;
 const LOST = /^(?:08|57P0)/;
 const UNDONE = /^(?:40001|40P01|55P03)$/;
 /** A statement was prepared before a newer version changed its table. */
@@ -77,6 +80,7 @@ export function tellApart(error: unknown): unknown {
     if (state === "23505") return new UniqueViolation(`${error.message} (${String(constraint)})`, options);
     if (UNDONE.test(state)) return new TransactionUndone(message, options);
     if (state === "53100") return new NoRoom(message, options);
+    if (state === "25006") return new ReadOnly(message, options);
     if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
       return new ConnectionLost(message, options);
     // The server ends a transaction that was idle too long together with its connection.

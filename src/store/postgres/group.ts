@@ -8,7 +8,7 @@ import type { GroupDatabase, Kept, WorkWatch } from "../group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
 import type { GroupConnection, UndoableKeys } from "../transaction.ts";
 import { PostgresConnection } from "./connection.ts";
-import { ConnectionLost, NoRoom, TransactionUndone } from "./error.ts";
+import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
 import { NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
 import { Notices, TOUCHED_CHANNEL } from "./notice.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
@@ -21,8 +21,8 @@ interface GroupOptions {
   onTrouble: (trouble: string | null) => void;
   /** Told of a group that may be there although its writers were told that nobody knows. */
   onUnknown: () => void;
-  /** Told of each write for which the server's disk has no room. */
-  onNoRoom: () => void;
+  /** Told of each write for which the server's disk has no room, or that it does not take. */
+  onRefused: (error: NoRoom | ReadOnly) => void;
 }
 
 /** Statements with a value are planned once. Its commit is answered before it is on the disk. */
@@ -183,7 +183,7 @@ export class PostgresGroup implements GroupDatabase {
     if (this.#live !== null) return this.#live;
     this.#writer = await PostgresConnection.open(this.#options.place, "relay writer", {
       writesMany: true,
-      onNoRoom: this.#options.onNoRoom,
+      onRefused: this.#options.onRefused,
     });
     // Others may have written while there was none.
     this.#version += 1;

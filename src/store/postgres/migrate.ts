@@ -9,7 +9,8 @@ import { MigrationRefused, SCHEMA_VERSION } from "../migrate.ts";
 import { MOVED_NUMBER, refuseMoved } from "../moved-mark.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
-import { refuseUnfit } from "./look.ts";
+import { causesOf } from "./error.ts";
+import { refuseUnfit, UnfitServer } from "./look.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
 import { PostgresSilence } from "./silence.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
@@ -27,6 +28,8 @@ const NOTICED =
 const LOCKS = "SET LOCAL lock_timeout = 35000";
 /** A writer that had read a table would wait for the migration to write to it, and the migration for what it had read. */
 const ALONE_WRITING = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
+/** By SQLSTATE: a table, a function or another thing of the name is there. */
+const NAME_TAKEN = /^(?:42P07|42723|42710)$/;
 const LOOK_EVERY_MS = 1_000;
 const STOPPED = "The start was ended before the database was brought to this version's schema.";
 
@@ -112,8 +115,16 @@ export async function migratePostgres(
     await connection.script("COMMIT");
   } catch (error) {
     if (!connection.lost) await connection.script("ROLLBACK");
-    throw error;
+    throw from === 0 ? tellOthers(error) : error;
   }
+}
+
+/** The schema begins where all its names are free. */
+function tellOthers(error: unknown): unknown {
+  const [first] = [...causesOf(error)];
+  if (first === undefined || typeof first.errno !== "string" || !NAME_TAKEN.test(first.errno)) return error;
+  const why = `The database cannot be taken. It holds what another program made: ${first.message}.`;
+  return new UnfitServer(`${why} To do: give this service a database of its own.`, { cause: error });
 }
 
 /** The number of its newest migration; 0: it has no schema yet. */

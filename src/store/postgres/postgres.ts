@@ -20,6 +20,7 @@ import {
 } from "../port.ts";
 import { CommitListeners } from "../transaction.ts";
 import { PostgresRoom } from "./disk-room.ts";
+import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
 import { hearChannel } from "./hearing.ts";
 import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
@@ -31,6 +32,7 @@ const LOOK_EVERY_MS = 1_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */
 const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
+const READ_ONLY = "The database took no writes, so it is connected to anew.";
 
 interface PostgresOptions extends PostgresMigrationWatch {
   clock: Clock;
@@ -84,6 +86,7 @@ class OpenPostgres implements PostgresStore {
   #heardMs = systemClock.monotonicMs();
   #foreignChange = false;
   #trouble: string | null = null;
+  #isReadOnly = false;
   #closed = false;
 
   constructor(
@@ -100,11 +103,11 @@ class OpenPostgres implements PostgresStore {
       onUnknown: () => {
         this.#foreignChange = true;
       },
-      onNoRoom: () => this.#room.noteNone(),
+      onRefused: (error) => (error instanceof NoRoom ? this.#room.noteNone() : this.#noteReadOnly()),
     });
     this.#silence = new PostgresSilence(place);
     this.#room = new PostgresRoom((trouble) => this.#tellTrouble(trouble));
-    this.#readers = new Readers(place);
+    this.#readers = new Readers(place, () => this.#noteReadOnly());
     void this.#overdue.start(LOOK_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
@@ -212,8 +215,16 @@ class OpenPostgres implements PostgresStore {
     await this.#stopHearing();
   }
 
+  #noteReadOnly(): void {
+    this.#isReadOnly = true;
+  }
+
   #lookForAnswers(): undefined {
-    this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
+    const connections = [...this.#database.connections, ...this.#readers.connections];
+    // Those made now may lead to the primary, or to what it was set to since; what is open stays where it is, and as it was.
+    if (this.#isReadOnly) for (const one of connections) one.giveUp(READ_ONLY);
+    this.#isReadOnly = false;
+    this.#silence.look(connections);
     this.#readers.closeIdle();
     if (!this.#closed) this.#room.look((work) => this.read(work));
   }

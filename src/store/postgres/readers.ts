@@ -3,7 +3,7 @@ import { systemClock } from "../../ground/clock.ts";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
-import { ConnectionLost } from "./error.ts";
+import { ConnectionLost, ReadOnly } from "./error.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
@@ -14,13 +14,16 @@ const MAX_READS = 2;
 
 export class Readers {
   readonly #place: DatabaseUrl;
+  readonly #onReadOnly: () => void;
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
 
-  constructor(place: DatabaseUrl) {
+  /** `onReadOnly`: told where a standby refuses what it alone refuses of a read. */
+  constructor(place: DatabaseUrl, onReadOnly: () => void) {
     this.#place = place;
+    this.#onReadOnly = onReadOnly;
   }
 
   /** In a snapshot of its own. */
@@ -80,7 +83,10 @@ export class Readers {
   }
 
   async #open(): Promise<PostgresConnection> {
-    const reader = await PostgresConnection.open(this.#place, "relay reader", { planned: "by values" });
+    const reader = await PostgresConnection.open(this.#place, "relay reader", {
+      planned: "by values",
+      onRefused: (error) => (error instanceof ReadOnly ? this.#onReadOnly() : undefined),
+    });
     this.#all.add(reader);
     return reader;
   }
