@@ -44,6 +44,9 @@ const MAX_AGE_MS = DAY_MS;
 /** Longer than a mail takes, and the clocks of two nodes differ. */
 const FORSAKEN_MS = 10 * MINUTE_MS;
 const MAX_TOLD = 50;
+/** A mail server that drips holds each mail for a minute; what another environment's owners are told does not wait for that. */
+const ENVIRONMENTS_AT_ONCE = 16;
+const MAILS_AT_ONCE = 4;
 const STOP_WAIT_MS = 10_000;
 const NO_SERVER = "it has no SMTP server";
 const LOCAL_OWNER = "owner@localhost";
@@ -123,13 +126,16 @@ export class AlertMail {
     if (this.#deps.beside) await this.#endForsaken(nowMs);
     for (const id of await store.read(listUnmailedProblems)) await this.#endUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
-    for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
+    const due = waiting.filter(({ environmentId, oldestAt, lastMailedAt }) => {
       // A clock that was set back must not hold a mail up.
       const gathered = Math.abs(nowMs - oldestAt) >= GATHER_MS;
       const paced = lastMailedAt === null || Math.abs(nowMs - lastMailedAt) >= PACE_MS;
       const retry = (this.#retryAt.get(environmentId) ?? 0) <= clock.monotonicMs();
-      if (this.#loop.running && gathered && paced && retry) await this.#mail(environmentId);
-    }
+      return gathered && paced && retry;
+    });
+    await eachAtOnce(due, ENVIRONMENTS_AT_ONCE, async ({ environmentId }) => {
+      if (this.#loop.running) await this.#mail(environmentId);
+    });
   }
 
   /** Mails that no relay sent are anybody's: those that cannot be on their way any more are of a node that died. */
@@ -160,10 +166,10 @@ export class AlertMail {
     }
     const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
-    for (const mail of mails.outgoing) {
+    await eachAtOnce(mails.outgoing, MAILS_AT_ONCE, async (mail) => {
       const outcome = this.#loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
       ended.push({ mail, outcome });
-    }
+    });
     const again =
       ended.length > 0 && ended.every(({ outcome }) => outcome.kind === "failed" && outcome.retry);
     await store.write("app", async (tx) => {
@@ -245,6 +251,19 @@ export class AlertMail {
       why,
     });
   }
+}
+
+/** Does it for each of them, `most` at once. Throws the first error, once all that began have ended. */
+async function eachAtOnce<One>(
+  all: readonly One[],
+  most: number,
+  work: (one: One) => Promise<void>,
+): Promise<void> {
+  const left = all.values();
+  const turns = Array.from({ length: Math.min(most, all.length) }, async () => {
+    for (const one of left) await work(one);
+  });
+  for (const ended of await Promise.allSettled(turns)) if (ended.status === "rejected") throw ended.reason;
 }
 
 /** An alert, and the burst of the same that ended shortly before it, whose last count no mail told. */

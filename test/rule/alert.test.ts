@@ -43,7 +43,7 @@ beforeEach(async () => {
   mailing.start();
 });
 
-function makeMailing(local: boolean): AlertMail {
+function makeMailing(local: boolean, server = async (_mail: OutgoingMail): Promise<MailOutcome> => answers.shift() ?? { kind: "sent" }): AlertMail {
   return new AlertMail({
     store: fresh.store,
     clock: fresh.clock,
@@ -51,7 +51,7 @@ function makeMailing(local: boolean): AlertMail {
     mailer: {
       async send(mail) {
         left.push(mail);
-        return answers.shift() ?? { kind: "sent" };
+        return await server(mail);
       },
     },
     local,
@@ -134,6 +134,36 @@ describe("the mail", () => {
     await raise();
     await fresh.clock.advance(2 * MINUTE_MS);
     expect(left.map(({ to }) => to)).toEqual(["ada@example.com", "grace@example.com"]);
+  });
+
+  test("of one owner, or of one environment, does not wait for a mail server that drips at another's", async () => {
+    await makeReady();
+    await addOwner("grace@example.com");
+    const other = await fresh.environment("production");
+    await fresh.store.write("app", async (tx) => {
+      await saveSettings(tx, other, { mail: { sends: true, smtp: SMTP } }, other.version);
+      await tx.run(
+        "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'live.example', 't', 1)",
+        other.id,
+      );
+      const about = { code: "relay_failed", target: "relay:orders", message: "An event of orders is dead." } as const;
+      for (const id of [environmentId, other.id]) await raiseAlert(tx, { ...about, environmentId: id, nowMs: fresh.clock.now() });
+    });
+    await mailing.stop();
+    const dripping: (() => void)[] = [];
+    mailing = makeMailing(false, (mail) =>
+      mail.environmentId === environmentId && mail.to === "ada@example.com"
+        ? new Promise((resolve) => dripping.push(() => resolve({ kind: "unknown", reason: "timed_out", message: "It took too long." })))
+        : Promise.resolve({ kind: "sent" }),
+    );
+    mailing.start();
+    await fresh.clock.advance(2 * MINUTE_MS);
+    const told = (id: number) => left.filter(({ environmentId: of }) => of === id).map(({ to }) => to);
+    expect(told(other.id)).toEqual(["ada@example.com", "grace@example.com"]);
+    expect(told(environmentId)).toEqual(["ada@example.com", "grace@example.com"]);
+    for (const end of dripping) end();
+    await fresh.clock.advance(MINUTE_MS);
+    expect((await rows()).emails.toSorted()).toEqual(["alert sent", "alert sent", "alert sent", "alert unknown"]);
   });
 
   test("gathers what alerts in the same minutes, and then waits a quarter of an hour before the next", async () => {
