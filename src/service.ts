@@ -134,7 +134,8 @@ async function startOnce(
   started.defer(tellDroppedLines(log));
 
   const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
-  const deps = { log, onGroup: metrics.noteGroup, early, stopped: ports.stopped };
+  const { noteGroup: onGroup, noteLock: onLock, tellPool } = metrics;
+  const deps = { log, onGroup, onLock, tellPool, early, stopped: ports.stopped };
   const { store, holding, sealer } = await openData(config, deps, started);
   // What is done once for all, whatever environment it is about.
   const own = holding.storeOf(HOUSE);

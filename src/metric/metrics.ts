@@ -40,6 +40,12 @@ interface Held {
   takeovers: number;
 }
 
+/** A node's connections to the database that all of them share. */
+interface Pool {
+  connections: number;
+  waitingReads: number;
+}
+
 interface MetricDeps {
   dataDir: string;
   clock: Clock;
@@ -141,8 +147,28 @@ export class Metrics {
     labelNames: ["node"],
     registers: this.#registers,
   });
+  readonly #locks = new Histogram({
+    name: "relay_node_lock_wait_seconds",
+    help: "How long a group of writes waited for the lock of which all nodes together have one, until it had it.",
+    labelNames: ["node"],
+    buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #connections = new Gauge({
+    name: "relay_node_connections",
+    help: "Connections to the database that this node has open, beside the one that it listens on.",
+    labelNames: ["node"],
+    registers: this.#registers,
+  });
+  readonly #waitingReads = new Gauge({
+    name: "relay_node_waiting_reads",
+    help: "Reads of this node that wait for a connection, as others have all that read.",
+    labelNames: ["node"],
+    registers: this.#registers,
+  });
   readonly #lagLoop: Loop;
   #held: () => Held | null = () => null;
+  #pool: () => Pool | null = () => null;
   #last: { atMs: number; text: Promise<string> } | null = null;
 
   constructor(deps: MetricDeps) {
@@ -182,6 +208,11 @@ export class Metrics {
     this.#held = held;
   }
 
+  /** Asks for this from now on, beside what the node runs. */
+  readonly tellPool = (pool: () => Pool): void => {
+    this.#pool = pool;
+  };
+
   /** A call to a receiver ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
   noteCall(outcome: string): void {
     this.#called.set(outcome, (this.#called.get(outcome) ?? 0) + 1);
@@ -195,6 +226,12 @@ export class Metrics {
 
   /** So many writes became durable by one commit. */
   readonly noteGroup: (size: number) => void = this.#groups.observe.bind(this.#groups);
+
+  /** A group of writes has the lock of all nodes. */
+  readonly noteLock = (waitedMs: number): void => {
+    const held = this.#held();
+    if (held !== null) this.#locks.observe({ node: held.node }, waitedMs / 1_000);
+  };
 
   noteBackup(made: boolean): void {
     this.#backups.inc({ outcome: made ? "made" : "failed" });
@@ -251,6 +288,10 @@ export class Metrics {
     this.#leases.set({ node, kind: "house" }, house ? 1 : 0);
     this.#takeovers.reset();
     this.#takeovers.inc({ node }, takeovers);
+    const pool = this.#pool();
+    if (pool === null) return;
+    this.#connections.set({ node }, pool.connections);
+    this.#waitingReads.set({ node }, pool.waitingReads);
   }
 
   async #readStore(store: Store): Promise<void> {

@@ -46,6 +46,9 @@ interface OpenDeps {
   log: Log;
   /** Told the size of every committed group. */
   onGroup: (size: number) => void;
+  /** Of several nodes: told how long a group waited for their lock, and whom to ask for this one's connections. */
+  onLock: (waitedMs: number) => void;
+  tellPool: (pool: () => { connections: number; waitingReads: number }) => void;
   /** Answers while the database is migrated. */
   early: EarlyPort;
   /** Ends a migration. */
@@ -122,12 +125,13 @@ async function openShared(
   deps: OpenDeps,
   started: AsyncDisposableStack,
 ): Promise<Pick<OpenData, "store" | "holding">> {
-  const { log, onGroup } = deps;
+  const { log, onGroup, onLock } = deps;
   const store = await migrateSharedAnswering(config, deps, (migration) =>
     openPostgres(database, {
       ...migration,
       clock: config.clock,
       onGroup,
+      onLock,
       onTrouble: (trouble) => {
         if (trouble === null) log.info("the database can be used again, and writes go on");
         else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
@@ -135,6 +139,7 @@ async function openShared(
     }),
   );
   started.defer(() => store.close());
+  deps.tellPool(() => store.pool);
   await store.read((tx) => requireMasterKey(tx, config));
   // Leases are real time under any clock, as nodes and their database share that alone.
   const holding = new NodeHolding({ store, clock: systemClock, log, baseUrl: config.baseUrl });

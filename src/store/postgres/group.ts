@@ -17,6 +17,8 @@ interface GroupOptions {
   place: DatabaseUrl;
   /** Tells this process's writes from those of others. */
   node: string;
+  /** Told how long it waited until it had the lock. */
+  onLock: (waitedMs: number) => void;
   /** Told when the database cannot be reached (why, in a sentence), and null when it can again. */
   onTrouble: (trouble: string | null) => void;
   /** Told of a group that may be there although its writers were told that nobody knows. */
@@ -66,12 +68,14 @@ export class PostgresGroup implements GroupDatabase {
     try {
       writer = this.#live ?? (await this.#open());
       this.#isBegun = true;
+      const askedMs = systemClock.monotonicMs();
       // The lock stands before any statement that reads: each of them sees every commit of those who had it before.
       writer.exec("BEGIN");
       writer.exec(LOCK, WRITER_LOCK);
       const begun = writer.get<{ node: string }>(BEGUN, 1);
       this.keys.undoTo(0);
       const began = await begun;
+      this.#options.onLock(systemClock.monotonicMs() - askedMs);
       if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
       this.#takesTurn = began.node !== node;
       if (this.#takesTurn) this.#version += 1;

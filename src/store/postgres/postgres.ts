@@ -38,6 +38,8 @@ interface PostgresOptions extends PostgresMigrationWatch {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
+  /** Told how long each group waited for the lock of all writers. */
+  onLock?: (waitedMs: number) => void;
   /** Told when the database cannot be used (why, in a sentence), and null when it can again. */
   onTrouble?: (trouble: string | null) => void;
 }
@@ -46,6 +48,8 @@ interface PostgresOptions extends PostgresMigrationWatch {
 interface PostgresStore extends Store {
   /** Tells this process from every other that writes to the database. */
   readonly node: string;
+  /** Connections that are open, but for the one that listens, and reads that wait for one. */
+  readonly pool: { connections: number; waitingReads: number };
 }
 
 /** Connects, makes or migrates the schema. Throws StoreUnavailable, UnfitServer or a MigrationRefused. */
@@ -91,13 +95,19 @@ class OpenPostgres implements PostgresStore {
 
   constructor(
     place: DatabaseUrl,
-    { clock, onGroup = () => undefined, onTrouble = () => undefined }: PostgresOptions,
+    {
+      clock,
+      onGroup = () => undefined,
+      onLock = () => undefined,
+      onTrouble = () => undefined,
+    }: PostgresOptions,
   ) {
     this.#place = place;
     this.#onTrouble = onTrouble;
     this.#database = new PostgresGroup({
       place,
       node: this.node,
+      onLock,
       onTrouble: (trouble) => this.#tellTrouble(trouble),
       // What it touched was told to nobody here, and other nodes were told by this one.
       onUnknown: () => {
@@ -182,6 +192,11 @@ class OpenPostgres implements PostgresStore {
 
   listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
     return this.#listeners.add(work, topics);
+  }
+
+  get pool(): { connections: number; waitingReads: number } {
+    const open = [...this.#database.connections, ...this.#readers.connections].filter(({ lost }) => !lost);
+    return { connections: open.length, waitingReads: this.#readers.waiting };
   }
 
   get trouble(): string | null {

@@ -50,6 +50,11 @@ export class Readers {
     return this.#all;
   }
 
+  /** Reads that wait for a connection. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   closeIdle(): void {
     const idle = this.#free.filter(({ sinceMs }) => systemClock.monotonicMs() - sinceMs > READER_IDLE_MS);
     for (const one of idle) {
