@@ -4,6 +4,7 @@
  */
 import { plain } from "../ground/text.ts";
 import { sayClocks, sayTimes } from "./ago.ts";
+import { NAMED_COMMAND } from "./named-command.ts";
 import { paint, type Screen, type Tone, toneOf } from "./screen.ts";
 
 export interface Column<Item> {
@@ -175,17 +176,7 @@ function padEnd(line: string, columns: number): string {
   return line + " ".repeat(Math.max(0, columns - Bun.stringWidth(line)));
 }
 
-const NOUN =
-  "(?:alerts|apps|approvals|audit|calls|catalog|domain|emails|events|grants|keys|mail|owners|people|problems|receipts|records|relays|replays|settings|subscriptions) [a-z-]+";
-const ALONE =
-  "(?:backup|changes|dev|doctor|init|login|move|promote|pull|ready|restore|send|serve|status|sync|validate)";
-const GOES_ON =
-  "(?:after|again|and|anew|as|before|by|does|ends|finds|for|from|if|in|lists?|makes?|name|names|now|of|once|or|runs?|says?|shows?|so|tells?|that|then|to|until|what|when|which|while|who|with)";
-/** A command that a sentence names, and what follows it until the sentence goes on. */
-const COMMAND = new RegExp(
-  String.raw`(?<![Tt]he )\brelay (?:${NOUN}|${ALONE})\b(?: (?!${GOES_ON}\b)(?:<[^<>]{1,40}>|[\w-][\w@/=…-]*(?:[.:][\w-]+)*)){0,6}`,
-  "g",
-);
+const COMMAND = new RegExp(NAMED_COMMAND, "g");
 /** Stands for a space within a command while lines are made. */
 const GLUE = "\uE000";
 

@@ -13,6 +13,10 @@ const rows: [text: string, columns: number, lines: string[]][] = [
   ["Release it: relay settings set held off, or wait.", 34, ["Release it:", "relay settings set held off, or", "wait."]],
   ["Make one with relay serve --backup-every 1d now.", 36, ["Make one with", "relay serve --backup-every 1d now."]],
   ["Run relay relays set-secret for it again.", 27, ["Run relay relays set-secret", "for it again."]],
+  ["Or reset it with relay admin reset.", 20, ["Or reset it with", "relay admin reset."]],
+  ["There relay move --undo lets one start.", 24, ["There relay move --undo", "lets one start."]],
+  ["See it with relay import-missed orders --dry-run first.", 40, ["See it with", "relay import-missed orders --dry-run", "first."]],
+  ["Copy it by relay backup /mnt/backup/relay.db now.", 34, ["Copy it by", "relay backup /mnt/backup/relay.db", "now."]],
   ["The relay of this name waits for its retry.", 20, ["The relay of this", "name waits for its", "retry."]],
   [
     "See relay events list --relay a-very-long-name-that-has-no-room.",

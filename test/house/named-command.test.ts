@@ -1,0 +1,65 @@
+/** A sentence that names a command names one that there is, whole: a terminal keeps it on one line, the dashboard chooses it by a click. */
+import { expect, test } from "bun:test";
+import type { Command } from "../../src/cli/command.ts";
+import { NAMED_COMMAND } from "../../src/cli/named-command.ts";
+import { findCommand, HELP, SHOWING } from "../../src/cli/parse.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { NAMED_COMMAND as NAMED_ON_A_PAGE } from "../../web/part/named-command.ts";
+import { readSources } from "./source-tree.ts";
+
+const named = (text: string): string[] => text.match(new RegExp(NAMED_COMMAND, "g")) ?? [];
+const line = ({ words }: Command): string => `relay ${words.join(" ")}`;
+
+test("every command is known where it is named, and the terminal and the dashboard know the same", () => {
+  expect(COMMANDS.filter((command) => named(`Ask ${line(command)}, or wait.`)[0] !== line(command)).map(line)).toEqual([]);
+  expect(NAMED_ON_A_PAGE).toBe(NAMED_COMMAND);
+});
+
+test("what is known is a command", () => {
+  const [, beginning = ""] = /\(\?:(.*?)\)\(\?!\[\\w-\]\)/.exec(NAMED_COMMAND) ?? [];
+  const known = [...beginning.matchAll(/([a-z]+) \(\?:([^)]+)\)/g)].flatMap(([, group, words = ""]) =>
+    words.split("|").map((word) => `${group} ${word}`),
+  );
+  const alone = beginning.slice(beginning.lastIndexOf(")|") + 2).split("|");
+  expect([...known, ...alone].sort()).toEqual(COMMANDS.map(({ words }) => words.join(" ")).sort());
+});
+
+/** The code's lines without comments, a value that comes into one as a word. */
+function sentencesOf(text: string): string[] {
+  const lines = text.split("\n").filter((one) => !/^\s*(\*|\/\*|\/\/)/.test(one));
+  return lines.map((one) => one.replace(/\$\{[^{}]*\}/g, "value"));
+}
+
+/** Why the command would not take what is named with it; null: it would. */
+function findFault(text: string): string | null {
+  const { command, rest } = findCommand(text.split(" ").slice(1), COMMANDS) ?? {};
+  if (command === undefined || rest === undefined) return "there is no such command";
+  const options = [...command.options, HELP, ...SHOWING];
+  let given = 0;
+  for (let at = 0; at < rest.length; at++) {
+    const [name = "", value] = (rest[at] ?? "").split("=");
+    if (!name.startsWith("--")) given += 1;
+    else {
+      const option = options.find((one) => `--${one.name}` === name);
+      if (option === undefined) return `it has no ${name}`;
+      if (option.value !== undefined && value === undefined) at += 1;
+    }
+  }
+  const takes = command.arguments ?? [];
+  return given > takes.length && takes.at(-1)?.many !== true ? `it takes ${takes.length} arguments` : null;
+}
+
+test("an example of a command's help is known to its last word", () => {
+  const examples = COMMANDS.flatMap((command) => command.examples ?? []).filter((example) => /^relay( [\w@/=.:-]+){1,8}$/.test(example));
+  expect(examples.length).toBeGreaterThan(80);
+  expect(examples.filter((example) => named(example)[0] !== example)).toEqual([]);
+});
+
+test("what a sentence names is taken by its command as it stands", () => {
+  const sources = [...readSources("src"), ...readSources("web")].filter(({ path }) => !path.startsWith("src/release/"));
+  const found = sources.flatMap(({ path, text }) => sentencesOf(text).flatMap((one) => named(one).map((command) => ({ path, command }))));
+  expect(found.length).toBeGreaterThan(200);
+  expect(found.filter(({ command }) => findFault(command) !== null).map(({ path, command }) => `${path}: ${command}: ${findFault(command)}`)).toEqual(
+    [],
+  );
+});

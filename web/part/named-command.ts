@@ -1,0 +1,32 @@
+/** Where a sentence names a command of the terminal, and how far the command goes in it: what src/cli/named-command.ts says, held to it by a test. */
+
+const GROUPS = {
+  admin: "create|reset|list|audit|sign-out|remove",
+  alerts: "list|resolve",
+  apps: "create|list|delete",
+  audit: "list",
+  calls: "list|show|tail",
+  catalog: "list|set|delete",
+  domain: "show|set|verify",
+  emails: "list|send-again|test",
+  events: "list|show|replay|retry|expunge|tail",
+  keys: "create|list|revoke",
+  people: "list|show",
+  problems: "list",
+  relays: "list|show|funnel|pause|resume|retry|history|restore|rotate-secret|set-secret|end-overlap",
+  replays: "start|list|stop",
+  settings: "get|set",
+};
+const ALONE =
+  "backup|changes|completion|config|dev|docs|doctor|import-missed|init|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
+/** Words with which the sentence goes on behind a command. */
+const GOES_ON =
+  "after|again|and|anew|as|asks?|before|brings|by|copy|does|ends|finds|first|for|from|if|in|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|puts|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
+
+const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (?:${words})`), ALONE].join(
+  "|",
+);
+const WORD = String.raw`(?!(?:${GOES_ON})(?![\w-]))(?:<[^<>]{1,40}>|'[^']{0,60}'|[\w/-][\w@/=…-]*(?:(?:\.|:/{0,2})[\w-][\w@/=…-]*)*)`;
+
+/** As a regular expression, without a group of its own. What merely speaks of a relay has no such words behind it. */
+export const NAMED_COMMAND = String.raw`(?<![Tt]he )\brelay (?:${BEGINNING})(?![\w-])(?: ${WORD}){0,6}`;
