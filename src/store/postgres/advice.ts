@@ -33,7 +33,24 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "57014": LET_GO,
   "57P03": "wait until it has started",
 };
-const NOBODY_ANSWERS = "look that PostgreSQL runs there and takes connections from this machine";
+/** By what the driver calls it, and TLS. */
+const BY_CODE: readonly [RegExp, string][] = [
+  [
+    /^ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT)$/,
+    "look that PostgreSQL runs there and takes connections from this machine",
+  ],
+  [
+    /^ERR_POSTGRES_TLS/,
+    "let the server speak TLS (ssl = on), or take sslmode=disable on a network that is yours alone",
+  ],
+  [/^ERR_TLS_CERT_ALTNAME/, "name the server as its certificate does, or take sslmode=verify-ca"],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "give the server a certificate that is good now"],
+  [
+    /^(?:UNABLE_|DEPTH_|SELF_SIGNED|CERT_)/,
+    "let sslrootcert name a PEM file with the authority that the server's certificate is of",
+  ],
+  [/^E(?:NOENT|ACCES|ISDIR)$/, "look at the file that sslrootcert names"],
+];
 const OTHERWISE = "look that PostgreSQL runs there, and takes connections of this user";
 
 /** What begins with a small letter and ends without a full stop. */
@@ -41,8 +58,8 @@ export function adviseOn(error: unknown): string {
   for (const { errno, code } of causesOf(error)) {
     const known = typeof errno === "string" ? BY_STATE[errno] : undefined;
     if (known !== undefined) return known;
-    if (code === "ERR_POSTGRES_CONNECTION_REFUSED" || code === "ERR_POSTGRES_CONNECTION_TIMEOUT")
-      return NOBODY_ANSWERS;
+    const ofCode = typeof code === "string" ? BY_CODE.find(([codes]) => codes.test(code)) : undefined;
+    if (ofCode !== undefined) return ofCode[1];
   }
   return OTHERWISE;
 }

@@ -5,11 +5,11 @@
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../ground/clock.ts";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
-import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable } from "../port.ts";
+import type { Reader, SqlArguments, SqlNames } from "../port.ts";
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
-import { ConnectionLost, NoRoom, ReadOnly, tellApart } from "./error.ts";
+import { ConnectionLost, NoRoom, NotReached, ReadOnly, tellApart } from "./error.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
@@ -66,7 +66,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /**
-   * Throws StoreUnavailable where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
+   * Throws NotReached where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
    * statement is planned for its values, or once for all where the server finds that to cost less; `writesMany`: whether rows of an INSERT
    * share a statement; `onRefused` is told where the server's disk is full, or it takes no writes.
    */
@@ -109,7 +109,7 @@ export class PostgresConnection implements GroupConnection {
     } catch (error) {
       void pool.close({ timeout: 0 }).catch(() => undefined);
       const message = await sayWhere(place, tellApart(error) as Error);
-      throw new StoreUnavailable(`The database cannot be reached: ${message}`, { cause: error });
+      throw new NotReached(`The database cannot be reached: ${message}`, { cause: error });
     }
   }
 

@@ -4,6 +4,9 @@ import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "../port.ts";
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
 
+/** No connection came about. */
+export class NotReached extends StoreUnavailable {}
+
 /** The server's disk takes nothing that needs new room. */
 export class NoRoom extends StoreUnavailable {}
 
