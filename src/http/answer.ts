@@ -192,7 +192,9 @@ function explain(deps: HttpDeps, request: Request, error: unknown): Refusal {
     deps.log.warn("The store could not be used.", fields);
     return new Refusal(
       "not_recorded",
-      "The store cannot be used now, so nothing was recorded: send the request again.",
+      request.method === "GET"
+        ? "The database cannot be used now: ask again in a moment; where it lasts, the server's log says why."
+        : "The store cannot be used now, so nothing was recorded: send the request again.",
     );
   }
   deps.log.error("A request failed.", fields);

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { findBarriers } from "../kit/axe.ts";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
@@ -122,7 +123,11 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   await page.goto(`${base}/apps/shop/development/relays`);
   await page.getByRole("link", { name: "Promote to production…" }).click();
   await page.getByText("This is a dry run").waitFor();
+  expect(await findBarriers(page)).toEqual([]);
   await page.getByRole("button", { name: "Go on to approve 2 changes…" }).click();
+  await page.waitForURL(/\/approvals\//);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
   await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
   expect(await text()).toContain("what stands in development");
   await page.getByRole("button", { name: "Approve and change production" }).click();

@@ -107,6 +107,22 @@ test("while the service is away nothing is called live, and it says since when; 
   await mark.getByText("Live", { exact: true }).waitFor();
 });
 
+test("a service that answers without its database is not called live, and is again once it serves", async () => {
+  let isAway = false;
+  await page.route(/\/api\/(?!.*stream)/, (route) =>
+    isAway ? route.fulfill({ status: 503, json: { code: "not_recorded", message: "Away." } }) : route.fallback(),
+  );
+  await page.goto(at("events"));
+  await mark.getByText("Live", { exact: true }).waitFor();
+  isAway = true;
+  await put(["behind"]);
+  await page.getByText("What you see is from before.").waitFor();
+  await mark.getByText("From before").waitFor();
+  isAway = false;
+  await put(["after"]);
+  await mark.getByText("Live", { exact: true }).waitFor();
+});
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints.filter((said) => !said.includes("net::ERR_"))).toEqual([]);
 });

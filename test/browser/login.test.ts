@@ -85,7 +85,7 @@ test("the Keys page has it with its owner and end, and revokes it; the command s
     .first()
     .waitFor();
   await page.getByRole("table", { name: "Keys" }).getByText(EMAIL).first().waitFor();
-  await page.getByRole("button", { name: /^Revoke relay login on/ }).click();
+  await page.getByRole("button", { name: /^Revoke… relay login on/ }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText(/^Revoked relay login/).waitFor();
   const refused = await relay("problems", "list", "--profile", `${APP}-production`);

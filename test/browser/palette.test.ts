@@ -1,6 +1,7 @@
 /** The field that finds anything, the keys beside it, the zone of every time, and the tab's title and icon. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/ground/clock.ts";
+import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
@@ -69,6 +70,7 @@ test("what is sold is found by its name or title, and what stands of alerts by i
   await page.keyboard.press("Escape");
   await find("alert invoices");
   await chosen.getByText(/^Alert · /).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/attention\?tab=alerts$/);
 });
@@ -127,6 +129,21 @@ test("the tab says in its title and its icon how many things need somebody", asy
   expect(icon).toBe("/icon-1.svg");
   const answer = await fetch(running.service.url + icon);
   expect([answer.headers.get("content-type"), (await answer.text()).includes(">1</text>")]).toEqual(["image/svg+xml", true]);
+});
+
+test("what could not be looked for is not told as if there were none", async () => {
+  let isAway = true;
+  await page.route("**/find?**", (route) =>
+    isAway ? route.fulfill({ status: 503, json: { code: "not_recorded", message: "It is away." } }) : route.fallback(),
+  );
+  await page.goto(url("home"));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+  await find("carol@example");
+  await page.getByText("People, events and records were not looked for. It is away.").waitFor();
+  isAway = false;
+  await field.fill("carol@example.com");
+  await chosen.getByText("Person").waitFor();
+  await page.keyboard.press("Escape");
 });
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {

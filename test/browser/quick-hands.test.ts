@@ -111,6 +111,7 @@ test("a key that is on its way is not closed away, and a refused address stays t
   await page.keyboard.press("Escape");
   await held.letGo();
   await page.getByRole("dialog", { name: "The new key" }).locator("[data-secret]").waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("Copy");
   await page.getByRole("button", { name: "I have stored it" }).click();
   await page.goto(at("people"));
   await page.getByRole("button", { name: "Add a person…" }).first().click();

@@ -58,7 +58,7 @@ test("a key is shown once, listed by its hint, and refused once it is revoked", 
       })
     ).status;
   expect(await ask()).toBe(200);
-  await page.getByRole("button", { name: "Revoke deploy script" }).click();
+  await page.getByRole("button", { name: "Revoke… deploy script" }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText("Revoked deploy script.").waitFor();
   expect(await ask()).toBe(401);

@@ -40,6 +40,7 @@ beforeAll(async () => {
   await putEvents(running, ["one", "two"], { nowMs: systemClock.now(), email: "carol@example.com" });
   await running.drain();
   await running.hook("orders", { headers: {}, body: "{}" });
+  await running.hook("ordesr", { headers: {}, body: "{}" });
   await api("POST", "/collections", { name: "invoices", kind: "shared", fields: { order: { type: "text" } } });
   await api("POST", "/collections/invoices/records", { data: { order: "1" } });
   await api("PUT", "/access/pro", {});

@@ -53,6 +53,16 @@ const openEvent = async (name: string): Promise<void> => {
   await night.page.locator(".reason").waitFor();
 };
 
+test("Home counts what needs somebody as the navigation does, and what is the server's beside it", async () => {
+  await night.page.goto(night.at("home"));
+  const needs = night.page.getByRole("region", { name: "Needs you" });
+  const said = await needs.getByText(/^\d+ things? in production, 1 of the server$/).innerText();
+  await night.page
+    .getByRole("navigation", { name: "Rooms" })
+    .getByLabel(`${Number.parseInt(said, 10)} standing`)
+    .waitFor();
+});
+
 test("a problem that was told hours ago says of its count when it was so", async () => {
   await night.page.goto(night.at("relays/refused"));
   const health = night.page.getByRole("region", { name: "Health" });

@@ -36,7 +36,7 @@ export function ApprovalPage({ id }: { id: string }): View {
     known === undefined || isOpen(known) ? LOOK_EVERY_MS : null,
   );
   return html`<div class="live-page">
-    <div class="live-band" role="note">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</div>
+    <header class="live-band">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</header>
     <main class="live-main">${
       data === undefined
         ? html`<${NotYet} error=${error} onRetry=${reload} />`

@@ -37,7 +37,7 @@ export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; repl
   const words =
     state === "edited" ? `${WORDS.edited}, ${replaceEdited ? "replaced" : "kept as it is"}` : WORDS[state];
   return html`<section class="card plan-entry plan-${state}" aria-label="${kind} ${name}">
-    <div class="plan-head"><span class="quiet">${kind}</span><h3><${SafeText} text=${name} /></h3>
+    <div class="plan-head"><span class="quiet">${kind}</span><h2><${SafeText} text=${name} /></h2>
       <span class="plan-state">${words}</span></div>
     ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} /><//>`}
     ${capturedCall !== null && html`<${CapturedCall} captured=${capturedCall} />`}

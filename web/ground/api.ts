@@ -51,6 +51,7 @@ export async function call<Answer>(
     init.body = isRaw ? body : body instanceof RawJson ? body.text : writeExact(body);
   }
   const response = await reach(path, init);
+  if (method === "GET") noteServed(response);
   const text = await response.text();
   if (!response.ok) throw readError(response.status, text);
   const answer = text === "" ? undefined : parseExact(text);
@@ -82,6 +83,18 @@ export function lastHeardAt(): number {
 export function hear(): void {
   heardAt = serviceNow();
   reached.set(true);
+}
+
+/** Since when the service answers, but with 503 alone, as without its database; null: it serves. */
+export const unservedSince = makeCell<string | null>(null);
+let servedAt = serviceNow();
+
+function noteServed({ ok, status }: Response): void {
+  if (ok) {
+    servedAt = serviceNow();
+    unservedSince.set(null);
+  } else if (status === 503 && unservedSince.get() === null)
+    unservedSince.set(new Date(servedAt).toISOString());
 }
 
 /** Statuses by which a proxy says that nobody is behind it. */

@@ -2,7 +2,7 @@
  * A list of the API: its newest page, kept fresh while nobody is reading, and older pages behind it on demand. What was loaded stays with
  * the address, so that Back finds the list as long as it was left.
  */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Page } from "./answer.ts";
 import { call, sentenceOf } from "./api.ts";
 import { isReading } from "./reading.ts";
@@ -22,6 +22,9 @@ export interface List<Item> {
   loadOlder(): void;
   reload(): void;
 }
+
+/** Pages of a list that is wanted whole, at most. */
+const MAX_PAGES = 50;
 
 /** What was loaded behind the newest page, with where it meets that page. */
 const behind = new Map<string, Page<{ id: string }>>();
@@ -56,6 +59,34 @@ export function useList<Item extends { id: string }>(
     loadOlder: () => void loadOlder(),
     reload: newest.reload,
   };
+}
+
+/** The list with everything that is behind its newest page, read anew as that page changes: for what is sorted and searched here. */
+export function useWholeList<Item extends { id: string }>(path: string, everyMs: number): List<Item> {
+  const list = useList<Item>(path, everyMs);
+  const { data } = useLoad<Page<Item>>(path, everyMs, isReading);
+  const [, setRead] = useState(0);
+  useEffect(() => {
+    if (data === undefined || data.next === null) return;
+    let isGone = false;
+    const read = async (): Promise<void> => {
+      let { items, next } = data;
+      for (let pages = 0; pages < MAX_PAGES && next !== null; pages++) {
+        const page: Page<Item> = await readBehind<Item>(path, next);
+        items = [...items, ...page.items];
+        next = page.next;
+      }
+      if (isGone) return;
+      remember(path, { items, next });
+      setRead((count) => count + 1);
+    };
+    // What cannot be read stays as it was; the button for it tells why.
+    read().catch(() => undefined);
+    return () => {
+      isGone = true;
+    };
+  }, [path, data]);
+  return list;
 }
 
 /** The newest page, and what is behind it where the two meet: where more came between than a page holds, what is behind must be read anew. */

@@ -43,7 +43,7 @@ export function HomePage({ place, query }: PageProps): View {
       needs.length > 0 &&
       html`<section class="block needs" aria-label="Needs you">
         <div class="block-head"><h2>Needs you</h2>
-          <span class="quiet">${sayCount(needs.length, "thing")}${more ? " and more" : ""} in ${PLACE_WORDS[place.environment]}</span></div>
+          <span class="quiet">${sayNeeds(needs, place)}${more ? ", and more" : ""}</span></div>
         <ul class="need-list">${needs.map(
           (need) =>
             html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
@@ -53,6 +53,15 @@ export function HomePage({ place, query }: PageProps): View {
     }
     ${start === null ? html`<${Day} place=${place} data=${data} query=${query} />` : html`<${FirstSteps} place=${place} start=${start} />`}
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
+}
+
+/** As the navigation counts them: what is the whole server's is not one of the environment's. */
+function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string {
+  const server = needs.filter(({ target }) => target === "server").length;
+  const own = needs.length - server;
+  const words = `${sayCount(own, "thing")} in ${PLACE_WORDS[environment]}`;
+  if (server === 0) return words;
+  return own === 0 ? `${sayCount(server, "thing")} of the server` : `${words}, ${server} of the server`;
 }
 
 /** What waits before it changes production is told where it is made too; there it is one of what needs somebody. */

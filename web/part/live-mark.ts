@@ -1,4 +1,5 @@
 /** Whether what is shown goes on by itself, and if not, why: nothing is called live while the service cannot be reached. */
+import { unservedSince } from "../ground/api.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { liveness } from "../ground/live.ts";
@@ -23,10 +24,19 @@ export function LiveMark(): View {
 /** Of the whole page. */
 export function ServiceMark(): View {
   const now = useCell(liveness);
-  if (now.kind === "away") {
-    const title = `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`;
-    return html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(now.since, serviceNow())}</span>`;
-  }
+  const unserved = useCell(unservedSince);
+  const before = (since: string, title: string): View =>
+    html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(since, serviceNow())}</span>`;
+  if (now.kind === "away")
+    return before(
+      now.since,
+      `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`,
+    );
+  if (unserved !== null)
+    return before(
+      unserved,
+      `The service answers, but cannot serve since ${sayExactly(unserved)}; it is tried again by itself.`,
+    );
   return now.kind === "live"
     ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`
     : html`<span class="live" title="What is shown is asked for every few seconds."><${StateShape} state="running" />Refreshing</span>`;

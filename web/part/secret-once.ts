@@ -1,4 +1,5 @@
 /** A secret that the service just made, to be copied now: it is shown here and nowhere again. */
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 import { CopyButton } from "./copy-button.ts";
 import { Notice } from "./notice.ts";
@@ -11,7 +12,12 @@ export interface OnceSecret {
 }
 
 export function SecretOnce({ secrets }: { secrets: readonly OnceSecret[] }): View {
-  return html`<div class="secret-once">
+  const shown = useRef<HTMLDivElement>(null);
+  // The button that made it has gone with its question, and whoever has no mouse would be nowhere.
+  useLayoutEffect(() => {
+    if (document.activeElement === document.body) shown.current?.querySelector("button")?.focus();
+  }, []);
+  return html`<div class="secret-once" ref=${shown}>
     ${secrets.map(
       ({ label, hint, value }) => html`<div key=${label} class="secret">
         <h3>${label}</h3>

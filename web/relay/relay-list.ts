@@ -7,7 +7,7 @@ import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { sayTimesIn, useNow } from "../ground/time-words.ts";
-import { useList } from "../ground/use-list.ts";
+import { useWholeList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
 import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
@@ -22,7 +22,7 @@ const REFRESH_MS = 5_000;
 
 export function RelayListPage({ place, query }: PageProps): View {
   const path = `${apiPath(place, "relays")}?limit=200`;
-  const list = useList<RelayItem>(path, REFRESH_MS);
+  const list = useWholeList<RelayItem>(path, REFRESH_MS);
   const { items, error, reload } = list;
   const now = useNow(60_000);
   const wanted = (query.get("q") ?? "").toLowerCase();
@@ -35,7 +35,7 @@ export function RelayListPage({ place, query }: PageProps): View {
     items !== undefined &&
     all.length > 0 &&
     html`<span class="quiet">
-    ${sayCount(all.length, "relay")}</span>`
+    ${sayCount(all.length, "relay")}${list.next !== null && " and more"}</span>`
   }>
       ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
       ${place.environment === "development" && all.length > 0 && html`<a class="button" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
@@ -48,7 +48,7 @@ export function RelayListPage({ place, query }: PageProps): View {
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : all.length === 0
           ? html`<${FirstRelay} to=${pagePath(place, "relays", "new")} />`
-          : shown.length === 0
+          : shown.length === 0 && list.next === null
             ? html`<${EmptyState} icon="search" title="No relay matches">
               <button type="button" onClick=${() => setQuery({ q: "" })}>Show all</button><//>`
             : html`<table class="list relays">

@@ -69,7 +69,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   return html`<${PageHead} title=${name} ...${back} aside=${health === undefined ? html`<${StateMark} state=${relay.state} />` : html`<${HealthMark} health=${health} />`}>
       <${PauseButton} place=${place} relay=${relay} onMoved=${change} />
       <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
-        <${Icon} name="trash" size=${14} />Delete</button>
+        <${Icon} name="trash" size=${14} />Delete…</button>
     <//>
     <${TabLinks} label="Relay" tabs=${tabs} chosen=${tab} />
     <${BulkReplayLine} place=${place} relay=${name} />

@@ -93,7 +93,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
       size: "short",
       cell: (key) =>
         key.revokedAt === null &&
-        html`<button type="button" class="quiet-danger" aria-label="Revoke ${key.name}" onClick=${() => onRevoke(key)}>Revoke</button>`,
+        html`<button type="button" class="quiet-danger" aria-label="Revoke… ${key.name}" onClick=${() => onRevoke(key)}>Revoke…</button>`,
     },
   ];
 }

@@ -42,9 +42,9 @@ export function useFindings(
   session: Session,
   place: Place,
   typed: string,
-): { findings: Finding[]; isLooking: boolean } {
+): { findings: Finding[]; isLooking: boolean; error: string | null } {
   const names = useNames(place);
-  const { found, isLooking } = useFound(place, typed);
+  const { found, isLooking, error } = useFound(place, typed);
   const own = [...listRooms(place), ...names, ...listActs(session, place)]
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
@@ -53,6 +53,7 @@ export function useFindings(
   return {
     findings: [...things, ...own, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
     isLooking,
+    error,
   };
 }
 
@@ -71,8 +72,15 @@ function beginsWith({ title }: Finding, typed: string): number {
 }
 
 /** What the service finds, asked once the typing rests. */
-function useFound(place: Place, typed: string): { found: readonly Found[]; isLooking: boolean } {
-  const [answer, setAnswer] = useState<{ typed: string; found: readonly Found[] }>({ typed: "", found: [] });
+function useFound(
+  place: Place,
+  typed: string,
+): { found: readonly Found[]; isLooking: boolean; error: string | null } {
+  const [answer, setAnswer] = useState<{ typed: string; found: readonly Found[]; error: string | null }>({
+    typed: "",
+    found: [],
+    error: null,
+  });
   const isAsked = typed.length >= MIN_ASKED;
   useEffect(() => {
     if (!isAsked) return;
@@ -80,8 +88,8 @@ function useFound(place: Place, typed: string): { found: readonly Found[]; isLoo
     const path = apiPath(place, "find") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
     const ask = (): void => {
       call<{ found: Found[] }>("GET", path, undefined, own.signal)
-        .then(({ found }) => setAnswer({ typed, found }))
-        .catch(() => own.signal.aborted || setAnswer({ typed, found: [] }));
+        .then(({ found }) => setAnswer({ typed, found, error: null }))
+        .catch((thrown) => own.signal.aborted || setAnswer({ typed, found: [], error: sentenceOf(thrown) }));
     };
     const timer = setTimeout(ask, ASK_AFTER_MS);
     return () => {
@@ -90,7 +98,8 @@ function useFound(place: Place, typed: string): { found: readonly Found[]; isLoo
     };
   }, [typed]);
   const isAnswered = answer.typed === typed;
-  return { found: isAsked && isAnswered ? answer.found : [], isLooking: isAsked && !isAnswered };
+  const { found, error } = isAsked && isAnswered ? answer : { found: [], error: null };
+  return { found, isLooking: isAsked && !isAnswered, error };
 }
 
 function showFound(place: Place, { kind, id, name, collection = "" }: Found): Finding[] {
@@ -169,7 +178,10 @@ function useNamed(
 function useAlerts(place: Place): Finding[] {
   const path = apiPath(place, "alerts") + writeQuery({ open: "true", limit: MAX_NAMES });
   const to = pagePath(place, "attention") + writeQuery({ tab: "alerts" });
-  return (useLoad<Page<AlertView>>(path).data?.items ?? []).map(({ id, code, message }) => ({
+  const items = useLoad<Page<AlertView>>(path).data?.items ?? [];
+  // Told anew every hour, each cause is one.
+  const causes = new Map(items.toReversed().map((one) => [`${one.code} ${one.target}`, one]));
+  return [...causes.values()].map(({ id, code, message }) => ({
     key: id,
     icon: "attention",
     title: message,

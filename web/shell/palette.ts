@@ -8,8 +8,12 @@ import { navigate } from "../ground/route.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { paletteShown } from "../part/keyboard.ts";
-import { SafeText } from "../part/safe-text.ts";
+import { escapeTricky } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { type Finding, SEARCH_EVENTS, useFindings } from "./finding.ts";
+
+/** Of a title; the line has no room for more, and none for a button that shows the rest. */
+const MAX_CHARS = 120;
 
 export function Palette({ session, place }: { session: Session; place: Place }): View {
   return useCell(paletteShown) ? html`<${Open} session=${session} place=${place} />` : null;
@@ -23,7 +27,7 @@ function Open({ session, place }: { session: Session; place: Place }): View {
   // Enter was pressed before it was known what there is.
   const [isEntered, setEntered] = useState(false);
   const list = useRef<HTMLUListElement>(null);
-  const { findings, isLooking } = useFindings(session, place, typed.trim());
+  const { findings, isLooking, error } = useFindings(session, place, typed.trim());
   const at = findings.findIndex(({ key }) => key === chosenKey);
   const chosen = at < 0 ? Math.min(0, findings.length - 1) : at;
   useLayoutEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
@@ -69,15 +73,17 @@ function Open({ session, place }: { session: Session; place: Place }): View {
         index,
       ) => html`<li key=${finding.key} id="${id}-${index}" role="option" aria-selected=${index === chosen}
         onMouseMove=${() => setChosenKey(finding.key)} onClick=${() => take(finding)}>
-        <${Icon} name=${finding.icon} /><span class="clip"><${SafeText} text=${finding.title} limit=${120} /></span>
+        <${Icon} name=${finding.icon} /><span class="clip"><bdi class="safe">${escapeTricky(finding.title.slice(0, MAX_CHARS))}</bdi></span>
         <span class="quiet">${finding.hint}</span></li>`,
     )}</ul>
     <p class="quiet" role="status">${
       isLooking
         ? "Looking…"
-        : findings.length === 0
-          ? "Nothing is called so here."
-          : html`<span class="off-screen">${findings.length} found</span>`
+        : error !== null
+          ? html`People, events and records were not looked for. <${Sentence} text=${error} />`
+          : findings.length === 0
+            ? "Nothing is called so here."
+            : html`<span class="off-screen">${findings.length} found</span>`
     }</p>
   <//>`;
 }

@@ -1,0 +1,39 @@
+/** More relays than one answer lists: those in trouble stand first all the same, are counted, and are found by name. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+import { RAISED_LIMITS } from "../kit/service-config.ts";
+
+const MANY = 205;
+const dashboard = await openDashboard({ config: { limits: RAISED_LIMITS } });
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+beforeAll(async () => {
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { order: { type: "text" } } }, "local");
+  // The oldest of all is the one that fails.
+  for (const name of ["broken", ...Array.from({ length: MANY }, (_, at) => `fine-${at}`)]) {
+    const action = { ...WRITE, collection: name === "broken" ? "nowhere" : "notes" };
+    const definition = receiverDefinition({ name, map: { event_id: "id" }, actions: [action] });
+    expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "local")).status).toBe(201);
+  }
+  await putEvents(running, ["one"], { relay: "broken" });
+  await running.drain();
+}, 120_000);
+
+test("the relay in trouble stands first, though it is the oldest, and all are counted", async () => {
+  await page.goto(at("relays"));
+  await page.getByText(`${MANY + 1} relays`, { exact: true }).waitFor();
+  expect(await page.locator("main [data-row]").first().innerText()).toBe("broken");
+});
+
+test("it is found by its name", async () => {
+  await page.goto(at("relays?q=broken"));
+  await page.getByRole("link", { name: "broken" }).waitFor();
+  expect(await page.getByRole("heading", { name: "No relay matches" }).count()).toBe(0);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});
