@@ -253,7 +253,7 @@ function makeNeed(
 }
 
 function needOfApproval({ id, createdAt, expiresAt, askedWith, askedBy }: Approval): NeedView {
-  const message = `A change of production waits for an owner's approval, asked for with ${askedWith ?? askedBy}: it is over at ${toIso(expiresAt)}.`;
+  const message = `A change of production waits for an owner's approval, asked for ${askedWith === null ? `by ${askedBy.replace(/^owner:/, "")}` : `with ${askedWith}`}: it is over at ${toIso(expiresAt)}.`;
   return makeNeed("approval_waiting", `approval:${id}`, toIso(createdAt), message);
 }
 

@@ -128,6 +128,10 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   await page.waitForURL(/\/approvals\//);
   await page.getByRole("heading", { level: 1 }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  const asked = page.url();
+  await page.goto(`${base}/apps/shop/production/relays`);
+  await page.getByText(/^A change of production waits for approval, asked for .+ by ann@example\.com\. Look at it$/).waitFor();
+  await page.goto(asked);
   await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
   expect(await text()).toContain("what stands in development");
   await page.getByRole("button", { name: "Approve and change production" }).click();

@@ -1,7 +1,7 @@
 /** Try now: an event that waits for its retry runs from its own page, and a relay's from the relay's page, once the cause is mended. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
-import { CALL, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { CALL, putEvents, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 
@@ -16,6 +16,7 @@ test("a waiting event is tried from its page; the relay's others from the relay'
   await running.drain();
   caller.reply = () => OK;
   await page.goto(at(`events/${one}`));
+  await page.getByText("Attempt 1 of 7 failed at “Call a URL”").waitFor();
   await page.getByRole("button", { name: "Try now" }).click();
   await page.getByText("Tried now; what it does appears here.").waitFor();
   await page.getByRole("button", { name: "Try now" }).waitFor({ state: "detached" });
@@ -29,5 +30,31 @@ test("a waiting event is tried from its page; the relay's others from the relay'
   await retries.waitFor({ state: "detached" });
   await running.drain();
   for (const id of others) expect(await showEvent(running, id)).toMatchObject({ state: "done", attempts: 2 });
+  expect(complaints).toEqual([]);
+});
+
+test("whoever paid and waits for what fails is told of on their page, with what is done and when it is tried again", async () => {
+  caller.reply = () => BROKEN;
+  const map = { event_id: "id", event_type: "type", person_email: "email" };
+  await saveRelay(running, receiverDefinition({ name: "paid", map, actions: [{ type: "grant_credits", amount: 1 }, CALL] }));
+  const [id = ""] = await putEvents(running, ["d"], { relay: "paid", email: "ada@example.com" });
+  await running.drain();
+  const [ada] = (await running.api("GET", "/persons?email=ada@example.com")).body.items;
+  await page.goto(at(`people/${ada.id}`));
+  const waiting = page.getByRole("region", { name: "Not through yet" });
+  await waiting.getByText(/tried again in /).waitFor();
+  await page.setViewportSize({ width: 360, height: 780 });
+  await page.goto(at("events?relay=paid"));
+  const why = page.locator(".event-why");
+  await why.waitFor();
+  expect(await why.evaluate((line) => line.scrollWidth <= line.clientWidth)).toBe(true);
+  await page.setViewportSize({ width: 1280, height: 860 });
+  await page.goto(at(`events/${id}`));
+  await page.getByText("1 other action is done.").waitFor();
+  await page.getByRole("button", { name: "Try now" }).click();
+  await running.drain();
+  const granted = page.locator(".run").first().locator(".result", { hasText: "Grant credits" });
+  await page.getByText("Attempt 2 of 7 failed at").waitFor();
+  await granted.getByText("Done before").waitFor();
   expect(complaints).toEqual([]);
 });

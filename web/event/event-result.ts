@@ -14,6 +14,7 @@ import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 import { EventExchange } from "./event-exchange.ts";
+import { foundOwnWork } from "./reason-words.ts";
 
 const ICONS = { done: "check", skipped: "skip", failed: "cross" } as const;
 
@@ -30,7 +31,7 @@ export function EventResult({ result, stretch }: { result: Result; stretch: Stre
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
-        <${StateMark} state=${outcome} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
+        <${StateMark} state=${outcome} word=${foundOwnWork(result) ? "Done before" : undefined} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
       ${
         stretch !== null &&
         html`<svg class="result-time" viewBox="0 0 1000 4" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="step-${outcome}" x=${stretch.from} width=${stretch.width} height="4" /></svg>`

@@ -94,10 +94,11 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
       ${warnings > 0 && html`<span class="chip">${sayCount(warnings, "warning")}</span>`}
       ${attempts > 1 && html`<span class="chip">attempt ${attempts}</span>`}
     </div>
-    ${event.reason !== null && html`<div class="event-why">${sayReason(event)}</div>`}`;
+    ${event.reason !== null && html`<div class="event-why"><${EventReason} event=${event} /></div>`}`;
 }
 
-function sayReason({ reason, waits }: EventItem): View {
+/** Why it did not come through, and when it is tried again. */
+export function EventReason({ event: { reason, waits } }: { event: EventItem }): View {
   const words = sayReasonCode(reason ?? "");
   if (waits?.for !== "retry" || waits.until === null) return words;
   return html`${words} · tried again <${Ago} at=${waits.until} />`;

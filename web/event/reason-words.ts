@@ -58,7 +58,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
   const failed =
     failure === null
       ? ""
-      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.`;
+      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.${sayDoneBeside(event)}`;
   if (brake.held && brake.paused)
     return `It waits because the environment is on hold and the relay is paused, and runs when both have ended.${failed}`;
   if (brake.held)
@@ -136,15 +136,28 @@ function explainDead(event: Event): string {
     event.attempts >= MAX_ATTEMPTS
       ? `It was given up after ${MAX_ATTEMPTS} attempts`
       : `It was given up at ${event.attempts <= 1 ? "once" : `attempt ${event.attempts}`}, because trying again cannot help`;
-  return `${given}: ${nameOf(failure)} failed, ${lower(trim(failure))}.`;
+  return `${given}: ${nameOf(failure)} failed, ${lower(trim(failure))}.${sayDoneBeside(event)}`;
 }
 
 function lastFailure(event: Event): Result | null {
   return event.runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed") ?? null;
 }
 
-function nameOf(result: Result): string {
-  return result.type;
+function nameOf({ type }: Result): string {
+  return `“${sayActionType(type)}”`;
+}
+
+/** Skipped for nothing but that an earlier attempt did it: what was skipped for another reason says so. */
+export function foundOwnWork({ outcome, code, message }: Result): boolean {
+  return outcome === "skipped" && code === undefined && message === undefined;
+}
+
+/** What its person has of it all the same. */
+function sayDoneBeside(event: Event): string {
+  const results = event.runs.at(-1)?.results ?? [];
+  const done = results.filter((result) => result.outcome === "done" || foundOwnWork(result)).length;
+  if (done === 0) return "";
+  return ` ${sayCount(done, "other action")} ${done === 1 ? "is" : "are"} done.`;
 }
 
 function trim({ message, code }: Result): string {

@@ -1,6 +1,6 @@
 /** An event as one line: how it stands, what it was about, why, and when. */
 
-import { sayReasonCode } from "../event/reason-words.ts";
+import { EventReason } from "../event/event-table.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
@@ -12,7 +12,7 @@ export function EventLine({ place, event }: { place: Place; event: EventItem }):
   const { id, state, eventType, relay, reason, preview, createdAt } = event;
   return html`<li><${StateMark} state=${state} />
     <span class="event-line-what"><a data-row href=${pagePath(place, "events", id)}><bdi>${escapeTricky(eventType ?? "event")}</bdi> at ${relay.name}</a>
-      ${reason !== null && html` <span class="event-line-why">${sayReasonCode(reason)}</span>`}
+      ${reason !== null && html` <span class="event-line-why"><${EventReason} event=${event} /></span>`}
       ${preview !== null && html` <bdi class="quiet">${escapeTricky(preview)}</bdi>`}</span>
     <${Ago} at=${createdAt} /></li>`;
 }

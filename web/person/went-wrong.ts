@@ -1,4 +1,7 @@
-/** What came for a person and did not come through: events that were given up, and those that name their address and found nobody. */
+/**
+ * What came for a person and did not come through: events that were given up, those that failed and are tried again, and those that name their
+ * address and found nobody.
+ */
 import type { PersonView } from "../../src/people/person.ts";
 import type { EventItem, Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
@@ -20,16 +23,18 @@ export function WentWrong({ place, person }: { place: Place; person: PersonView 
   const lost = itemsOf(useLoad<Page<EventItem>>(path({ q: person.email, state: "failed" }))).filter(
     (one) => one.person === null,
   );
-  const events = [...dead, ...failed, ...lost].sort((left, right) =>
-    left.createdAt < right.createdAt ? 1 : -1,
-  );
+  const queued = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "queued" }), REFRESH_MS));
+  const tried = queued.filter(({ waits }) => waits?.for === "retry");
+  const lies = [...dead, ...failed, ...lost];
+  const events = [...lies, ...tried].sort((left, right) => (left.createdAt < right.createdAt ? 1 : -1));
   if (events.length === 0) return null;
-  const all =
-    pagePath(place, "events") + writeQuery({ person: person.id, state: dead.length > 0 ? "dead" : "failed" });
-  return html`<section class="went-wrong" aria-labelledby="went-wrong">
-    <div class="block-head"><h2 id="went-wrong"><${Icon} name="attention" />Did not come through</h2>
-      <span class="quiet">Open one to see why, and to replay it.</span>
-      ${(dead.length === SHOWN || failed.length === SHOWN) && html`<a href=${all}>All of them</a>`}</div>
+  const state = dead.length > 0 ? "dead" : failed.length > 0 ? "failed" : "queued";
+  const all = pagePath(place, "events") + writeQuery({ person: person.id, state });
+  const isOver = lies.length > 0;
+  return html`<section class=${isOver ? "went-wrong" : "went-wrong still-tried"} aria-labelledby="went-wrong">
+    <div class="block-head"><h2 id="went-wrong"><${Icon} name=${isOver ? "attention" : "clock"} />${isOver ? "Did not come through" : "Not through yet"}</h2>
+      <span class="quiet">${isOver ? "Open one to see why, and to replay it." : "Open one to see why, and to try it now."}</span>
+      ${[dead, failed, tried].some(({ length }) => length === SHOWN) && html`<a href=${all}>All of them</a>`}</div>
     <ul class="event-lines">${events.map((event) => html`<${EventLine} key=${event.id} place=${place} event=${event} />`)}</ul>
   </section>`;
 }
