@@ -17,6 +17,8 @@ const CAP_OVER_MS = 2 * HOUR_MS;
 
 const ROWS = {
   dead: "event INDEXED BY event_unhappy WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'dead'",
+  failed:
+    "event INDEXED BY event_unhappy WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed'",
   queued:
     "event INDEXED BY event_unfinished WHERE environment_id = $id AND state IN ('queued', 'running') AND state = 'queued'",
   running:
@@ -45,6 +47,10 @@ const ENDS: Partial<Record<AlertCode, IsOver>> = {
     (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
   sender_domain_required: noneWaits,
   invite_capped: noneWaits,
+  sale_nobody: async (look, alert) =>
+    (await look.hasNone("failed", alert, ({ reason }) => reason === "person_not_found")) &&
+    (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
+    (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
   mail_unknown: (look, alert) => look.hasNone("unknownMail", alert),
   codes_capped: capOver,
   writes_capped: capOver,

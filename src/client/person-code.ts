@@ -23,6 +23,7 @@ import {
   MINUTE_MS,
 } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import type { MailTrouble } from "../ground/trouble-code.ts";
 import { intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
@@ -192,32 +193,65 @@ export function refuseCodeMail(why: string, todo: string): Refusal {
   return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
 }
 
-/**
- * The address that codes leave from, where `local` is whether mail stays in the mailbox. Refuses with `code_not_sent` where none can
- * leave, before anyone looks at whose code it would be.
- */
-export async function requireCodeSender(
+/** Why no code can leave, and the way out, both as parts of a sentence. */
+interface CannotSend {
+  why: string;
+  todo: string;
+}
+
+/** The address that codes leave from, where `local` is whether mail stays in the mailbox; looked up before anyone looks at whose code it would be. */
+export async function findCodeSender(
   tx: Reader,
   environment: Environment,
   local: boolean,
-): Promise<string> {
-  const environmentId = environment.id;
+): Promise<string | CannotSend> {
   const settings = readMailSettings(environment);
   if (!settings.sends) {
-    throw refuseCodeMail(
-      "the owner's sends switch is off",
-      "turn it on with relay settings set mail.sends on",
-    );
+    return {
+      why: "the owner's sends switch is off",
+      todo: "turn it on with relay settings set mail.sends on",
+    };
   }
-  const verified = await findSenderAddress(tx, environmentId, "account");
+  const verified = await findSenderAddress(tx, environment.id, "account");
   if (verified !== null && (local || settings.smtp !== null)) return verified;
   if (local) return "account@localhost";
-  throw verified === null
-    ? refuseCodeMail(
-        "this environment has no verified sender domain",
-        "set one with relay domain set, then relay domain verify",
-      )
-    : refuseCodeMail("this environment has no SMTP server", "set one with relay settings set mail.smtp");
+  return verified === null
+    ? {
+        why: "this environment has no verified sender domain",
+        todo: "set one with relay domain set, then relay domain verify",
+      }
+    : { why: "this environment has no SMTP server", todo: "set one with relay settings set mail.smtp" };
+}
+
+/** Of the one address that was typed, or of the end of this process. */
+const OF_ONE_MAIL: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
+/** Such a server may take the next mail: failing for so long, it stands in the way of all. */
+const MAY_PASS: readonly MailTrouble[] = [
+  "timed_out",
+  "not_connected",
+  "connection_lost",
+  "server_trouble",
+  "text_refused",
+];
+const PASSES_WITHIN_MS = 15 * MINUTE_MS;
+
+/** Whether a code's mail that failed for this reason says that none leaves: at once where it cannot mend itself, else once no other left for a while. */
+export async function standsInTheWay(
+  tx: Reader,
+  { environmentId, nowMs }: { environmentId: number; nowMs: number },
+  reason: MailTrouble,
+): Promise<boolean> {
+  if (OF_ONE_MAIL.includes(reason)) return false;
+  if (!MAY_PASS.includes(reason)) return true;
+  const rows = await tx.all<{ state: string; createdAt: number }>(
+    `SELECT state, created_at AS createdAt FROM (
+       SELECT seq, kind, relay_name, state, created_at FROM email WHERE environment_id = ?1 ORDER BY seq DESC LIMIT ${MAILS_LOOKED_AT}) AS newest
+     WHERE kind = 'account' AND relay_name IS NULL AND state <> 'intended' ORDER BY seq DESC LIMIT ${SENDS_LOOKED_AT}`,
+    environmentId,
+  );
+  const left = rows.findIndex(({ state }) => state !== "failed");
+  const failed = left === -1 ? rows : rows.slice(0, left);
+  return nowMs - (failed.at(-1)?.createdAt ?? nowMs) >= PASSES_WITHIN_MS;
 }
 
 function writeText(appName: string, code: string): string {

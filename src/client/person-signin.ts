@@ -15,18 +15,20 @@ import { signUpPerson } from "../people/person-invite.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
+import { noteCodeMailed, noteCodesUnmailed } from "../watch/unmailed-codes.ts";
 import {
   CODE_MAIL_WITHIN_MS,
   type CodeHolder,
   claimCodeMails,
   digestNetwork,
+  findCodeSender,
   intendCodeMail,
   keepCode,
   makeCode,
   pretendSend,
   redeemCode,
   refuseCodeMail,
-  requireCodeSender,
+  standsInTheWay,
 } from "./person-code.ts";
 import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
@@ -103,10 +105,15 @@ export class PersonSignin {
     const isCrowded = !this.#cap.countCode(context.source, holder, { isKnown, isStranger });
     const isClosed = isStranger && isInvitedOnly(environment);
     const isTold = isCrowded && !isClosed && this.#takesTelling(environment, "strangerCodesPerHour");
+    const sender = await store.read((tx) => findCodeSender(tx, environment, local));
+    if (typeof sender !== "string") {
+      const why = `${sender.why}: ${sender.todo}.`;
+      await noteCodesUnmailed(store, environment.id, { why, nowMs: clock.now() });
+      throw refuseCodeMail(sender.why, sender.todo);
+    }
     const kept = await store.write("app", async (tx) => {
-      const from = await requireCodeSender(tx, environment, local);
       if (isTold) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
-      return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : from);
+      return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
     });
     const failed =
       kept.mail === null ? await pretendSend(store, clock, environment.id) : await this.#send(kept.mail);
@@ -200,8 +207,16 @@ export class PersonSignin {
   async #send(mail: OutgoingMail): Promise<boolean> {
     const { store, mailer, clock } = this.#deps;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
-    await store.write("app", (tx) => finishEmail(tx, mail.emailId, endOf(sent), clock.now()));
-    return sent.kind === "failed";
+    await store.write("app", async (tx) => {
+      await finishEmail(tx, mail.emailId, endOf(sent), clock.now());
+      if (sent.kind === "sent" || sent.kind === "mailbox")
+        await noteCodeMailed(tx, mail.environmentId, clock.now());
+    });
+    if (sent.kind !== "failed") return false;
+    const at = { environmentId: mail.environmentId, nowMs: clock.now() };
+    if (await store.read((tx) => standsInTheWay(tx, at, sent.reason)))
+      await noteCodesUnmailed(store, at.environmentId, { why: sent.message, nowMs: at.nowMs });
+    return true;
   }
 
   /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */

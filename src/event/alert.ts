@@ -47,6 +47,22 @@ export function alertWaiting(
   return alertOwner(tx, alert, { code: alert.code, message, burstMs: DAY_MS });
 }
 
+/** One a day for each relay, with a count of the events: somebody was to be given a product or a plan, or to lose it. `why`: as the run says it. */
+export function alertNobody(
+  tx: Writer,
+  { eventId, why, ...alert }: EventAlert & { eventId: string; why: string },
+): Promise<void> {
+  const { relayName } = alert;
+  const message = (count: number, sinceMs: number): string => {
+    const which =
+      count === 1
+        ? `The event ${eventId} of ${relayName} found nobody, so nobody was given or lost what it was about`
+        : `${count} events of ${relayName} found nobody since ${toIso(sinceMs)}, so nobody was given or lost what they were about, the last one ${eventId}`;
+    return `${which}: ${why} See relay events show ${eventId}.`;
+  };
+  return alertOwner(tx, alert, { code: "sale_nobody", message, burstMs: DAY_MS });
+}
+
 /** Ticks that were missed: how many, and when the first one's period began. */
 export interface Missed {
   count: number;

@@ -25,6 +25,10 @@ export const TROUBLES = {
     when: "Every event of a relay found nobody, so no action ran.",
     todo: "Compare the map's person key with what the events carry, or make the person, then replay the events. It is over with the first event that finds its person.",
   },
+  sale_nobody: {
+    when: "An event that was to give somebody a product or a plan, or to take it back, found nobody, so that what was paid or paid back changed nothing.",
+    todo: "Read with relay events show which key of the map was tried. Make the person, file the token for them or correct the map, then replay the event: it is over when none that found nobody is left. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
+  },
   relay_failing: {
     when: "Every attempt of a relay's events failed for half an hour, or failed with what waiting cannot mend.",
     todo: "Read why with relay events list and relay events show, mend the cause, and replay the events that died. It is over with the first that succeeds.",
@@ -96,6 +100,10 @@ export const TROUBLES = {
   codes_capped: {
     when: "The sign-in codes or sign-ups that an environment has for an hour or a day are used up; those who signed in lately are refused nothing.",
     todo: "Raise the RELAY_LIMIT_… variable that the alert names if these are your visitors, and start the server again; or let only invited people sign in (relay settings set signin.invitedOnly on).",
+  },
+  codes_unmailed: {
+    when: "Sign-in codes cannot be mailed: the environment has no verified sender domain or no mail server, its mail is switched off, or the mail server takes none.",
+    todo: "Mend what the problem names, then send a test mail with relay emails test: it is over with that, or with the first code that leaves.",
   },
   writes_capped: {
     when: "What people of the app write was refused: too much of it in a minute, or more than the environment holds.",

@@ -10,6 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Origin, Reader, Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { noteOwnerMailed } from "../watch/unmailed-alerts.ts";
+import { noteCodeMailed } from "../watch/unmailed-codes.ts";
 import {
   type EmailView,
   endOf,
@@ -134,7 +135,10 @@ export async function sendTestMail(
   const outcome: MailOutcome = await mailer.send(mail, { withinMs: WITHIN_MS });
   const ended = await finish(store, clock, mail, endOf(outcome));
   if (outcome.kind === "sent")
-    await store.write(origin, (tx) => noteOwnerMailed(tx, environmentId, clock.now()));
+    await store.write(origin, async (tx) => {
+      await noteOwnerMailed(tx, environmentId, clock.now());
+      await noteCodeMailed(tx, environmentId, clock.now());
+    });
   return ended;
 }
 

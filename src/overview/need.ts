@@ -125,8 +125,13 @@ export async function listNeeds(
   const refusing = new Set(
     found.problems.filter(({ code }) => code === "relay_refusing").map(({ target }) => target),
   );
+  const nobody = new Set(
+    found.problems.filter(({ code }) => code === "relay_nobody").map(({ target }) => target),
+  );
   const isSaid = ({ code, target }: { code: string; target: string }) =>
-    (SAID_BY_DEAD.includes(code) && said.has(target)) || (code === "relay_silent" && refusing.has(target));
+    (SAID_BY_DEAD.includes(code) && said.has(target)) ||
+    (code === "relay_silent" && refusing.has(target)) ||
+    (code === "sale_nobody" && nobody.has(target));
   const problems = found.problems.filter((problem) => !isSaid(problem));
   for (const problem of problems) {
     const { code, target, message, raisedAt } = problem;

@@ -4,7 +4,7 @@
  */
 import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
-import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
+import { alertDead, alertNobody, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import { countAttempt, type EventToRun, type EventTrigger, listDueEvents } from "../event/event.ts";
 import {
   type EndedRun as EndedRow,
@@ -124,7 +124,15 @@ async function tellOwner(tx: Writer, { attempt, next }: Ending, nowMs: number): 
     const { environmentId, id: eventId } = event;
     await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
   } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
+  else if (next.reason === "person_not_found" && relay.actions.some(({ type }) => SALES.has(type))) {
+    const { environmentId, id: eventId } = event;
+    const why = lastMessage(attempt.results);
+    await alertNobody(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
+  }
 }
+
+/** What is paid for or paid back: where nobody is found for it, somebody's money went nowhere. */
+const SALES: ReadonlySet<string> = new Set(["fulfil_product", "refund_product", "grant_plan", "revoke_plan"]);
 
 function finishedOf({ attempt, end, next }: Ending, nowMs: number): Finished {
   const { event, relay } = attempt;

@@ -29,10 +29,12 @@ export const ALERT_CODES = [
   "events_expiring",
   "events_dropped",
   "codes_capped",
+  "codes_unmailed",
   "writes_capped",
   "mail_unknown",
   "sender_domain_required",
   "invite_capped",
+  "sale_nobody",
 ] as const satisfies readonly (TroubleCode | ResultCode)[];
 export type AlertCode = (typeof ALERT_CODES)[number];
 

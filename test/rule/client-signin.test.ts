@@ -2,11 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
 import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
-import { DAY_MS, DEFAULT_LIMITS, MINUTE_MS, type RaisableLimits } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/ground/limit.ts";
+import type { MailTrouble } from "../../src/ground/trouble-code.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { Sealer } from "../../src/secret/seal.ts";
+import { listAlerts } from "../../src/watch/alert.ts";
+import { listProblems } from "../../src/watch/problem.ts";
 import { erase } from "../kit/erasing.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
@@ -55,6 +58,30 @@ function openDoor(options: { outcome?: MailOutcome; local?: boolean; limits?: Pa
 
 const wrongOf = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, "0");
 const rows = (table: string) => store.read((tx) => tx.all<Record<string, unknown>>(`SELECT * FROM ${table}`));
+
+interface Unsent {
+  settings?: string;
+  domain?: boolean;
+  local?: boolean;
+}
+const unsent: [string, Unsent, string][] = [
+  ["a server has no verified sender domain", { settings: '{"mail":{"smtp":{"host":"h"}}}' }, "no verified sender domain"],
+  ["a server has no SMTP server", { domain: true }, "no SMTP server"],
+  ["the owner's sends switch is off", { settings: '{"mail":{"sends":false}}', local: true }, "sends switch is off"],
+];
+
+/** Mail's settings and a verified domain, or none of them. */
+async function set({ settings = "{}", domain = false }: Unsent): Promise<void> {
+  await store.write("app", async (tx) => {
+    await tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", settings, environmentId);
+    await tx.run("DELETE FROM sender_domain");
+    if (domain)
+      await tx.run(
+        `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`,
+        environmentId,
+      );
+  });
+}
 
 describe("a code", () => {
   test("is six digits, mailed to the address alone, and ends after ten minutes", async () => {
@@ -277,31 +304,16 @@ describe("asking for a code", () => {
     expect(door.mails).toHaveLength(0);
   });
 
-  const unsent: [string, { settings?: string; domain?: boolean; local?: boolean; limits?: Partial<RaisableLimits> }, string][] = [
-    ["a server has no verified sender domain", { settings: '{"mail":{"smtp":{"host":"h"}}}' }, "no verified sender domain"],
-    ["a server has no SMTP server", { domain: true }, "no SMTP server"],
-    ["the owner's sends switch is off", { settings: '{"mail":{"sends":false}}', local: true }, "sends switch is off"],
-  ];
   test.each(unsent)("is refused where %s, and writes nothing", async (_, given, words) => {
-    await store.write("app", async (tx) => {
-      await tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", given.settings ?? "{}", environmentId);
-      if (given.domain === true)
-        await tx.run(
-          `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`,
-          environmentId,
-        );
-    });
-    const door = openDoor({ local: given.local ?? false, ...(given.limits ? { limits: given.limits } : {}) });
+    await set(given);
+    const door = openDoor({ local: given.local ?? false });
     const before = [await rows("email"), await rows("person_code")];
     const refusal = await refusalOf(() => door.signin.requestCode(door.place, newEmail()));
     expect([refusal.code, refusal.status]).toEqual(["code_not_sent", 503]);
     expect(refusal.message).toContain(words);
     expect([await rows("email"), await rows("person_code")]).toEqual(before);
     expect(door.mails).toHaveLength(0);
-    await store.write("app", async (tx) => {
-      await tx.run("UPDATE environment SET settings = '{}'");
-      await tx.run("DELETE FROM sender_domain");
-    });
+    await set({});
   });
 
   test("tells when the mail server did not take it, and keeps its words on the row alone", async () => {
@@ -319,6 +331,60 @@ describe("asking for a code", () => {
     expect(refusal.message).not.toContain("550");
     const [row] = (await rows("email")).filter(({ recipient }) => recipient === email);
     expect(row).toMatchObject({ state: "failed", message: "550 no such user here" });
+  });
+});
+
+describe("codes that cannot be mailed", () => {
+  const standing = async () => (await store.read((tx) => listProblems(tx, environmentId, true, { limit: 5, after: null }))).items;
+  const alerts = async () => (await store.read((tx) => listAlerts(tx, environmentId, { limit: 5, after: null }, true))).items;
+  const failed = (reason: MailTrouble): MailOutcome => ({ kind: "failed", reason, message: `It is ${reason}.`, retry: true });
+  const ask = (door: Door): Promise<unknown> => door.signin.requestCode(door.place, newEmail()).catch(() => undefined);
+  const settle = () => ask(openDoor());
+
+  test.each(unsent)("stand as a problem, told once, where %s, until one leaves", async (_, given, words) => {
+    // Behind the burst of the row before.
+    await clock.advance(2 * HOUR_MS);
+    await set(given);
+    const door = openDoor({ local: given.local ?? false });
+    await ask(door);
+    await ask(door);
+    expect(await standing()).toMatchObject([{ code: "codes_unmailed", target: "signin:codes" }]);
+    expect((await standing())[0]?.message).toMatch(new RegExp(`^Nobody can be mailed a sign-in code, so nobody new signs in: .*${words}.*relay `));
+    expect(await alerts()).toMatchObject([{ code: "codes_unmailed", count: 1 }]);
+    await set({});
+    await settle();
+    expect([await standing(), await alerts()]).toEqual([[], []]);
+  });
+
+  test.each<MailTrouble>(["auth_refused", "tls_failed", "sender_refused", "name_not_found"])(
+    "stand at once where the mail server's end is %s",
+    async (reason) => {
+      await ask(openDoor({ outcome: failed(reason) }));
+      expect(await standing()).toMatchObject([{ code: "codes_unmailed", message: expect.stringContaining(`It is ${reason}.`) }]);
+      await settle();
+      expect(await standing()).toEqual([]);
+    },
+  );
+
+  test("are no problem for one address that its server refuses", async () => {
+    await ask(openDoor({ outcome: failed("recipient_refused") }));
+    expect(await standing()).toEqual([]);
+  });
+
+  test("stand only once none left for a quarter of an hour where the server may be back", async () => {
+    const away = openDoor({ outcome: failed("timed_out") });
+    await settle();
+    await ask(away);
+    await clock.advance(14 * MINUTE_MS);
+    await ask(away);
+    expect(await standing()).toEqual([]);
+    await clock.advance(MINUTE_MS);
+    await ask(away);
+    expect(await standing()).toMatchObject([{ code: "codes_unmailed" }]);
+    await settle();
+    await ask(away);
+    expect(await standing()).toEqual([]);
+    await settle();
   });
 });
 

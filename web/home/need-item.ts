@@ -106,11 +106,12 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
     ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
-    ${code === "relay_nobody" && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
+    ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued")}>See what waits</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
-    ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Look at the mail server</a>`}
+    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Look at the mail server</a>`}
+    ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Look at the sender domain</a>`}
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>See the mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}

@@ -1,0 +1,103 @@
+/** Money that went nowhere: an event that was to give or to take back found nobody. It ends `failed` by the specification; the owner sees it at a glance. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MAP = { event_id: "id", event_type: "type", person_token: "customer" };
+const SELL = { type: "fulfil_product", product: "book", ref: "{{mapped.event_id}}" };
+const GIVE = { type: "grant_credits", amount: 5 };
+const NOTE = { type: "write_record", collection: "orders", to: "person", data: { order: "{{mapped.event_id}}" } };
+
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  ada = (await running.api("POST", "/persons", { email: "ada@example.com" })).body.person.id;
+  await running.api("PUT", `/persons/${ada}/tokens`, { token: "ctm_ada" });
+  await saveRelay(running, receiverDefinition({ map: MAP, actions: [SELL] }));
+  await running.api("PUT", "/products/book", { soldThrough: { kind: "relay", relay: "orders" } });
+  await send("paid", "ctm_ada");
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+async function send(id: string, customer: string): Promise<string> {
+  const event = await sendEvent(running, id, { customer });
+  await running.drain();
+  return event;
+}
+
+const needs = async () =>
+  (await running.api("GET", "/overview")).body.needs as { code: string; target: string; message: string; alert: string | null }[];
+const alerts = async () => (await running.api("GET", "/alerts?open=true")).body.items;
+
+test("the first one needs somebody: it says which event and which key, and its relay is not well", async () => {
+  expect(await needs()).toEqual([]);
+  const event = await send("refund", "ctm_nobody");
+  expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_not_found" });
+  expect(await needs()).toMatchObject([
+    {
+      code: "sale_nobody",
+      target: "relay:orders",
+      message: `The event ${event} of orders found nobody, so nobody was given or lost what it was about: person_token resolved to nobody, so no action ran. See relay events show ${event}.`,
+    },
+  ]);
+  const { relay, health } = (await running.api("GET", "/relays/orders")).body;
+  expect([relay.name, health.state, health.code]).toEqual(["orders", "attention", "sale_nobody"]);
+});
+
+test("more of a day are one, with their number; the value is in no sentence", async () => {
+  const [first] = [await send("one", "ctm_nobody"), await send("paid-2", "ctm_ada")];
+  await running.clock.advance(60 * MINUTE_MS);
+  const last = await send("two", "ctm_other");
+  const items = await alerts();
+  expect(items).toMatchObject([{ code: "sale_nobody", count: 2 }]);
+  expect(items[0].message).toContain("2 events of orders found nobody since 2026-01-15T12:00:00.000Z");
+  expect(items[0].message).toContain(`the last one ${last}`);
+  expect(JSON.stringify(items)).not.toContain("ctm_");
+  expect(first).not.toBe(last);
+});
+
+test("it is over by itself once the event found its person in a replay", async () => {
+  const event = await send("refund", "ctm_late");
+  await running.clock.advance(2 * MINUTE_MS);
+  expect(await alerts()).toHaveLength(1);
+  await running.api("PUT", `/persons/${ada}/tokens`, { token: "ctm_late" });
+  expect((await replay(running, event)).status).toBe(202);
+  await running.drain();
+  expect(await showEvent(running, event)).toMatchObject({ state: "done" });
+  await running.clock.advance(2 * MINUTE_MS);
+  expect([await alerts(), await needs()]).toEqual([[], []]);
+});
+
+test("it is over where somebody says that it is seen to, and stays so until the next one", async () => {
+  await send("refund", "ctm_nobody");
+  const [need] = await needs();
+  expect((await running.api("POST", `/alerts/${need?.alert}/resolve`)).status).toBe(200);
+  await running.clock.advance(2 * MINUTE_MS);
+  expect(await needs()).toEqual([]);
+  await send("refund-2", "ctm_nobody");
+  expect(await needs()).toMatchObject([{ code: "sale_nobody" }]);
+});
+
+test("nothing is said of a relay that sells nothing, nor where the owner wants no such alert", async () => {
+  await editRelay(running, receiverDefinition({ map: MAP, actions: [NOTE, GIVE] }) as never);
+  await send("note", "ctm_nobody");
+  expect(await needs()).toEqual([]);
+  await editRelay(running, receiverDefinition({ map: MAP, actions: [SELL] }) as never);
+  const { settings } = (await running.api("GET", "/settings")).body;
+  expect((await running.api("PUT", "/settings", { version: settings.version, alerts: { sale_nobody: false } })).status).toBe(200);
+  await send("refund", "ctm_nobody");
+  expect(await needs()).toEqual([]);
+});
+
+test("where every event finds nobody that alone is said", async () => {
+  for (let event = 0; event < 4; event++) {
+    await send(`refund-${event}`, "ctm_nobody");
+    await running.clock.advance(25 * MINUTE_MS);
+  }
+  expect((await needs()).map(({ code }) => code)).toEqual(["relay_nobody"]);
+});
