@@ -12,20 +12,16 @@ import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import {
-  CAPPED_OVER_MS,
   countAnew,
   HEALTH,
   type HealthCode,
-  HealthProblems,
-  HOPELESS,
   type Kept,
   type KeptRun,
   type Known,
-  REFUSED,
   type RowHealth,
   type RunCode,
-  writeChange,
-} from "./problem.ts";
+} from "./known.ts";
+import { CAPPED_OVER_MS, HealthProblems, HOPELESS, REFUSED, writeChange } from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** Writes, with what else is to be written at once, the rows that it is handed the writing of; resolves once that is durable. */

@@ -5,27 +5,20 @@
  */
 import { type Clock, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit.ts";
-import type { SecretUse } from "../relay/live-receiver.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
-
-/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
-const RECEIVER_CODES = [
-  "relay_refusing",
-  "relay_silent",
-  "relay_ignoring",
-  "relay_capped",
-  "relay_uncalled",
-] as const;
-export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
-export type HealthCode = (typeof CODES)[number];
-
-/** What is counted. */
-export type RunCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
+import {
+  CODES,
+  type HealthCode,
+  type Kept,
+  type KeptRun,
+  type Known,
+  RECEIVER_CODES,
+  type RunCode,
+} from "./known.ts";
 
 /** So many, over so long. */
 interface Threshold {
@@ -59,79 +52,6 @@ export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_
 
 /** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
 export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
-
-export interface KeptRun {
-  since: number;
-  at: number;
-  count: number;
-  /** Another alert told the owner of one of them: an event died. */
-  told?: boolean;
-}
-
-/** What is kept of a relay beyond a restart. A save of its definition begins anew. */
-export interface Kept {
-  version: number;
-  /** Whether a call passed `when`. */
-  matched: boolean;
-  /** Whether an event found its person, or needed none. */
-  found: boolean;
-  /** The longest run of ignored calls that a matching one ended. */
-  usual: number;
-  /** Whether the owner was told that nobody calls. */
-  uncalledTold: boolean;
-  runs: Partial<Record<RunCode, KeptRun>>;
-  /** When calls last verified by which of two secrets, as all nodes saw it; kept where nodes share the row alone. */
-  use?: SecretUse;
-}
-
-/** A person said that the problem is seen to. */
-export function countAnew(kept: Kept, code: RunCode): void {
-  if (code === "relay_ignoring") {
-    kept.matched = true;
-    kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
-  }
-}
-
-/** The part of the relay's row that tells of its health. No live relay is made of it, so that writing it touches nothing. */
-export const HEALTH = defineTable({
-  name: "relay",
-  key: ["id"],
-  columns: {
-    id: text(),
-    /** When the first of the calls that were refused one after another came; null: the last one verified. */
-    refusedSince: orNull(integer()),
-    refusedCount: integer(),
-    refusedAt: orNull(integer()),
-    /** When a call last verified, as far as it is written. */
-    acceptedAt: orNull(integer()),
-    /** The other runs. */
-    fruitless: orNull(json<Kept>()),
-  },
-});
-
-/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not kept: it may name a person. */
-interface Seen {
-  sinceMs: number;
-  atMs: number;
-  why: string | null;
-}
-
-/** What its row tells of one relay. */
-export interface RowHealth {
-  relayId: string;
-  kept: Kept;
-  refusedAt: number | null;
-  acceptedAt: number | null;
-}
-
-/** What is known of one relay. */
-export interface Known extends RowHealth {
-  seen: Partial<Record<RunCode, Seen>>;
-  /** As the database has it. */
-  storedAcceptedAt: number | null;
-  /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
-  found: { cause: string; solved: boolean } | null;
-}
 
 /** Whether so many, over so long, are a problem. */
 function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedMs: number): boolean {

@@ -15,9 +15,9 @@ import {
   type KeptRun,
   type Known,
   type RowHealth,
-  RUN_CODES,
   type RunCode,
-} from "./problem.ts";
+} from "./known.ts";
+import { RUN_CODES } from "./problem.ts";
 
 /** A row that differs from what is known in the time of its last good call alone is written once in so long. */
 const ACCEPTED_EVERY_MS = MINUTE_MS;

@@ -12,7 +12,8 @@ import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
 import type { Health } from "./health.ts";
-import { CODES, type HealthCode, RUN_CODES } from "./problem.ts";
+import { CODES, type HealthCode } from "./known.ts";
+import { RUN_CODES } from "./problem.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
 /** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */

@@ -7,7 +7,7 @@ import { REFUSALS } from "../../src/ground/refusal-code.ts";
 import { explainCode, RESULTS } from "../../src/ground/result-code.ts";
 import { MAIL_TROUBLES, TROUBLES } from "../../src/ground/trouble-code.ts";
 import { WARNINGS } from "../../src/ground/warning-code.ts";
-import { CODES } from "../../src/health/problem.ts";
+import { CODES } from "../../src/health/known.ts";
 import { ALERT_CODES } from "../../src/watch/alert.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 
