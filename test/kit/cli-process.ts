@@ -11,6 +11,8 @@ export interface CliProcess extends AsyncDisposable {
   pid: number;
   /** The exit code. */
   exited: Promise<number>;
+  /** Resolves once neither it nor a process that it started can say anything more. */
+  silent: Promise<unknown>;
 }
 
 /** Starts `relay <line>`, or with `command` another program in its place. */
@@ -33,6 +35,7 @@ export function startCli(line: readonly string[], options: { cwd: string; env?: 
     kill: (signal) => child.kill(signal),
     pid: child.pid,
     exited: child.exited,
+    silent: ended,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await child.exited;
