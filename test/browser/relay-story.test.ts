@@ -220,6 +220,7 @@ test("a known sender is found by a word, looked at, and begun with; its secret's
 
 test("deleting asks for the name, and the relay is gone", async () => {
   await page.getByRole("button", { name: "Delete…", exact: true }).click();
+  await page.getByRole("dialog").getByText("Events that still wait end failed.").waitFor();
   const remove = page.getByRole("button", { name: "Delete relay" });
   expect(await remove.isDisabled()).toBe(true);
   await page.getByLabel("Type order-paid to delete it").fill("order-paid");

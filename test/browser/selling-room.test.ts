@@ -87,11 +87,14 @@ test("a receipt links its person, is found by its ref and taken back; a subscrip
   await page.getByText("pay_2").waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^Refund… premium/ }).click();
   await dialog.getByText("No money moves").waitFor();
+  await dialog.getByRole("heading", { name: /^Take back what premium gave \S+@\S+\?$/ }).waitFor();
+  await dialog.getByText("(pay_1)").waitFor();
   await dialog.getByRole("button", { name: "Record the refund" }).click();
   await gone();
   await page.getByText("Refunded").waitFor();
   await tab("Subscriptions").click();
   await page.getByRole("button", { name: /^End… pro/ }).click();
+  await dialog.getByRole("heading", { name: /^End pro of \S+@\S+\?$/ }).waitFor();
   await dialog.getByRole("button", { name: "End subscription" }).click();
   await gone();
   await page.getByRole("row", { name: /pro/ }).getByText("Ended").waitFor();

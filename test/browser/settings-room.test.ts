@@ -91,9 +91,9 @@ test("an owner is invited by a link that is shown once, and removed", async () =
   const link = (await page.locator("[data-secret=Link]").textContent()) ?? "";
   expect(new URL(link).pathname).toBe("/reset");
   await page.getByRole("button", { name: "I have copied it" }).click();
-  await page.getByRole("button", { name: "Remove bea@example.com" }).click();
+  await page.getByRole("button", { name: "Remove… bea@example.com" }).click();
   await page.getByRole("button", { name: "Remove owner" }).click();
-  await page.getByRole("button", { name: "Remove bea@example.com" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Remove… bea@example.com" }).waitFor({ state: "detached" });
   expect(await running.rows("SELECT email FROM owner")).toEqual([{ email: "ann@example.com" }]);
 });
 
@@ -139,4 +139,16 @@ test("an app is deleted from its settings once its id is typed, with what it hol
   await act.click();
   await told("The app trial is deleted.");
   await page.waitForURL((url) => !url.pathname.startsWith("/apps/trial/"));
+});
+
+test("a node that ends is seen to have ended by who looks on", async () => {
+  let isLive = true;
+  const node = { host: "b", pid: 2, url: null, answers: false, house: false, version: "1", startedAt: new Date().toISOString() };
+  const nodes = () => [{ ...node, live: isLive, environments: [{ app: "shop", environment: "production" }] }];
+  await page.route("**/api/nodes", (route) => route.fulfill({ json: { nodes: nodes() } }));
+  await page.goto(at("settings?tab=server"));
+  const shown = page.getByRole("region", { name: "Nodes" });
+  await shown.getByText("shop production").waitFor();
+  isLive = false;
+  await shown.getByText("nothing: it shows up no more").waitFor();
 });

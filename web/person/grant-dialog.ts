@@ -72,7 +72,7 @@ export function GrantDialog({
       <p>There is nothing to grant yet. Make an access slug, a product or a plan first, in the dashboard or with <code>relay catalog set access beta '{}'</code>.</p>
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
   }
-  return html`<${Dialog} title="Grant access" onClose=${onClose}><form class="stack" onSubmit=${grant}>
+  return html`<${Dialog} title="Grant ${person.email} access" onClose=${onClose}><form class="stack" onSubmit=${grant}>
     <label class="field"><span>To what</span>
       <select name="entitlement" required autofocus>${groups.map(
         ([title, names]) =>

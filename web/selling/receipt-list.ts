@@ -129,7 +129,7 @@ function Refund({
   onClose: () => void;
 }): View {
   const { send, isSending, error } = useSend();
-  const { ref, person, item } = purchase;
+  const { ref, person, personEmail, item } = purchase;
   const refund = async (): Promise<void> => {
     const body = { kind: "refund", ref, person, product: item };
     const path = apiPath(place, "receipts");
@@ -139,8 +139,8 @@ function Refund({
     )
       onClose();
   };
-  return html`<${Dialog} title="Take back what ${item} gave?" onClose=${onClose}>
-    <p>The entitlement and the credits of this purchase end, and a refund is written beside its receipt. <b>No money moves:</b> refund the payment at your processor.</p>
+  return html`<${Dialog} title="Take back what ${item} gave ${personEmail ?? person}?" onClose=${onClose}>
+    <p>The entitlement and the credits of this purchase (<code>${ref}</code>) end, and a refund is written beside its receipt. <b>No money moves:</b> refund the payment at your processor.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${() => void refund()}>${isSending ? "Taking back…" : "Record the refund"}</button></div><//>`;

@@ -98,8 +98,8 @@ function End({ place, of, onClose }: { place: Place; of: SubscriptionItem; onClo
     )
       onClose();
   };
-  return html`<${Dialog} title="End this subscription on ${of.plan}?" onClose=${onClose}>
-    <p>The person lands on the default plan at once, and what the plan granted ends. What was granted by hand or bought stays.${
+  return html`<${Dialog} title="End ${of.plan} of ${of.personEmail ?? of.person}?" onClose=${onClose}>
+    <p>They land on the default plan at once, and what the plan granted ends. What was granted by hand or bought stays.${
       of.billedBy === "processor" &&
       html` <b>Your processor goes on billing it</b> until it is ended there too.`
     }</p>

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Limit>[] = [
     name: "value",
     title: "Limit",
     priority: 2,
-    size: "short",
+    size: "name",
     cell: ({ value }) => html`<b>${sayNumber(value)}</b>`,
   },
   {

@@ -8,6 +8,9 @@ import { Ago } from "../part/time.ts";
 
 type Node = NodesView[number];
 
+/** A node that ends is seen to have ended, and what it ran with whom it is now. */
+const REFRESH_MS = 5_000;
+
 const COLUMNS: readonly Column<Node>[] = [
   {
     name: "node",
@@ -41,7 +44,7 @@ const COLUMNS: readonly Column<Node>[] = [
 ];
 
 export function NodeList(): View {
-  const { data, error, reload } = useLoad<{ nodes: NodesView }>("/api/nodes");
+  const { data, error, reload } = useLoad<{ nodes: NodesView }>("/api/nodes", REFRESH_MS);
   if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
   if (data.nodes.length === 0) return null;
   return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>

@@ -93,7 +93,7 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
       size: "name",
       cell: (owner) => html`<span class="row-acts">
         ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="New link for ${owner.email}" onClick=${() => onLink(owner)}>New link</button>`}
-        ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove ${owner.email}" onClick=${() => onRemove(owner)}>Remove</button>`}</span>`,
+        ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
     },
   ];
 }
