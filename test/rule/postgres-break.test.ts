@@ -2,10 +2,11 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
-import { readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { Readers } from "../../src/store/postgres/readers.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
@@ -118,6 +119,7 @@ test("a commit that nobody can be asked about: its writer is told that it is not
   };
   const error: unknown = await store.write("app", addApp("there")).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(OutcomeUnknown);
+  expect((error as OutcomeUnknown).cause).toMatchObject({ message: expect.stringContaining("The database cannot be reached") });
   while (!seen.includes(true) && seen.length < 20) await Bun.sleep(100);
   expect(seen).toContain(true);
   road.isClosed = false;
@@ -192,6 +194,27 @@ test("a server that lost all readers is read from at once", async () => {
   await terminate("reader");
   await Bun.sleep(100);
   for (let turn = 0; turn < 4; turn++) expect(await store.read(listApps)).toEqual([]);
+});
+
+test("where the server gives no more connections, reads share those that there are", async () => {
+  const role = `relay_few_${process.pid}`;
+  await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`);
+  const url = Object.assign(new URL(database.url), { username: role, password: "few" });
+  const readers = new Readers(readDatabaseUrl(url.href) as DatabaseUrl, () => undefined);
+  const read = (): Promise<unknown> => readers.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.1));
+  try {
+    const ends = await Promise.allSettled(Array.from({ length: 12 }, read));
+    expect(ends.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => "fulfilled"));
+    await admin.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+    const ended = Promise.allSettled(Array.from({ length: 12 }, read));
+    await terminate("reader");
+    expect((await ended).filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
+    await admin.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
+    await Promise.all(Array.from({ length: 12 }, read));
+  } finally {
+    await readers.close();
+    await admin.unsafe(`DROP ROLE ${role}`);
+  }
 });
 
 test.each(["no JSON", "null", "[]", '{"topics":null}', '{"node":"other","topics":{"relay":5}}'])(

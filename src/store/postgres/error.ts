@@ -60,6 +60,11 @@ export function isGone(error: StoreUnavailable): boolean {
   );
 }
 
+/** Whether the server gives no more connections, or this user or database none. */
+export function isFull(error: unknown): boolean {
+  return error instanceof StoreUnavailable && isTold(error, /^53300$/);
+}
+
 function isTold(error: StoreUnavailable, states: RegExp): boolean {
   return [...causesOf(error)].some(({ errno: state }) => typeof state === "string" && states.test(state));
 }

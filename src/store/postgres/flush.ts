@@ -52,11 +52,12 @@ export class PostgresFlush {
         return (await this.#ask(connection, { alone: true })) >= number;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
+        if (systemClock.monotonicMs() >= untilMs)
+          throw new OutcomeUnknown(
+            "The connection broke during a commit, and the database cannot be asked what came of it.",
+            { cause: error },
+          );
       }
-      if (systemClock.monotonicMs() >= untilMs)
-        throw new OutcomeUnknown(
-          "The connection broke during a commit, and the database cannot be asked what came of it.",
-        );
       await sleep(systemClock, ASK_EVERY_MS);
     }
   }

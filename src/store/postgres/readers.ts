@@ -3,7 +3,7 @@ import { systemClock } from "../../ground/clock.ts";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
-import { ConnectionLost, ReadOnly } from "./error.ts";
+import { ConnectionLost, isFull, ReadOnly } from "./error.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
@@ -18,7 +18,10 @@ export class Readers {
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
+  /** Those that wait because the server gives no more connections; each read that ends lets one try again. */
+  readonly #short: (() => void)[] = [];
   #busy = 0;
+  #opening = 0;
 
   /** `onReadOnly`: told where a standby refuses what it alone refuses of a read. */
   constructor(place: DatabaseUrl, onReadOnly: () => void) {
@@ -43,6 +46,7 @@ export class Readers {
     } finally {
       this.#busy -= 1;
       this.#waiting.shift()?.();
+      this.#short.shift()?.();
     }
   }
 
@@ -52,7 +56,7 @@ export class Readers {
 
   /** Reads that wait for a connection. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + this.#short.length;
   }
 
   closeIdle(): void {
@@ -69,7 +73,7 @@ export class Readers {
   }
 
   async #readOnce<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    const reader = this.#free.pop()?.reader ?? (await this.#open());
+    const reader = await this.#take();
     try {
       reader.exec("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
       return await work(reader);
@@ -79,6 +83,22 @@ export class Readers {
       reader.takeFailure();
       if (reader.lost) this.#all.delete(reader);
       else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
+    }
+  }
+
+  async #take(): Promise<PostgresConnection> {
+    for (;;) {
+      const free = this.#free.pop();
+      if (free !== undefined) return free.reader;
+      try {
+        this.#opening += 1;
+        return await this.#open().finally(() => {
+          this.#opening -= 1;
+        });
+      } catch (error) {
+        if (!isFull(error) || this.#all.size + this.#opening === 0) throw error;
+        if (this.#free.length === 0) await new Promise<void>((resolve) => this.#short.push(resolve));
+      }
     }
   }
 
