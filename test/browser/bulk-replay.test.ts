@@ -75,6 +75,10 @@ test("the plan says what matches, what becomes of each action, and what may not 
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Replay these…");
+  for (const nth of [0, 1]) await page.locator("main tbody input[type=checkbox]").nth(nth).check();
+  await page.getByRole("button", { name: "Replay them…" }).click();
+  await page.getByRole("dialog").getByText(still).waitFor();
+  await page.keyboard.press("Escape");
 });
 
 test("a pace that is none is refused at its field", async () => {

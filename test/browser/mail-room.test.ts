@@ -50,6 +50,18 @@ test("a mail whose end is unknown is found by its state and sent again, once a p
   expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "mailbox" }]);
 });
 
+test("why a mail was not sent stands in the list", async () => {
+  const set = (state: string, message: string | null) =>
+    running.service.store.write("app", (tx) => tx.run("UPDATE email SET state = ?1, message = ?2", state, message));
+  await set("failed", "The mail server did not answer.");
+  await page.goto(at("mail"));
+  await page
+    .getByRole("row", { name: /Thank you/ })
+    .getByText("The mail server did not answer.")
+    .waitFor();
+  await set("mailbox", null);
+});
+
 test("a test mail is sent with one button, and is in the list", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("");
   await page.getByRole("button", { name: "Send me a test mail" }).click();

@@ -144,11 +144,18 @@ test("an app is deleted from its settings once its id is typed, with what it hol
 test("a node that ends is seen to have ended by who looks on", async () => {
   let isLive = true;
   const node = { host: "b", pid: 2, url: null, answers: false, house: false, version: "1", startedAt: new Date().toISOString() };
-  const nodes = () => [{ ...node, live: isLive, environments: [{ app: "shop", environment: "production" }] }];
+  const nodes = () => [
+    { ...node, live: isLive, environments: ["shop", "a-blog-with-a-name", "another"].map((app) => ({ app, environment: "production" })) },
+  ];
   await page.route("**/api/nodes", (route) => route.fulfill({ json: { nodes: nodes() } }));
   await page.goto(at("settings?tab=server"));
   const shown = page.getByRole("region", { name: "Nodes" });
-  await shown.getByText("shop production").waitFor();
+  const runs = shown.getByText("shop production");
+  await runs.waitFor();
+  await page.setViewportSize({ width: 360, height: 780 });
+  expect(await runs.evaluate((words) => words.getBoundingClientRect().right <= innerWidth)).toBe(true);
+  expect(await runs.evaluate((words) => (words.closest("td")?.scrollWidth ?? 0) <= (words.closest("td")?.clientWidth ?? 0))).toBe(true);
+  await page.setViewportSize({ width: 1280, height: 860 });
   isLive = false;
   await shown.getByText("nothing: it shows up no more").waitFor();
 });

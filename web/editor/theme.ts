@@ -25,6 +25,8 @@ const LOOK = EditorView.theme({
     outline: "1px solid var(--accent)",
   },
   "&.cm-focused .cm-nonmatchingBracket": { backgroundColor: "var(--bad-wash)" },
+  // The library's own signs are in few fonts.
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…"' },
   ".cm-foldGutter span": { cursor: "pointer", padding: "0 4px" },
   ".cm-foldPlaceholder": {
     backgroundColor: "var(--sunken)",

@@ -81,7 +81,12 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
           : html`<${ErrorState} error=${error} onRetry=${ask} />`
         : html`<${Plan} plan=${plan} filter=${filter} />`
     }
-    ${plan !== null && count > 0 && html`<${StillSo} place=${place} filter=${filter} plan=${plan} />`}
+    ${
+      plan !== null &&
+      count > 0 &&
+      filter.state === "dead" &&
+      html`<${StillSo} place=${place} relays=${plan.relays.map(({ relay }) => relay)} />`
+    }
     ${
       count > 0 &&
       html`<label class="field bulk-pace"><span>Events a second, at most</span>
@@ -96,19 +101,17 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
 }
 
 /** What the relays' dead events died of, where it is still so: a replay would meet it again. */
-function StillSo({ place, filter, plan }: { place: Place; filter: BulkFilter; plan: BulkPlan }): View {
+export function StillSo({ place, relays }: { place: Place; relays: readonly string[] }): View {
   const { data } = useLoad<OverviewView>(apiPath(place, "overview"));
-  if (filter.state !== "dead") return null;
   const standing = (data?.needs ?? []).filter(
-    ({ dead, relay: name }) =>
-      dead?.cause.stands === "yes" && plan.relays.some(({ relay }) => relay === name),
+    ({ dead, relay: name }) => dead?.cause.stands === "yes" && relays.some((relay) => relay === name),
   );
   if (standing.length === 0) return null;
   return html`<${Notice} kind="warn">The newest died of what is still so: ${standing
     .slice(0, SHOWN_RELAYS)
     .map(
       ({ relay, dead }) =>
-        html`${filter.relay === undefined && html`<b>${relay}</b>: `}<${Sentence} text=${dead?.cause.message ?? ""} /> `,
+        html`${relays.length > 1 && html`<b>${relay}</b>: `}<${Sentence} text=${dead?.cause.message ?? ""} /> `,
     )}Mend that first, or they fail the same way.<//>`;
 }
 

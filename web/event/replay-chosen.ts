@@ -15,6 +15,7 @@ import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
 import { sayActionType } from "../relay/relay-words.ts";
+import { StillSo } from "./bulk-replay.ts";
 import { EventReplay } from "./event-replay.ts";
 
 interface Props {
@@ -70,7 +71,8 @@ function Several({ place, ids, onClose }: Props): View {
         : html`<p>${sayCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} once more by ${able.length === 1 ? "its relay’s" : "their relays’"} present definition; what was done before is not done twice.</p>
           <ul class="plan">${tally(able).map(
             ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${sayNumber(count)}</span></li>`,
-          )}</ul>`
+          )}</ul>
+          <${StillSo} place=${place} relays=${[...new Set(able.flatMap(({ plan }) => plan.relay?.name ?? []))]} />`
     }
     ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} may not run: <${Reasons} sentences=${left} /><//>`}
     ${

@@ -9,6 +9,7 @@ import { Choice } from "../part/choice.ts";
 import { EmptyState, FromBefore, Notice, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { useKeys } from "../part/use-keys.ts";
@@ -83,8 +84,9 @@ function columnsOf(place: Place, query: URLSearchParams): Column<Email>[] {
       name: "subject",
       title: "Subject",
       priority: 1,
-      cell: ({ id, subject }) =>
-        html`<a class="clip" data-row href=${open(id)}><${SafeText} text=${subject} limit=${200} /></a>`,
+      cell: ({ id, subject, state, message }) => html`<div class="two-lines">
+        <a class="clip" data-row href=${open(id)}><${SafeText} text=${subject} limit=${200} /></a>
+        ${(state === "failed" || state === "unknown") && message !== null && html`<span class="mail-why"><${Sentence} text=${message} /></span>`}</div>`,
     },
     {
       name: "state",

@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<Node>[] = [
     priority: 2,
     cell: ({ live, house, environments }) =>
       live
-        ? html`<span>${[...(house ? ["what is done once for all"] : []), ...environments.map(({ app, environment }) => `${app} ${environment}`)].join(", ") || html`<span class="quiet">nothing by itself</span>`}</span>`
+        ? html`<span class="wrap">${[...(house ? ["what is done once for all"] : []), ...environments.map(({ app, environment }) => `${app} ${environment}`)].join(", ") || html`<span class="quiet">nothing by itself</span>`}</span>`
         : html`<span class="quiet">nothing: it shows up no more</span>`,
   },
   { name: "version", title: "Version", priority: 4, size: "short", cell: ({ version }) => version },
