@@ -9,7 +9,7 @@ import { writeAudit } from "../watch/audit.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { wholeId } from "./ending.ts";
+import { wholeId } from "./id-ending.ts";
 import { LIMIT, pagesOf, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
 import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";

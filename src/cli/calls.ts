@@ -13,7 +13,7 @@ import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../re
 import type { Reader } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { wholeId } from "./ending.ts";
+import { wholeId } from "./id-ending.ts";
 import { LIMIT, readLimit, readTime, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote, type Remote } from "./remote.ts";

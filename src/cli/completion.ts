@@ -3,7 +3,7 @@
  * registry of commands and from what there is: relays, profiles, apps. Whatever goes wrong is silent, and nothing is waited for longer than a moment.
  */
 import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "./command.ts";
-import { findNames } from "./name.ts";
+import { findNames } from "./known-name.ts";
 import { findCommand, HELP, parseCommand, SHOWING } from "./parse.ts";
 import type { World } from "./world.ts";
 

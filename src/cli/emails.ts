@@ -12,7 +12,7 @@ import { readPersonId, requireActingPerson } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readAllowPrivate } from "./data-directory.ts";
-import { wholeId } from "./ending.ts";
+import { wholeId } from "./id-ending.ts";
 import { LIMIT, pagesOf, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
 import { askPlace, pageRemote } from "./remote.ts";

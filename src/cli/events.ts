@@ -13,8 +13,8 @@ import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { wholeEventId } from "./ending.ts";
 import { EVENT_COLUMNS, writeEvent, writePayload } from "./event-words.ts";
+import { wholeEventId } from "./id-ending.ts";
 import {
   gather,
   keyOf,

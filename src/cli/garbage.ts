@@ -1,4 +1,7 @@
-/** What a process under load does so that its memory stays small: it collects its garbage before the runtime would. */
+/**
+ * What a server's process does so that its memory stays small: under load it collects its garbage before the runtime would, and what only its start
+ * needed it gives back once.
+ */
 import { edenGC, fullGC } from "bun:jsc";
 import { type Clock, Loop } from "../ground/clock.ts";
 
@@ -65,5 +68,32 @@ export function collectUnderLoad(clock: Clock, heap: Heap = OWN): AsyncDisposabl
     onError: () => undefined,
   });
   void loop.start(LOOK_EVERY_MS);
+  return { [Symbol.asyncDispose]: () => loop.stop() };
+}
+
+const LOOK_QUIET_MS = 1_000;
+/** CPU of a second in which there was next to nothing to do. */
+const QUIET_US = 50_000;
+
+/**
+ * Gives back, once, the code and the garbage that only the start needed, in the first quiet second: it holds the loop for some milliseconds, and
+ * code that ran often has to be made quick anew.
+ */
+export function giveBackOnceQuiet(clock: Clock): AsyncDisposable {
+  let before = process.cpuUsage();
+  const loop: Loop = new Loop({
+    clock,
+    everyMs: LOOK_QUIET_MS,
+    async turn() {
+      const { user, system } = process.cpuUsage(before);
+      before = process.cpuUsage();
+      if (user + system > QUIET_US) return undefined;
+      void loop.stop();
+      Bun.shrink();
+      return undefined;
+    },
+    onError: () => undefined,
+  });
+  void loop.start(LOOK_QUIET_MS);
   return { [Symbol.asyncDispose]: () => loop.stop() };
 }

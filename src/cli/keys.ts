@@ -14,7 +14,7 @@ import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
-import { wholeId } from "./ending.ts";
+import { wholeId } from "./id-ending.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote } from "./remote.ts";
 import { DATA } from "./service-option.ts";

@@ -23,7 +23,7 @@ import type { StoryItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { wholeId } from "./ending.ts";
+import { wholeId } from "./id-ending.ts";
 import { LIMIT, pagesOf, readLimit, SINCE, sayMore } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
 import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";

@@ -1,9 +1,10 @@
 /** `relay promote`: what stands in a server's development environment, carried into production when an owner approved it. */
-import { DRY_RUN, decidePlan, REPLACE } from "./carried.ts";
+
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
 import { findTarget, TARGET } from "./place.ts";
+import { DRY_RUN, decidePlan, REPLACE } from "./plan-decision.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 
 export const promote: Command = {

@@ -7,7 +7,7 @@ import { VERSION } from "../release/change.ts";
 import { type Command, UsageError } from "./command.ts";
 import { COMPLETE_WORD, completeLine } from "./completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
-import { withNearName } from "./name.ts";
+import { withNearName } from "./known-name.ts";
 import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
 import { sayRefusal } from "./refusal-words.ts";
 import { PIPE } from "./screen.ts";

@@ -1,8 +1,8 @@
 /** Brings what was planned into the files: each written whole or not at all, over exactly the text that the plan was made of. */
 import { relative } from "node:path";
 import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
-import { type CatalogChange, editCatalog } from "./catalog-edit.ts";
 import { catalogPath } from "./catalog-file.ts";
+import { type CatalogChange, editCatalog } from "./catalog-file-edit.ts";
 import { FileMoved, removeReadFile, writeReadFile } from "./file-write.ts";
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { Folder, PullEntry } from "./pull-plan.ts";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { addAgo, readMoment, sayTimes } from "../../src/cli/ago.ts";
 import { refuseChoice } from "../../src/cli/command.ts";
-import { wholeEventId, wholeId } from "../../src/cli/ending.ts";
 import { writeOutcome } from "../../src/cli/event-words.ts";
+import { wholeEventId, wholeId } from "../../src/cli/id-ending.ts";
 import { findPager, isLong } from "../../src/cli/pager.ts";
 import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
 import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";

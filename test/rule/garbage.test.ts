@@ -1,6 +1,6 @@
-/** A server's process that works and has become large collects its garbage before the runtime would. */
-import { expect, test } from "bun:test";
-import { collectUnderLoad } from "../../src/cli/garbage.ts";
+/** A server's process that works and has become large collects its garbage before the runtime would; what only its start needed it gives back once. */
+import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
+import { collectUnderLoad, giveBackOnceQuiet } from "../../src/cli/garbage.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
 const MIB = 2 ** 20;
@@ -70,4 +70,25 @@ test("no more once the server ends", async () => {
   await collecting[Symbol.asyncDispose]();
   await pass(clock, 2_000);
   expect([state.young, state.all]).toEqual([0, 0]);
+});
+
+const shrink = spyOn(Bun, "shrink").mockImplementation(() => undefined);
+afterEach(() => shrink.mockClear());
+afterAll(() => shrink.mockRestore());
+
+test("what only the start needed is given back in the first quiet second, and never again", async () => {
+  const clock = new VirtualClock(START_MS);
+  await using _given = giveBackOnceQuiet(clock);
+  expect(shrink).toHaveBeenCalledTimes(0);
+  for (let second = 0; second < 50 && shrink.mock.calls.length === 0; second++) await clock.advance(1_000);
+  await clock.advance(10_000);
+  expect(shrink).toHaveBeenCalledTimes(1);
+});
+
+test("what only the start needed is not given back where the server ends before", async () => {
+  const clock = new VirtualClock(START_MS);
+  const given = giveBackOnceQuiet(clock);
+  await given[Symbol.asyncDispose]();
+  await clock.advance(10_000);
+  expect(shrink).toHaveBeenCalledTimes(0);
 });
