@@ -105,7 +105,7 @@ export const RESULTS = {
     todo: "Call a server of yours instead.",
   },
   unresolvable: {
-    when: "The called URL's host has no address.",
+    when: "The called URL's host has no address, or no name server said one in time.",
     todo: "Check its spelling and its DNS records; the call is tried again.",
   },
   private_address: {

@@ -5,7 +5,9 @@
  * mistake. It never connects.
  * Source: the specification's "Outbound", rule 4.
  */
+import { getServers, setServers } from "node:dns";
 import { lookup as systemLookup } from "node:dns/promises";
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type AllowList, canonicalAddress, judgeAddress } from "./address.ts";
 
@@ -167,10 +169,68 @@ interface ResolveContext {
   ownHosts: readonly string[];
 }
 
+/** System look-ups that wait for their turn; one more finds nothing. */
+const MAX_WAITING_LOOKUPS = 16;
+
+/** No name server answered in time, which says nothing of the name. */
+const UNANSWERED = "DNS_ETIMEOUT";
+
+/**
+ * Every address of a host name, as hosts file and name servers say, asked without a thread: the system's own resolver holds one of very few
+ * for ten seconds where a name's servers are silent, and every other call would wait behind it. What they do not know the system is asked
+ * for, one at a time, as it may know names by other ways.
+ */
 export const lookupAll: AddressLookup = async (host) => {
-  const found = await systemLookup(host, { all: true, verbatim: true });
-  return found.map((one) => one.address);
+  try {
+    return await askServers(host).catch((error: unknown) => {
+      if (!refreshServers()) throw error;
+      return askServers(host);
+    });
+  } catch (error) {
+    if (codeOf(error) === UNANSWERED) throw error;
+    return await askSystem(host);
+  }
 };
+
+async function askServers(host: string): Promise<readonly string[]> {
+  const found = await Bun.dns.lookup(host, { backend: "c-ares" });
+  return found.map(({ address }) => address);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
+
+/** Name servers that the machine was given after a start, as in another network, are taken over; whether they are others. */
+function refreshServers(): boolean {
+  try {
+    const said = [...readFileSync("/etc/resolv.conf", "utf8").matchAll(/^nameserver\s+(\S+)/gm)];
+    const servers = said.map(([, server = ""]) => server);
+    // One of a network card's own (`fe80::1%eth0`) cannot be taken over, as its card is not kept.
+    if (servers.length === 0 || servers.some((server) => server.includes("%"))) return false;
+    if (servers.join() === getServers().join()) return false;
+    setServers(servers);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+let waiting = 0;
+
+async function askSystem(host: string): Promise<readonly string[]> {
+  if (waiting === MAX_WAITING_LOOKUPS)
+    throw Object.assign(new Error("too many look-ups wait"), { code: UNANSWERED });
+  waiting += 1;
+  const turn = lastTurn.then(() => systemLookup(host, { all: true, verbatim: true }));
+  lastTurn = turn.catch(() => undefined);
+  try {
+    return (await turn).map(({ address }) => address);
+  } finally {
+    waiting -= 1;
+  }
+}
 
 /** The checked addresses, at least one, in the order to try; or the rule that refuses them. */
 export async function resolveTarget(
@@ -178,12 +238,16 @@ export async function resolveTarget(
   { lookup, allow, ownHosts }: ResolveContext,
 ): Promise<readonly string[] | UrlBreak> {
   if (target.loopback) return loopbackAddresses(target.host);
-  const addresses = await lookup(target.host).catch(() => []);
+  let isAnswered = true;
+  const addresses = await lookup(target.host).catch((error: unknown) => {
+    isAnswered = codeOf(error) !== UNANSWERED;
+    return [];
+  });
   if (addresses.length === 0) {
-    return {
-      code: "unresolvable",
-      message: `url's host ${target.host} has no address: check its spelling and its DNS records.`,
-    };
+    const message = isAnswered
+      ? `url's host ${target.host} has no address: check its spelling and its DNS records.`
+      : `url's host ${target.host} could not be looked up, as its name servers did not answer: check them, and this machine's.`;
+    return { code: "unresolvable", message };
   }
   for (const address of addresses) {
     if (isOwnAddress(address, target.port, ownHosts)) {
