@@ -46,6 +46,20 @@ test("of nodes that start at once on an empty database one makes the schema, and
   expect(told).toEqual([{ from: 0, to: SCHEMA_VERSION }]);
 });
 
+test("a migration takes as long as it takes, whatever time a transaction of its user is given", async () => {
+  const database = await openDatabase({ empty: true });
+  const holder = openDirect(database);
+  const name = new URL(database.url).pathname.slice(1);
+  // Servers before 17 know none.
+  for (const { setting } of await holder.unsafe("SELECT name AS setting FROM pg_settings WHERE name = 'transaction_timeout'"))
+    await holder.unsafe(`ALTER DATABASE ${name} SET ${setting} = '150ms'`);
+  await holder.unsafe(`SELECT pg_advisory_lock(${0x72656c62})`);
+  const opening = openStore(database);
+  await Bun.sleep(600);
+  await holder.unsafe("SELECT pg_advisory_unlock_all()");
+  await opening;
+});
+
 test("a database that a newer version wrote is refused and left as it is", async () => {
   const fresh = await openDatabase();
   const direct = openDirect(fresh);

@@ -18,6 +18,7 @@ import { StoreUnavailable } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
 import { refuseUnfit } from "./look.ts";
 import { migratePostgres } from "./migrate.ts";
+import { AS_LONG_AS_IT_TAKES } from "./option.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */
@@ -41,7 +42,7 @@ export class PostgresEnd implements TargetEnd {
       await refuseUnfit(connection);
       await migratePostgres(connection, clock);
       await connection.script(
-        "SET lock_timeout = '15s'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0",
+        `SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = 0; ${AS_LONG_AS_IT_TAKES}`,
       );
       await refuseMoved(connection);
       const dead = await refuseNodes(connection, String(url));

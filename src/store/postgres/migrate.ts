@@ -11,6 +11,7 @@ import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
 import { causesOf } from "./error.ts";
 import { refuseUnfit, UnfitServer } from "./look.ts";
+import { AS_LONG_AS_IT_TAKES } from "./option.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
 import { PostgresSilence } from "./silence.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
@@ -19,8 +20,7 @@ import { WRITER_LOCK } from "./writer-lock.ts";
 const MIGRATION_LOCK = 0x72656c62;
 
 /** One that waits for the others' migration, and one whose statement runs long, waits as long as it takes. */
-const ALONE =
-  "SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 15000";
+const ALONE = `SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 15000; ${AS_LONG_AS_IT_TAKES}`;
 /** A process that is gone, or cut off, holds its locks no longer than this; not every server that speaks PostgreSQL's protocol knows the words. */
 const NOTICED =
   "SET client_connection_check_interval = 2000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";

@@ -4,6 +4,10 @@ import type { DatabaseUrl } from "../../ground/database-url.ts";
 
 export const CONNECT_WITHIN_S = 5;
 
+/** Of a session whose one transaction takes as long as its rows take, whatever its user is given; older servers know no time of a transaction. */
+export const AS_LONG_AS_IT_TAKES =
+  "SET statement_timeout = 0; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'";
+
 /** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
   const { host, port, user, database, password, sslMode, sslRootCert } = place;
