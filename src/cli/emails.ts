@@ -29,7 +29,7 @@ export const emailsList: Command = {
     {
       name: "person",
       value: "<address, id or token>",
-      help: "only what went to this person; an unknown address or token is an error",
+      help: "only what went to this person; somebody unknown is an error",
     },
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", "), of: EMAIL_STATES },
     SINCE,

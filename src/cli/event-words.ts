@@ -4,8 +4,6 @@ import { writeJson } from "../ground/json.ts";
 import { cutToLine, plain } from "../ground/text.ts";
 import type { Column } from "./table.ts";
 
-const MAX_ABOUT_CHARS = 72;
-
 export const EVENT_COLUMNS: readonly Column<EventItem>[] = [
   { heading: "ARRIVED", value: (event) => event.createdAt, keep: 3 },
   { heading: "STATE", value: (event) => event.state, tone: true, keep: 1 },
@@ -17,7 +15,8 @@ export const EVENT_COLUMNS: readonly Column<EventItem>[] = [
 ];
 
 function sayAbout({ eventType, preview }: EventItem): string {
-  return cutToLine([eventType, preview].filter((one) => one !== null).join(" · "), MAX_ABOUT_CHARS);
+  // On a terminal the table makes it fit; a pipe gets it whole.
+  return cutToLine([eventType, preview].filter((one) => one !== null).join(" · "), Number.POSITIVE_INFINITY);
 }
 
 function sayReason({ cameBy, reason, waits }: EventItem): string {

@@ -183,7 +183,8 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   };
 }
 
-async function findPersonThere(remote: Remote, name: string): Promise<{ id: string }> {
+/** The id is taken as it stands. Refuses with `not_found`. */
+export async function findPersonThere(remote: Remote, name: string): Promise<{ id: string }> {
   if (!name.includes("@")) return { id: name };
   const { items } = await listRemote<PersonView>(remote, "/persons", { email: name }, 1);
   const [found] = items;

@@ -25,6 +25,7 @@ import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { move } from "./move.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import { peopleEnd } from "./people-end.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
@@ -74,6 +75,7 @@ export const GROUPS: readonly Group[] = [
       alertsResolve,
       peopleList,
       peopleShow,
+      peopleEnd,
       emailsList,
       emailsSendAgain,
       auditList,

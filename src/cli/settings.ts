@@ -145,8 +145,8 @@ export const settingsSet: Command = {
         // A hold is released without the key, too.
         const sealer =
           value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
-        // When a brake holds matters to who pulls it.
-        if (name === "held") foundSoon = sayFoundSoon(input, world);
+        // When a brake holds matters to who pulls it, and until when the secret before it verifies.
+        if (name === "held" || kindOf(name) === "secret") foundSoon = sayFoundSoon(input, world);
         const deps = { sealer, allowPrivate: readAllowPrivate(input, world) };
         const made = { environmentId: environment.id, by, nowMs };
         const holds = name === "held" && value === true;
@@ -169,7 +169,7 @@ export const settingsSet: Command = {
     const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
     world.tell(
       isJsonObject(told)
-        ? `${name} is set: ${writeJson(told)}`
+        ? `${name} is set: ${writeJson(told)}${foundSoon === "" ? "" : `.${foundSoon}`}`
         : `${name} is ${sayValue(shownAs(name), told)}.${foundSoon}`,
     );
     for (const { message } of warnings) world.tell(`warning: ${message}`);

@@ -122,7 +122,7 @@ export const RESULTS = {
   },
   tls_failed: {
     when: "No trusted connection to the called URL's host came about.",
-    todo: "Check its certificate, its chain and its host name; the call is tried again.",
+    todo: "Check its certificate, its chain and its host name; the call is tried again. Where an authority of your own signed it, start the server with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.",
   },
   edited_after: {
     when: "The action was edited after it had done its work on this event, so it was not done again.",

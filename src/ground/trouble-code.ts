@@ -154,7 +154,7 @@ export const MAIL_TROUBLES = {
     "The mail server cannot be reached: check host and port (relay settings get mail.smtp), and that the server runs.",
   timed_out: "The mail server did not answer in time.",
   tls_failed:
-    "No trusted encrypted connection to the mail server: check the security (relay settings get mail.smtp), and the server's certificate and its name.",
+    "No trusted encrypted connection to the mail server: check the security (relay settings get mail.smtp), and the server's certificate and its name; where an authority of your own signed it, start the service with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.",
   auth_refused:
     "The mail server refused the sign-in: set username and password anew with relay settings set mail.smtp.",
   sender_refused: "The mail server refused the sender's address.",

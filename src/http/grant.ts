@@ -5,11 +5,11 @@ import { fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schem
 import {
   accessView,
   checkAccess,
+  endGrantByHand,
   grantByHand,
   grantView,
   listGrants,
   listHolders,
-  revokeGrant,
   viewAccessOf,
   viewGrant,
 } from "../people/access-grant.ts";
@@ -96,12 +96,8 @@ export const grantRoutes = [
     path: "/grants/:id",
     summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
     answer: null,
-    async write(tx, { change, audit, params }) {
-      const { before, after } = await revokeGrant(tx, { ...change, grantId: params.id });
-      if (before === after) return;
-      const { reason: _, ...shown } = viewGrant(before, change.nowMs);
-      const ended = { live: false, revokedBy: change.by };
-      await audit(tx, { action: "grant.revoked", target: `grant:${params.id}`, before: shown, after: ended });
+    async write(tx, { change, params }) {
+      await endGrantByHand(tx, change, params.id);
     },
   }),
   environmentRoute({

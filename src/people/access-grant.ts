@@ -13,6 +13,7 @@ import { breaksPlainText, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import { requireEntitlement } from "./entitlement.ts";
 import { type PersonStatus, requireActingPerson } from "./person.ts";
 
@@ -58,7 +59,7 @@ export const grantView = Type.Object({
   revokedAt: timeOrNull,
   revokedBy: textOrNull,
 });
-type GrantView = Static<typeof grantView>;
+export type GrantView = Static<typeof grantView>;
 
 /** What a person may use: `until` is the last end of the live grants, null when one has none or nothing is held. */
 export const accessView = Type.Object({
@@ -251,16 +252,25 @@ export function revokeGrantsOfSource(
   );
 }
 
-/** Ends one grant by id; one that ended before stays as it is. Answers it before and after. Refuses with `not_found`. */
-export async function revokeGrant(
-  tx: Writer,
-  at: { environmentId: number; grantId: string; by: string; nowMs: number },
-): Promise<{ before: GrantRow; after: GrantRow }> {
-  const key = { id: at.grantId, environmentId: at.environmentId };
+/**
+ * An owner, a key or a command ends one grant by id, whatever gave it; audited. One that ended before stays as it is. Answers it as it is then.
+ * Refuses with `not_found`.
+ */
+export async function endGrantByHand(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
+  const { environmentId, by, nowMs } = change;
+  const key = { id: grantId, environmentId };
   const before = await ACCESS_GRANT.require(tx, key, "No grant with this id exists in this environment.");
-  if (before.revokedAt !== null) return { before, after: before };
-  await endGrant(tx, before.id, at.by, at.nowMs);
-  return { before, after: { ...before, revokedAt: at.nowMs, revokedBy: at.by } };
+  if (before.revokedAt !== null) return before;
+  await endGrant(tx, before.id, by, nowMs);
+  const { reason: _, ...shown } = viewGrant(before, nowMs);
+  await writeAudit(tx, {
+    ...change,
+    action: "grant.revoked",
+    target: `grant:${grantId}`,
+    before: shown,
+    after: { live: false, revokedBy: by },
+  });
+  return { ...before, revokedAt: nowMs, revokedBy: by };
 }
 
 async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {

@@ -132,8 +132,8 @@ export async function readPersonFilter(
 }
 
 /**
- * The id of the person that a filter names by address, id or token, where the list also shows what stays of somebody erased: an id is taken
- * as it stands. Refuses with `invalid_input`, as `readPersonFilter`.
+ * The id of the person that a filter names by address, id or token, where the list also shows what stays of somebody erased. Refuses with
+ * `invalid_input`, as `readPersonFilter`.
  */
 export async function readPersonId(
   tx: Reader,
@@ -141,9 +141,11 @@ export async function readPersonId(
   field: string,
   name: string | undefined,
 ): Promise<string | undefined> {
-  if (name === undefined || isId("per", name)) return name;
+  if (name === undefined) return undefined;
   const person = await findPersonNamed(tx, environmentId, name);
   if (person !== null) return person.id;
+  const erased = "SELECT 1 FROM person WHERE id = ?1 AND environment_id = ?2";
+  if (isId("per", name) && (await tx.get(erased, name, environmentId)) !== null) return name;
   throw new Refusal("invalid_input", `${field} is not valid: ${refuseNobody(name).message}`);
 }
 

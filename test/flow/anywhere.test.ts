@@ -181,6 +181,7 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["catalog delete access gamma", "", "The access gamma is deleted."],
   ["catalog delete product mug", "", "The product mug is deleted."],
   ["catalog delete plan gold", "", "The plan gold is deleted."],
+  ["people end ada@example.com access:beta", "", "The access of ada@example.com to access:beta is ended"],
   ["settings set held on", "", "held is on since"],
   ["settings set held off", "", "held is off."],
   ["settings set processorSecret", "a-secret-of-the-processor-1234567890", "processorSecret is set"],
@@ -199,6 +200,8 @@ const REFUSED_ALIKE: readonly string[] = [
   "catalog delete plan nothing",
   "settings set connector.writes maybe",
   "settings set mail.smtp '{}'",
+  "people end ada@example.com nothing",
+  "people end nobody@example.com pro",
   "emails send-again eml_nothing",
   "emails test --to nobody@example.com",
   "domain set nonsense",
@@ -256,6 +259,11 @@ describe("a command that acts does so at a server", () => {
     expect({ code, told }).toEqual({ code: 1, told: expect.stringContaining("wrong_environment") });
     expect((await running.api("GET", "/relays/orders")).body.relay.state).toBe("active");
   });
+});
+
+test("a secret that is set beside a running server is said to be found within a second", async () => {
+  const { code, told } = await here("settings set processorSecret", "a-secret-of-the-processor-0987654321");
+  expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining("The service that runs here finds that within a second.") });
 });
 
 test("relay changes tells what changed at the server that is named", async () => {

@@ -3,13 +3,13 @@ import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import {
   checkAccess,
+  endGrantByHand,
   type Grant,
   grantAccess,
   grantByHand,
   type HandGrant,
   listGrants,
   revokeAccess,
-  revokeGrant,
   revokeGrantsOfSource,
 } from "../../src/people/access-grant.ts";
 import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/people/entitlement.ts";
@@ -144,17 +144,17 @@ describe("revoking", () => {
   test("one grant by id ends it once and keeps the first end", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
-    const revoke = (by: string) => store.write("app", (tx) => revokeGrant(tx, { environmentId, grantId, by, nowMs: clock.now() }));
-    expect((await revoke("key:one")).after.revokedBy).toBe("key:one");
-    expect((await revoke("key:two")).after.revokedBy).toBe("key:one");
+    const revoke = (by: string) => store.write("app", (tx) => endGrantByHand(tx, { environmentId, by, nowMs: clock.now() }, grantId));
+    expect((await revoke("key:one")).revokedBy).toBe("key:one");
+    expect((await revoke("key:two")).revokedBy).toBe("key:one");
     expect((await check(id)).granted).toBe(false);
   });
 
   test("a grant of another environment is refused with not_found", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
-    const elsewhere = { environmentId: otherEnvironmentId, grantId, by: "key:x", nowMs: clock.now() };
-    expect((await refusalOf(() => store.write("app", (tx) => revokeGrant(tx, elsewhere)))).code).toBe("not_found");
+    const elsewhere = { environmentId: otherEnvironmentId, by: "key:x", nowMs: clock.now() };
+    expect((await refusalOf(() => store.write("app", (tx) => endGrantByHand(tx, elsewhere, grantId)))).code).toBe("not_found");
     expect((await check(id)).granted).toBe(true);
   });
 });

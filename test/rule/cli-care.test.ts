@@ -52,7 +52,10 @@ beforeAll(async () => {
       await grantByHand(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
       await grantByHand(tx, { ...grant, reason: "early bird", expiresAtMs: null });
       await addCreditsByHand(tx, { environmentId, personId: person.id, nowMs: NOW_MS, amount: 7, reason: "welcome", key: "k1" });
-      const payload = makeWholePayload({ event: { note: `${"long ".repeat(200)}END` }, mapped: {} });
+      const payload = makeWholePayload({
+        event: { note: `${"long ".repeat(200)}END` },
+        mapped: { order: "A-1001", buyer: "Ada Lovelace of London", note: "the second of two parcels", from: "shop.example.com" },
+      });
       const row = { ...(await relayOf(tx, environmentId, "rly_a", "orders")), payload, unsigned: false, dedupe: null, nowMs: NOW_MS };
       const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
       await tx.run("UPDATE event SET state = 'done', person_id = ?2 WHERE seq = ?1", seqOf(id), person.id);
@@ -95,12 +98,24 @@ describe("relay people", () => {
     expect((await run("people show ada@example.com --limit 1")).told).toStartWith("The story goes on. ");
   });
 
+  test("a pipe gets what an event is about whole, a line each", async () => {
+    const { items } = JSON.parse((await run("events list --json")).said);
+    expect(items[0].preview.length).toBeGreaterThan(72);
+    expect((await run("events list")).said).toContain(items[0].preview);
+  });
+
   test("a pipe gets an event's payload whole", async () => {
     const { items } = JSON.parse((await run("events list --json")).said);
     expect((await run(["events", "show", items[0].id])).said).toContain("END");
   });
 
-  const UNKNOWN = ["people show eve@example.com", "people show per_none", "events list --person eve@example.com", "events list --person per_none"];
+  const UNKNOWN = [
+    "people show eve@example.com",
+    "people show per_none",
+    "events list --person eve@example.com",
+    "events list --person per_none",
+    "emails list --person per_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b",
+  ];
   test.each(UNKNOWN)("%s: somebody unknown is an error, not an empty list", async (line) => {
     const { code, told, said } = await run(line);
     expect([code, said]).toEqual([1, ""]);

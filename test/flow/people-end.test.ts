@@ -1,0 +1,85 @@
+/** `relay people end`: what somebody has is ended by hand, here and at a server alike, and audited as the dashboard's End is. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { runCommand } from "../kit/cli-world.ts";
+import { sendEvent } from "../kit/event-flow.ts";
+import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "ada@example.com";
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await running.api("PUT", "/access/beta", {});
+  const actions = [
+    { type: "grant_plan", plan: "pro", ref: "{{mapped.event_id}}" },
+    { type: "grant_access", entitlement: "access:beta" },
+  ];
+  await saveRelay(running, receiverDefinition({ map: { event_id: "id", person_email: "email" }, actions }));
+  await running.api("PUT", "/plans/free", { default: true });
+  await running.api("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "orders" } });
+  await sendEvent(running, "in_1", { email: ADA });
+  await running.drain();
+  ada = (await running.api("GET", `/persons?email=${ADA}`)).body.items[0].id;
+  await running.api("POST", `/persons/${ada}/grants`, { entitlement: "access:beta", reason: "a friend" });
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
+  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
+  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
+];
+const has = async () => {
+  const { access, plan } = (await running.api("GET", `/persons/${ada}`)).body;
+  return [plan, ...access.grants.map(({ entitlement }: { entitlement: string }) => entitlement).sort()];
+};
+
+describe.each(PLACES)("%s", (_where, at) => {
+  const end = (who: string, what: string, ...more: string[]) => {
+    const { line, env } = at();
+    return runCommand(["people", "end", who, what, ...more, ...line], { cwd: running.dataDir, clock: running.clock, env });
+  };
+
+  test("a plan ends with its own grants alone, and they land on the default plan", async () => {
+    expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
+    const { code, told } = await end(ADA, "pro");
+    expect([code, told.trim()]).toEqual([0, `The plan pro of ${ADA} is ended.`]);
+    expect(await has()).toEqual(["free", "access:beta", "access:beta"]);
+    const { items } = (await running.api("GET", "/audit?action=subscription.ended")).body;
+    expect(items).toMatchObject([{ actor: expect.stringMatching(/^(command line|key:)/) }]);
+  });
+
+  test("of access every live grant ends, whatever gave it, and it is audited", async () => {
+    const { code, told } = await end(ada, "access:beta");
+    expect([code, told.trim()]).toEqual([0, `The access of ${ada} to access:beta is ended, of 2 grants.`]);
+    expect(await has()).toEqual(["pro", "pro"]);
+    expect((await running.api("GET", "/audit?action=grant.revoked")).body.items).toHaveLength(2);
+  });
+
+  test("what nobody has is refused, and nothing is ended", async () => {
+    const nothing = await end(ADA, "access:gamma");
+    expect([nothing.code, nothing.told]).toEqual([1, expect.stringContaining(`"${ADA}" has no "access:gamma" now, so there is nothing to end`)]);
+    expect((await end("bob@example.com", "pro")).told).toContain("exists in this environment");
+    expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
+  });
+
+  test("what was ended is told whole with --json", async () => {
+    const { said } = await end(ADA, "pro", "--json");
+    expect(JSON.parse(said)).toEqual({
+      person: ada,
+      subscription: { id: expect.stringMatching(/^sub_/), billedBy: "relay" },
+      grants: [],
+      what: "pro",
+    });
+  });
+});
+
+test("what the card processor bills is ended here, and said to be billed on there", async () => {
+  await running.api("PUT", "/plans/team", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
+  const { person } = (await running.api("POST", "/persons", { email: "bob@example.com" })).body;
+  expect((await running.api("POST", "/receipts", { ref: "s1", person: person.id, plan: "team" })).status).toBe(201);
+  const line = ["people", "end", "bob@example.com", "team", "--data-dir", running.dataDir];
+  const { told } = await runCommand(line, { cwd: running.dataDir, clock: running.clock, env: running.commandEnv });
+  expect(told).toContain("The card processor goes on billing it: end it there too.");
+});
