@@ -195,7 +195,8 @@ export async function deleteAccessSlug(
 ): Promise<void> {
   const held = options.force === true ? 0 : await countHolders(tx, environmentId, slug, nowMs);
   if (held > 0) {
-    const people = held === MAX_COUNTED ? `${MAX_COUNTED} people or more` : `${held} people`;
+    const some = held === 1 ? "1 person" : `${held} people`;
+    const people = held === MAX_COUNTED ? `${MAX_COUNTED} people or more` : some;
     throw new Refusal(
       "in_use",
       `access:${slug} is held by ${people}: revoke their grants first, or delete it with force (--force, force=true) and leave them their grants.`,

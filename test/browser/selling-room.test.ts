@@ -71,7 +71,7 @@ test("a plan is made the default; an access slug that is held goes only when one
   await dialog.getByRole("button", { name: "Delete…" }).click();
   await dialog.getByText("their events die until it exists again").waitFor();
   await dialog.getByRole("button", { name: "Delete access slug" }).click();
-  await dialog.getByText("is held by 1 people").waitFor();
+  await dialog.getByText("is held by 1 person").waitFor();
   await dialog.getByRole("button", { name: "Delete, and leave them their grants" }).click();
   await gone();
   await page.getByText("No access slugs yet").waitFor();

@@ -43,7 +43,7 @@ test("g and the comma lead there; the app is renamed, everything is held and let
   await page.getByRole("button", { name: /^The shop Development: / }).waitFor();
   await card("Hold").getByRole("button", { name: "Hold everything…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Hold everything" }).click();
-  await page.getByText("This environment has been on hold since").waitFor();
+  await page.getByText(/This environment has been on hold since .*\d\d:\d\d/).waitFor();
   await card("Hold").getByRole("button", { name: "Release the hold" }).click();
   await card("Hold").getByText("Events run as they arrive.").waitFor();
 });

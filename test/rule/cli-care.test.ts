@@ -197,7 +197,7 @@ describe("relay catalog", () => {
     [["catalog", "set", "product", "x", '{"colour":1}'], "", 1, "colour"],
     [["catalog", "set", "product", "x", '{"soldThrough":{"kind":"relay","relay":"nowhere"}}'], "", 1, "nowhere"],
     [["catalog", "set", "collection", "x", '{"kind":"odd","fields":{}}'], "", 1, "kind"],
-    [["catalog", "delete", "access", "beta"], "", 1, "is held by 1 people"],
+    [["catalog", "delete", "access", "beta"], "", 1, "is held by 1 person"],
   ];
   test.each(REFUSED)("%p is refused", async (words, input, exit, sentence) => {
     const { code, told } = await run(words, input);

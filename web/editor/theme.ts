@@ -25,7 +25,8 @@ const LOOK = EditorView.theme({
     outline: "1px solid var(--accent)",
   },
   "&.cm-focused .cm-nonmatchingBracket": { backgroundColor: "var(--bad-wash)" },
-  // The library's own signs are in few fonts.
+  // The library's own signs are in few fonts, and its ground is a light one.
+  ".cm-collapsedLines": { background: "var(--sunken)", color: "var(--text-soft)" },
   ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…"' },
   ".cm-foldGutter span": { cursor: "pointer", padding: "0 4px" },
   ".cm-foldPlaceholder": {

@@ -4,7 +4,7 @@ import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Notice } from "../part/notice.ts";
-import { Ago } from "../part/time.ts";
+import { Moment } from "../part/time.ts";
 
 const REFRESH_MS = 15_000;
 
@@ -17,5 +17,5 @@ export function useHeldAt(place: Place): string | null {
 export function HoldBanner({ place }: { place: Place }): View {
   const heldAt = useHeldAt(place);
   if (heldAt === null) return null;
-  return html`<${Notice} kind="warn">This environment has been on hold since <${Ago} at=${heldAt} />: what arrives is recorded and waits, schedule ticks are not recorded, and nothing runs until the hold is released. <a href=${pagePath(place, "settings")}>Release it in the settings</a><//>`;
+  return html`<${Notice} kind="warn">This environment has been on hold since <${Moment} at=${heldAt} />: what arrives is recorded and waits, schedule ticks are not recorded, and nothing runs until the hold is released. <a href=${pagePath(place, "settings")}>Release it in the settings</a><//>`;
 }
