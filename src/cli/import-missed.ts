@@ -14,7 +14,7 @@ import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts
 import { MissedTally as Tally } from "./missed-tally.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { count } from "./plan-lines.ts";
-import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { pointersOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { askPlace, type Remote } from "./remote.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
@@ -155,7 +155,7 @@ function end({ counts, refusedCode }: Tally, input: Input, world: World): number
   if (counts.refused === 0) return 0;
   const code = toRefusalCode(refusedCode);
   world.tell(`${count(counts.refused, "line")} refused.`);
-  world.tell(writeCodeLine(code, ["--data-dir", readDataDir(input, world)], world));
+  world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }
 

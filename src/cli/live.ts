@@ -78,7 +78,7 @@ export async function carryLive(
     const { approval: now, done } = await waiting.wait();
     if (done === null) {
       say(now, false);
-      return stop.isStopped ? 1 : tellEnd(now, world);
+      return stop.isStopped ? 1 : tellEnd(now, remote, world);
     }
     await keepSecrets(done.secrets, change.serviceDir, `${remote.url}/${approval.app}/production`, world);
     const { secrets, ...told } = done;
@@ -92,11 +92,11 @@ export async function carryLive(
   }
 }
 
-function tellEnd({ state, why }: ApprovalView, world: World): number {
+function tellEnd({ state, why }: ApprovalView, { url }: Remote, world: World): number {
   const end = ENDS[state];
   if (end === undefined) return 1;
   world.tell(`${end.says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
-  world.tell(writeCodeLine(end.refusal, [], world));
+  world.tell(writeCodeLine(end.refusal, ["--url", url], world));
   return end.code;
 }
 

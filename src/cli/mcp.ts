@@ -5,7 +5,7 @@
 import { type Json, writeJson } from "../ground/json.ts";
 import type { Command, Input } from "./command.ts";
 import { ANYWHERE, findRemote } from "./place.ts";
-import { describeError, docsOf } from "./refusal-words.ts";
+import { describeError, docsOf, pointersOf } from "./refusal-words.ts";
 import { callRemote, type Remote, readObject } from "./remote.ts";
 import type { World } from "./world.ts";
 
@@ -67,7 +67,7 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     return remote;
   } catch (error) {
     const { code, message } = describeError(error);
-    const docs = docsOf(code, ["--data-dir", input.text("data-dir") ?? ""], world);
+    const docs = docsOf(code, pointersOf(input), world);
     refuse(REFUSED, message, { code, message, docs });
     return await find(input, { ...world, tell: () => undefined }).catch(() => remote);
   }

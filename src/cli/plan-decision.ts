@@ -48,7 +48,7 @@ export async function decidePlan(
   if (refusal !== null) {
     const code = end(1);
     world.tell("Nothing was changed: the server would refuse the plan.");
-    world.tell(writeCodeLine(toRefusalCode(refusal.code), [], world));
+    world.tell(writeCodeLine(toRefusalCode(refusal.code), ["--url", remote.url], world));
     return code;
   }
   if (input.on("dry-run")) return end(0);

@@ -18,8 +18,9 @@ import { StoreUnavailable } from "../store/port.ts";
 import { adviseOn } from "../store/postgres/advice.ts";
 import { NotReached } from "../store/postgres/error.ts";
 import { UnfitServer } from "../store/postgres/look.ts";
-import { CommandFailure, UsageError } from "./command.ts";
+import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
+import { readProfiles } from "./profile.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
 import { programWord, type World } from "./world.ts";
 
@@ -28,21 +29,27 @@ export function sayRefusal(error: unknown, line: readonly string[], world: World
   const described = describeError(error);
   const { code } = described;
   const message = maskPasswords(described.message);
+  const extra = error instanceof Refusal ? error.extra : {};
+  const docs = typeof extra.details?.docs === "string" ? extra.details.docs : docsOf(code, line, world);
   world.tell(message);
-  world.tell(writeCodeLine(code, line, world));
+  world.tell(writeLine(code, docs, world));
   if (!line.includes("--json")) return;
-  const { problems, resetAtMs, details } = error instanceof Refusal ? error.extra : {};
+  const { problems, resetAtMs, details } = extra;
   const more = {
     ...(problems === undefined ? {} : { problems }),
     ...(resetAtMs === undefined ? {} : { resetAt: toIso(resetAtMs) }),
     ...details,
   };
-  world.say(writeJson({ code, message, docs: docsOf(code, line, world), ...more }, 2));
+  world.say(writeJson({ code, message, docs, ...more }, 2));
 }
 
 /** The code and where it is explained, which `relay help` does without a running service too. */
 export function writeCodeLine(code: RefusalCode, line: readonly string[], world: World): string {
-  return `${code}  ${docsOf(code, line, world)}  (or: ${programWord(world)} help ${code})`;
+  return writeLine(code, docsOf(code, line, world), world);
+}
+
+function writeLine(code: RefusalCode, docs: string, world: World): string {
+  return `${code}  ${docs}  (or: ${programWord(world)} help ${code})`;
 }
 
 /** The registered code of a text; `internal` for what is none. */
@@ -50,14 +57,47 @@ export function toRefusalCode(text: unknown): RefusalCode {
   return Object.keys(REFUSALS).find((code): code is RefusalCode => code === text) ?? "internal";
 }
 
-/** As --docs-url or RELAY_DOCS_URL say, else in the running service, else in one at the usual address. */
+/** As --docs-url or RELAY_DOCS_URL say, else of the service that the line means, else of one at the usual address. */
 export function docsOf(code: RefusalCode, line: readonly string[], world: World): string {
-  const dataDir = resolve(world.cwd, readOption(line, "data-dir") || world.env.RELAY_DATA_DIR || ".relay");
   const base =
     readOption(line, "docs-url") ||
     world.env.RELAY_DOCS_URL ||
-    `${readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
+    `${findService(line, world) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
   return `${maskPasswords(base).replace(/\/+$/, "")}/errors/${code}`;
+}
+
+/** The flags of a command that say which service it means, for a line that was read already. */
+export function pointersOf(input: Input): string[] {
+  return ["url", "profile", "data-dir"]
+    .filter((name) => input.given(name))
+    .map((name) => `--${name}=${input.text(name) ?? ""}`);
+}
+
+/** Where the service is that answers for the line: in the order of place.ts, which refuses what is only passed over here. */
+function findService(line: readonly string[], world: World): string | null {
+  const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = world.env;
+  const dataDir = readOption(line, "data-dir");
+  const running = () => readRunningUrl(resolve(world.cwd, dataDir || folder || ".relay"));
+  const said = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), world);
+  if (said !== null || dataDir !== undefined) return said ?? running();
+  const named = (key ? originOf(url) : null) ?? profileUrl(profile, world);
+  return named ?? running() ?? originOf(url) ?? profileUrl(null, world);
+}
+
+function originOf(text: string | undefined): string | null {
+  const parsed = URL.parse(text ?? "");
+  return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed.origin : null;
+}
+
+/** The address of the profile of that name; null as its name: of the default one. A file that cannot be read has none. */
+function profileUrl(name: string | null | undefined, world: World): string | null {
+  if (name === undefined || name === "") return null;
+  try {
+    const held = readProfiles({ ...world, tell: () => undefined });
+    return held.profiles.find((one) => one.name === (name ?? held.default))?.url ?? null;
+  } catch {
+    return null;
+  }
 }
 
 function readOption(line: readonly string[], name: string): string | undefined {

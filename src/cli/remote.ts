@@ -148,7 +148,7 @@ export async function askRemote<Answer>(
   // An answer that was cut on the way is none.
   const isWhole = status === 204 || text.trim() === "{}" || Object.keys(answer).length > 0;
   if (status >= 200 && status < 300 && isWhole) return answer as Answer;
-  const { code, message, problems, resetAt } = answer;
+  const { code, message, problems, resetAt, docs } = answer;
   if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
   const again =
@@ -158,6 +158,7 @@ export async function askRemote<Answer>(
   throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
     ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
+    ...(typeof docs === "string" && /^https?:/.test(docs) ? { details: { docs: plain(docs) } } : {}),
   });
 }
 

@@ -22,7 +22,7 @@ import {
   readRunningUrl,
   withEnvironment,
 } from "./data-directory.ts";
-import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { docsOf, pointersOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { fetchFrom } from "./remote.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
 import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-here.ts";
@@ -240,7 +240,7 @@ async function askHere(name: string, input: Input, world: World): Promise<number
   }
   const { code } = readRefusal(readBody(text), input, world);
   world.tell(NEXT[code] ?? "The handshake was not answered; relay calls list says why.");
-  world.tell(writeCodeLine(code, ["--data-dir", readDataDir(input, world)], world));
+  world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }
 
@@ -279,7 +279,7 @@ function readRefusal(body: Json, input: Input, world: World) {
   return {
     code,
     message: String(message ?? ""),
-    docs: docsOf(code, ["--data-dir", readDataDir(input, world)], world),
+    docs: docsOf(code, pointersOf(input), world),
   };
 }
 
@@ -295,7 +295,7 @@ async function explain(
   if (!response.ok) {
     const code = toRefusalCode(answer.code);
     world.tell(NEXT[code] ?? "The event was not taken; the answer says why.");
-    world.tell(writeCodeLine(code, ["--data-dir", readDataDir(input, world)], world));
+    world.tell(writeCodeLine(code, pointersOf(input), world));
     return 1;
   }
   if (answer.ignored === "when") {

@@ -106,6 +106,33 @@ describe("a refusal", () => {
     expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe("https://two.example/errors/usage");
   });
 
+  test("points to the server that it is about: as that one says, else at the address or in the profile that is named", async () => {
+    const own = "https://docs.example/relay/errors/not_found";
+    const answer = { code: "not_found", message: "There is no such thing.", docs: own };
+    await using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) =>
+        url.endsWith("/api/key") ? Response.json({ app: "shop", environment: "development" }) : Response.json(answer, { status: 404 }),
+    });
+    const url = `http://127.0.0.1:${server.port}`;
+    const held = { url, app: "shop", environment: "development", key: "k", owner: "o@example.com", endsAt: "2030-03-01T00:00:00.000Z" };
+    mkdirSync(join(cwd, "relay"));
+    writeFileSync(join(cwd, "relay", "profiles.json"), JSON.stringify({ default: null, profiles: { shop: held } }));
+    const pointsTo = async (line: string, env = {}) => {
+      const { said } = await runCommand([...line.split(" "), "--json"], { cwd, env: { XDG_CONFIG_HOME: cwd, ...env } });
+      return JSON.parse(said).docs;
+    };
+    const at = { RELAY_URL: url, RELAY_KEY: "k" };
+    expect(await pointsTo("events show evt_1", at)).toBe(own);
+    expect(await pointsTo("events show evt_1 --profile shop")).toBe(own);
+    expect(await pointsTo("events list --limit none", at)).toBe(`${url}/docs/errors/usage`);
+    expect(await pointsTo(`events list --limit none --url ${url}`)).toBe(`${url}/docs/errors/usage`);
+    expect(await pointsTo("events list --limit none --profile shop")).toBe(`${url}/docs/errors/usage`);
+    expect(await pointsTo("events list --limit none", { RELAY_PROFILE: "shop" })).toBe(`${url}/docs/errors/usage`);
+    expect(await pointsTo("events list --data-dir nowhere", at)).toBe("http://127.0.0.1:4747/docs/errors/not_found");
+  });
+
   test("relay config shows what the server here may reach of private addresses, and where that stands; a flag goes before", async () => {
     const dataDir = join(cwd, "allowed");
     mkdirSync(dataDir);
