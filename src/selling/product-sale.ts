@@ -3,7 +3,7 @@
  * once per ref for good; a refund takes back exactly what that receipt says it gave, once. A refunded purchase stays refunded.
  * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
  */
-import { failForNow, type Outcome } from "../ground/outcome.ts";
+import { failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
 import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -76,7 +76,7 @@ export async function refundByRelay(
   }
   if (claim.own.origin !== "relay") {
     const message = `The purchase under this ref (${claim.own.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid.`;
-    return failForNow("purchase_not_by_relay", message);
+    return failFinally("purchase_not_by_relay", message);
   }
   return refundPurchase(tx, sale, claim.own);
 }

@@ -322,11 +322,11 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("refunds only a purchase a relay fulfilled", async () => {
+  test("refunds only a purchase a relay fulfilled, and waits for nothing: a receipt never becomes a relay's", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, { ref, person: person.id, product: "lamp" });
-    expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_not_by_relay", "tried again"]);
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_not_by_relay", "final"]);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
