@@ -14,10 +14,10 @@ import {
 } from "./process.ts";
 
 /**
- * Calls that each node takes before it is measured: as many of three as of one, or what is measured of three is how long their code is compiled. From
- * some 35,000 on the compiler's threads take 7 to 12 µs an event, after 20,000 it was 15 to 31 with three nodes.
+ * Calls that each node takes before it is measured: as many of three as of one, or what is measured of three is how long their code is compiled. Of an
+ * event that ends the compiler's threads take 15 to 31 µs after 20,000 of them, 7 to 17 after 40,000 and 1 to 6 after 100,000.
  */
-const WARM_UP_CALLS = 40_000;
+const WARM_UP_CALLS = 100_000;
 const WARM_UP_SECONDS = 120;
 const NODES = 3;
 /** Calls at once: as many as SQLite's figures have, and as many as keep one node's next group full while the one before is made durable. */
