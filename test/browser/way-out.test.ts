@@ -223,6 +223,8 @@ test("who makes what an event died of comes back to that event, and needs no mou
   await main().getByRole("link", { name: "Make the collection nowhere…" }).focus();
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Who reads its records").focus();
+  await page.keyboard.type("private");
   await dialog.getByLabel("Field name").focus();
   await page.keyboard.type("note");
   await page.keyboard.press("Enter");

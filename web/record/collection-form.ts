@@ -85,7 +85,7 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
       path="${apiPath(place, "collections", collection.name)}?force=true" onClose=${onClose} onDone=${() => navigate(pagePath(place, "collections"))} />`;
   const change = (key: number, to: Partial<FieldRow>): void =>
     setRows(rows.map((row) => (row.key === key ? { ...row, ...to } : row)));
-  const held = collection?.kind ?? "shared";
+  const held = collection?.kind;
   return html`<${Dialog} title=${collection === null ? "New collection" : `Collection ${collection.name}`} wide onClose=${onClose}>
     <form class="stack" onSubmit=${save}>
       ${
@@ -94,7 +94,8 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
           <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" placeholder="orders" defaultValue=${wanted?.name ?? ""} />
           <small>Lowercase letters, digits, hyphens and underscores. Relays name it, and it never changes.</small></label>`
       }
-      <label class="field"><span>Who reads its records</span><select name="kind">
+      <label class="field"><span>Who reads its records</span><select name="kind" required>
+        ${held === undefined && html`<option value="" selected disabled>Choose who</option>`}
         ${Object.entries(KIND_WORDS).map(([kind, words]) => html`<option key=${kind} value=${kind} selected=${kind === held}>${kind}: ${words}</option>`)}</select></label>
       <fieldset class="collection-fields"><legend>Fields</legend>
         ${rows.map((row) => html`<${FieldInputs} key=${row.key} row=${row} onChange=${(to: Partial<FieldRow>) => change(row.key, to)} onRemove=${() => setRows(rows.filter(({ key }) => key !== row.key))} />`)}
