@@ -76,7 +76,8 @@ export function readDatabaseUrl(text: string): DatabaseUrl | string {
     return "has a % that begins no character: write a % of the password as %25.";
   if (host === "") return `names no host: write it as ${EXAMPLE}.`;
   if (user === "") return `names no user: write it as ${EXAMPLE}.`;
-  if (database === "" || database.includes("/"))
+  // One slash stands before the name, and one in it is written %2F.
+  if (database === "" || url.pathname.lastIndexOf("/") > 0)
     return `names no database behind the host: write it as ${EXAMPLE}.`;
   if ([user, password, database].some((part) => part.includes("\0"))) return "has a NUL (%00): leave it out.";
   const given = [...url.searchParams.keys()];

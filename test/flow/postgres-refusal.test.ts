@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { SQL } from "bun";
 import { describeError } from "../../src/cli/refusal-words.ts";
 import { systemClock } from "../../src/ground/clock.ts";
-import { readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -176,6 +176,25 @@ test("how a database writes texts and bytes by itself does not matter", async ()
   const back = await store.read((tx) => tx.get<{ bytes: Uint8Array }>("SELECT ?1::bytea AS bytes", bytes));
   await store.close();
   expect([found?.name, [...(back?.bytes ?? [])]]).toEqual([app, [...bytes]]);
+});
+
+test("every letter may stand in a database's name", async () => {
+  const name = `${new URL(database.url).pathname.slice(1)}/a?#%&=+ ü"'\\`;
+  const quoted = `"${name.replaceAll('"', '""')}"`;
+  await run(`CREATE DATABASE ${quoted} TEMPLATE template0 ENCODING 'UTF8'`);
+  try {
+    const url = urlWith((there) => {
+      there.pathname = `/${encodeURIComponent(name)}`;
+    });
+    const found = (await look(url)).find(({ check }) => check === "connection");
+    expect(found).toMatchObject({ state: "ok", message: `${readDatabaseUrl(url)} answers.` });
+    const store = await openPostgres(readDatabaseUrl(url) as DatabaseUrl, { clock: systemClock });
+    const there = await store.read((tx) => tx.get<{ name: string }>("SELECT current_database() AS name"));
+    await store.close();
+    expect(there?.name).toBe(name);
+  } finally {
+    await run(`DROP DATABASE ${quoted} WITH (FORCE)`);
+  }
 });
 
 test("a server's own time zone and way to commit are shown, and change nothing", async () => {

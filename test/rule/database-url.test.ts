@@ -21,6 +21,7 @@ const TAKEN: readonly [text: string, read: Record<string, unknown>][] = [
   ],
   ["postgresql://relay@[::1]:6432/shop?sslmode=disable", { host: "::1", port: 6432, sslMode: "disable", password: "" }],
   ["postgres://relay%40team:p%40ss%3A%2F%25@h/a%20b", { user: "relay@team", password: "p@ss:/%", database: "a b" }],
+  ["postgres://r@h/shop%2Feu%3F%23%22%27%25%C3%BC", { database: "shop/eu?#\"'%ü" }],
   ["postgres://r:hunter2@h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem", { sslMode: "verify-full", sslRootCert: "/etc/ca.pem" }],
   ["postgres://r@h/d?sslmode=require", { sslMode: "require", sslRootCert: null }],
 ];
