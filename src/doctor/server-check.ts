@@ -39,7 +39,7 @@ export async function lookAtServer(
     // Behind a pooler a statement may meet another's, and a standby hears nobody: nothing more that is read there says anything.
     if (unfit?.check !== "standby") findings.push(await checkPooler(database));
     if (findings.every(({ state }) => state === "ok")) {
-      const server = { settings: await readOwnSettings(database), clock };
+      const server = { settings: await readOwnSettings(database, OWN_SETTINGS), clock };
       for (const check of SERVER_CHECKS) findings.push(await check(reader, server));
       const schema = await readSchemaThere(reader);
       findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
@@ -84,6 +84,15 @@ interface Server {
   settings: Record<string, string>;
   clock: Clock;
 }
+
+const OWN_SETTINGS = [
+  "server_version",
+  "server_encoding",
+  "fsync",
+  "full_page_writes",
+  "synchronous_commit",
+  "TimeZone",
+];
 
 type ServerCheck = (tx: Reader, server: Server) => Promise<Finding>;
 
@@ -159,8 +168,7 @@ async function checkTimeZone(_: Reader, { settings }: Server): Promise<Finding> 
 async function checkConnections(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ most: number; used: number }>(
     `SELECT least(
-         (SELECT setting::bigint FROM pg_settings WHERE name = 'max_connections')
-           - (SELECT setting::bigint FROM pg_settings WHERE name = 'superuser_reserved_connections'),
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
          (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
          (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user)) AS most,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used`,

@@ -7,6 +7,7 @@ import { Input } from "../../src/cli/command.ts";
 import { readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
 import type { World } from "../../src/cli/world.ts";
 import { systemClock } from "../../src/ground/clock.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase } from "../kit/postgres.ts";
@@ -46,6 +47,19 @@ test("what is found of a database, and what stands against it", async () => {
   const away = await look("postgres://relay:hunter2@127.0.0.1:1/none");
   expect(away).toMatchObject({ code: 1, state: { connection: "fail" } });
   expect(JSON.stringify(away)).not.toContain("hunter2");
+});
+
+test("a user whom the server lends next to no room for what a statement sorts is told of all the same, and migrates", async () => {
+  await using database = await freshDatabase({ empty: true });
+  await using sql = new SQL({ url: database.url, max: 1 });
+  const name = new URL(database.url).pathname.slice(1);
+  for (const setting of ["temp_file_limit", "work_mem"]) await sql.unsafe(`ALTER DATABASE ${name} SET ${setting} = '64kB'`);
+  const store = await openPostgres(database.place, { clock: systemClock });
+  await store.close();
+  const { said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: database.url }, clock: systemClock });
+  const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
+  expect(items.filter(({ check }) => check === "database")).toEqual([]);
+  expect(items.map(({ check }) => check)).toEqual(expect.arrayContaining(["version", "connections", "schema", "collation", "nodes", "queue"]));
 });
 
 test("nodes that differ are told apart by what they differ in; those that serve no more, and what an earlier version did not say, are left out", async () => {

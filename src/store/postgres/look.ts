@@ -28,12 +28,16 @@ export async function readSchemaThere(tx: Reader): Promise<number | null> {
   return row?.number ?? null;
 }
 
-/** What the server gives a connection that asks for nothing, by name. */
-export async function readOwnSettings(url: DatabaseUrl): Promise<Record<string, string>> {
+/** What the server gives a connection that asks for nothing, by these names; the list of all of them may need room on its disk. */
+export async function readOwnSettings(
+  url: DatabaseUrl,
+  names: readonly string[],
+): Promise<Record<string, string>> {
   const plain = new SQL({ ...connectionOptions(url), max: 1 });
   try {
     const rows: { name: string; setting: string }[] = await plain.unsafe(
-      "SELECT name, setting FROM pg_settings",
+      "SELECT name, current_setting(name) AS setting FROM json_array_elements_text($1::text::json) AS asked (name)",
+      [JSON.stringify(names)],
     );
     return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
   } finally {

@@ -6,7 +6,7 @@ export const CONNECT_WITHIN_S = 5;
 
 /** Of a session whose one transaction takes as long as its rows take, whatever its user is given; older servers know no time of a transaction. */
 export const AS_LONG_AS_IT_TAKES =
-  "SET statement_timeout = 0; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'";
+  "SET statement_timeout = 0; SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('transaction_timeout', true) IS NOT NULL";
 
 /** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
