@@ -91,6 +91,7 @@ const OWN_SETTINGS = [
   "fsync",
   "full_page_writes",
   "synchronous_commit",
+  "session_replication_role",
   "TimeZone",
 ];
 
@@ -101,6 +102,7 @@ const SERVER_CHECKS: readonly ServerCheck[] = [
   async (_, { settings }) => fine("encoding", `${settings.server_encoding}: it holds every text that comes.`),
   checkRightsThere,
   checkDurability,
+  checkTriggers,
   checkOffset,
   checkTimeZone,
   checkConnections,
@@ -141,6 +143,17 @@ async function checkDurability(_: Reader, { settings }: Server): Promise<Finding
   const own =
     commit === "on" ? "" : ` The server's own synchronous_commit is ${commit}; this service asks for on.`;
   return fine("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
+}
+
+/** A user to whom the service could not give them does not get as far as here. */
+async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> {
+  if (settings.session_replication_role !== "replica")
+    return fine("triggers", "They fire: what is written there is counted, and told to every node.");
+  return worry(
+    "triggers",
+    "session_replication_role is replica for this user. The service sets it to origin for its own connections; of what somebody else writes there as this user, no node hears.",
+    "as an administrator, ALTER ROLE … RESET session_replication_role, and the same of the database",
+  );
 }
 
 /** Leases run by the server's time, signatures and retries by each machine's. */

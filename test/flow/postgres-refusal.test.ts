@@ -178,6 +178,35 @@ test("how a database writes texts and bytes by itself does not matter", async ()
   expect([found?.name, [...(back?.bytes ?? [])]]).toEqual([app, [...bytes]]);
 });
 
+test("where triggers are silent for a user, the service lets them fire, or says that it may not", async () => {
+  await using other = await freshDatabase({ empty: true });
+  const name = new URL(other.url).pathname.slice(1);
+  const url = urlWith((there) => {
+    STRANGER(there);
+    there.pathname = `/${name}`;
+  });
+  await run(`ALTER DATABASE ${name} OWNER TO ${stranger}`, `ALTER ROLE ${stranger} SET session_replication_role = 'replica'`);
+  try {
+    const refused = await start(url);
+    expect(refused).toStartWith(
+      "store_unavailable: The database cannot be reached: session_replication_role is replica for this user, so no trigger would fire",
+    );
+    expect(refused).toContain("To do: as an administrator, ALTER ROLE … RESET session_replication_role");
+    const failed = (await look(url)).find(({ state }) => state === "fail");
+    expect(failed).toMatchObject({ check: "connection", todo: expect.stringContaining("GRANT SET ON PARAMETER session_replication_role") });
+    await run(`GRANT SET ON PARAMETER session_replication_role TO ${stranger}`);
+    const store = await openPostgres(readDatabaseUrl(url) as DatabaseUrl, { clock: systemClock });
+    const role = "SELECT current_setting('session_replication_role') AS role";
+    const roles = [await store.read((tx) => tx.get(role)), await store.write("app", (tx) => tx.get(role))];
+    await store.close();
+    expect(roles).toEqual([{ role: "origin" }, { role: "origin" }]);
+    expect((await look(url)).find(({ check }) => check === "triggers")).toMatchObject({ state: "warn" });
+  } finally {
+    await run(`REVOKE SET ON PARAMETER session_replication_role FROM ${stranger}`, `ALTER ROLE ${stranger} RESET ALL`);
+    await run(`REASSIGN OWNED BY ${stranger} TO CURRENT_USER`);
+  }
+});
+
 test("every letter may stand in a database's name", async () => {
   const name = `${new URL(database.url).pathname.slice(1)}/a?#%&=+ ü"'\\`;
   const quoted = `"${name.replaceAll('"', '""')}"`;

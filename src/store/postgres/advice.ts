@@ -9,6 +9,9 @@ const LET_GO =
   "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
 const GOES_ON =
   "wait: what was at work there at the same moment stood in its way, and it begins again by itself";
+/** A setting of the user, the database or the server. */
+const SILENCES_TRIGGERS = "session_replication_role";
+const FIRE = `as an administrator, ALTER ROLE … RESET ${SILENCES_TRIGGERS} and ALTER DATABASE … RESET ${SILENCES_TRIGGERS}, or GRANT SET ON PARAMETER ${SILENCES_TRIGGERS} TO this user`;
 /** By SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
   "08P01": NO_POOLER,
@@ -55,7 +58,8 @@ const OTHERWISE = "look that PostgreSQL runs there, and takes connections of thi
 
 /** What begins with a small letter and ends without a full stop. */
 export function adviseOn(error: unknown): string {
-  for (const { errno, code } of causesOf(error)) {
+  for (const { errno, code, message } of causesOf(error)) {
+    if (errno === "42501" && message.includes(SILENCES_TRIGGERS)) return FIRE;
     const known = typeof errno === "string" ? BY_STATE[errno] : undefined;
     if (known !== undefined) return known;
     const ofCode = typeof code === "string" ? BY_CODE.find(([codes]) => codes.test(code)) : undefined;
@@ -64,8 +68,10 @@ export function adviseOn(error: unknown): string {
   return OTHERWISE;
 }
 
-/** "Failed to connect" tells nobody where: whether it is the name, or who stands behind it. */
+/** "Failed to connect" tells nobody where: whether it is the name, or who stands behind it; and a right that is wanting, for what. */
 export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promise<string> {
+  if (error.message.includes(SILENCES_TRIGGERS))
+    return `${SILENCES_TRIGGERS} is replica for this user, so no trigger would fire and no node would hear what another saves, and this user may not set it to origin.`;
   if (!error.message.includes("ERR_POSTGRES_CONNECTION_REFUSED")) return error.message;
   if (!(await knowsHost(host))) return `this machine knows no host ${host}.`;
   return `nobody takes connections at ${host}:${port}.`;

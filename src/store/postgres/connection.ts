@@ -10,7 +10,7 @@ import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
 import { ConnectionLost, NoRoom, NotReached, ReadOnly, tellApart } from "./error.ts";
-import { CONNECT_WITHIN_S, connectionOptions } from "./option.ts";
+import { CONNECT_WITHIN_S, connectionOptions, FIRE_TRIGGERS } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
 import { COLUMN_TYPES } from "./rows.ts";
@@ -24,9 +24,11 @@ const IDLE_IN_TRANSACTION_MS = 5_000;
 const LOCK_TIMEOUT_MS = 15_000;
 /** A number is given again, on a server of another address too. */
 export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
-/** A statement takes milliseconds: what compiling it would save is less than what it costs. The rest is how texts and bytes are written here. */
-const PLAINLY =
-  "SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET idle_session_timeout = 0";
+/**
+ * A statement takes milliseconds: what compiling it would save is less than what it costs. Triggers count, and tell other nodes, so they fire also
+ * where a user's connections are said to be a replica's; not every user may say so. The rest is how texts and bytes are written here.
+ */
+const PLAINLY = `SET jit = off; ${FIRE_TRIGGERS}; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET idle_session_timeout = 0`;
 /** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
 const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
 

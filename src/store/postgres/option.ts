@@ -8,6 +8,10 @@ export const CONNECT_WITHIN_S = 5;
 export const AS_LONG_AS_IT_TAKES =
   "SET statement_timeout = 0; SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('transaction_timeout', true) IS NOT NULL";
 
+/** It is no right that every user has, so it is asked for only where it is needed. */
+export const FIRE_TRIGGERS =
+  "SELECT set_config('session_replication_role', 'origin', false) WHERE current_setting('session_replication_role') = 'replica'";
+
 /** What `Bun.SQL` is told of where the database is; made for a connection and kept nowhere, since it holds the password. */
 export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOptions {
   const { host, port, user, database, password, sslMode, sslRootCert } = place;
