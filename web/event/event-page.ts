@@ -22,7 +22,7 @@ import { sayType } from "./event-words.ts";
 
 export function EventPage({ place, params }: PageProps): View {
   const { id = "" } = params;
-  const { event, error, reload, put } = useEvent(place, id);
+  const { event, error, isGone, reload, put } = useEvent(place, id);
   const [isReplaying, setReplaying] = useState(false);
   const stop = event === undefined ? null : whyNotReplayed(event);
   const beside = useNeighbours(place, id);
@@ -45,7 +45,7 @@ export function EventPage({ place, params }: PageProps): View {
   const back = { back: "Events", backTo: pagePath(place, "events") };
   if (event === undefined) {
     return html`<${PageHead} title="Event" ...${back} />
-      <${NotYet} error=${error} onRetry=${reload} />`;
+      <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
   const type = sayType(event);
   const title =

@@ -19,7 +19,7 @@ export function EventPanel({
   onClose: () => void;
   onReplay: () => void;
 }): View {
-  const { event, error, reload, put } = useEvent(place, id);
+  const { event, error, isGone, reload, put } = useEvent(place, id);
   const stop = event === undefined ? null : whyNotReplayed(event);
   return html`<aside class="event-panel" aria-label="The event that is open">
     <header class="event-panel-head">
@@ -33,7 +33,7 @@ export function EventPanel({
     </header>
     ${
       event === undefined
-        ? html`<${NotYet} error=${error} rows=${5} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} isGone=${isGone} rows=${5} onRetry=${reload} />`
         : html`<${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} />`
     }
   </aside>`;

@@ -3,12 +3,14 @@
  * flashes. One clock refreshes what is shown, at the pace of whoever wants it most often; it rests while the tab is hidden, and a write or
  * the service's stream says at once what is out of date. A failed refresh keeps what is shown and tells its sentence.
  */
-import { call, isSameAnswer, sentenceOf } from "./api.ts";
+import { ApiError, call, isSameAnswer, sentenceOf } from "./api.ts";
 
 interface Loaded {
   data: unknown;
   /** The sentence of the last load, where it failed. */
   error: string | null;
+  /** Whether the service said that there is no such thing: to ask again does not help. */
+  isGone: boolean;
 }
 
 /** How often what is shown is loaded again, in milliseconds, by what was loaded; null: not by the clock. */
@@ -61,7 +63,7 @@ let quickestMs = Number.POSITIVE_INFINITY;
 export function peek(path: string): Loaded {
   return entries.get(path) ?? NOTHING;
 }
-const NOTHING: Loaded = { data: undefined, error: null };
+const NOTHING: Loaded = { data: undefined, error: null, isGone: false };
 
 /** Shows what is at the address until the answer is called: it is loaded at once, and drawn whenever it has changed. */
 export function watch(path: string, watcher: Watcher): () => void {
@@ -80,7 +82,7 @@ export function watch(path: string, watcher: Watcher): () => void {
 export function put(path: string, data: unknown): void {
   const entry = entries.get(path) ?? make(path);
   stop(entry);
-  show(entry, { data, error: null });
+  show(entry, { data, error: null, isGone: false });
 }
 
 /** Says that what begins with the address may be out of date: what is shown is loaded again now, the rest when it is shown. */
@@ -121,8 +123,7 @@ function covers(prefix: string, path: string): boolean {
 function make(path: string): Entry {
   const entry: Entry = {
     path,
-    data: undefined,
-    error: null,
+    ...NOTHING,
     watchers: new Set(),
     loading: null,
     loadedAt: Number.NEGATIVE_INFINITY,
@@ -143,11 +144,12 @@ function stop(entry: Entry): void {
   entry.loading = null;
 }
 
-function show(entry: Entry, { data, error }: Loaded): void {
+function show(entry: Entry, { data, error, isGone }: Loaded): void {
   const isSame = error === entry.error && isSameAnswer(data, entry.data);
   // What is the same stays the same thing, so that nobody takes it for a change.
   if (!isSame) entry.data = data;
   entry.error = error;
+  entry.isGone = isGone;
   entry.loadedAt = performance.now();
   // The last shown is the last to be forgotten.
   entries.delete(entry.path);
@@ -164,9 +166,9 @@ async function load(entry: Entry): Promise<void> {
   entry.askedAt = startedAt;
   let shown: Loaded;
   try {
-    shown = { data: await call("GET", entry.path, undefined, own.signal), error: null };
+    shown = { data: await call("GET", entry.path, undefined, own.signal), error: null, isGone: false };
   } catch (thrown) {
-    shown = { data: entry.data, error: sentenceOf(thrown) };
+    shown = { data: entry.data, error: sentenceOf(thrown), isGone: isMissing(thrown) };
   }
   if (entry.loading !== own) return;
   entry.loading = null;
@@ -174,6 +176,11 @@ async function load(entry: Entry): Promise<void> {
   quickestMs = Math.min(quickestMs, tookMs);
   entry.tookMs = [tookMs, entry.tookMs[0]];
   show(entry, shown);
+}
+
+/** What a proxy answers in the service's place says nothing of the thing. */
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.status === 404 && thrown.code !== "unknown";
 }
 
 /** When the entry is to be loaded next, on the page's own clock; Infinity: by no clock. */

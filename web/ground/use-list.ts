@@ -18,6 +18,8 @@ export interface List<Item> {
   /** Where the next older page begins; null: these are all. */
   next: string | null;
   error: string | null;
+  /** Whether there is no such list, as the service says. */
+  isGone: boolean;
   isLoadingOlder: boolean;
   loadOlder(): void;
   reload(): void;
@@ -55,6 +57,7 @@ export function useList<Item extends { id: string }>(
     items: shown?.items,
     next: shown?.next ?? null,
     error: olderError ?? newest.error,
+    isGone: newest.isGone,
     isLoadingOlder,
     loadOlder: () => void loadOlder(),
     reload: newest.reload,

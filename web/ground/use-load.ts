@@ -7,6 +7,8 @@ interface Shown<T> {
   data: T | undefined;
   /** The sentence of the last load, where it failed. */
   error: string | null;
+  /** Whether there is no such thing, as the service says. */
+  isGone: boolean;
   reload(): void;
   /** Puts an answer of a change in the place of what was loaded. */
   put(data: T): void;
@@ -24,7 +26,7 @@ export function useLoad<T>(
   const [, draw] = useState(0);
   const rule = useRef(everyMs);
   rule.current = everyMs;
-  const { data, error } = peek(path);
+  const { data, error, isGone } = peek(path);
   const drawn = useRef({ data, error });
   drawn.current = { data, error };
   useEffect(() => {
@@ -42,6 +44,7 @@ export function useLoad<T>(
   return {
     data: data as T | undefined,
     error,
+    isGone,
     reload: () => invalidate(path),
     put: (next) => put(path, next),
   };

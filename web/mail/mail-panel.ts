@@ -15,7 +15,7 @@ import { MailState } from "./mail-state.ts";
 import { tellEnd } from "./test-mail.ts";
 
 export function MailPanel({ place, id, onClose }: { place: Place; id: string; onClose: () => void }): View {
-  const { data, error, reload } = useLoad<{ email: Email }>(apiPath(place, "emails", id));
+  const { data, error, isGone, reload } = useLoad<{ email: Email }>(apiPath(place, "emails", id));
   const panel = useRef<HTMLElement>(null);
   useLayoutEffect(() => panel.current?.scrollIntoView({ block: "nearest" }), [id, data === undefined]);
   const email = data?.email;
@@ -25,7 +25,7 @@ export function MailPanel({ place, id, onClose }: { place: Place; id: string; on
       <div class="page-actions"><button type="button" class="bare" aria-label="Close" title="Close (Esc)" onClick=${onClose}><${Icon} name="cross" size=${14} /></button></div></header>
     ${
       email === undefined
-        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} isGone=${isGone} rows=${4} onRetry=${reload} />`
         : html`<${Opened} place=${place} email=${email} />`
     }</aside>`;
 }

@@ -1,5 +1,6 @@
 /** What stands in the place of content: a notice, an empty state that says what to do, an error with a way to try again, a skeleton. */
 import { html, type View } from "../ground/html.ts";
+import { asLeft } from "../ground/route.ts";
 import { Icon, type IconName } from "./icon.ts";
 import { Sentence } from "./sentence.ts";
 
@@ -50,6 +51,16 @@ export function ErrorState({
   </div>`;
 }
 
+/** There is no such thing (any more): to try again never helps, its list does. */
+function GoneState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
+  return html`<div class="empty" role="alert">
+    <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
+    <h2>This is not here, or no longer</h2>
+    <div><p><${Sentence} text=${error} /></p>
+      ${backTo !== undefined && html`<a class="button" href=${asLeft(backTo)}>Back to ${back}</a>`}</div>
+  </div>`;
+}
+
 /** As many grey rows as are likely to come, of the height they will have. */
 export function Skeleton({ rows = 6 }: { rows?: number }): View {
   return html`<div class="skeleton" aria-busy="true" aria-label="Loading">
@@ -57,19 +68,27 @@ export function Skeleton({ rows = 6 }: { rows?: number }): View {
   </div>`;
 }
 
-/** What is not here yet: grey rows while it comes, or why it does not and a way to try again. */
+/** What is not here yet: grey rows while it comes, or why it does not and a way to try again, or to its list where it is gone. */
 export function NotYet({
   error,
+  isGone = false,
+  back,
+  backTo,
   rows,
   retry,
   onRetry,
 }: {
   error: string | null;
+  isGone?: boolean;
+  /** What its list is called, and where that is. */
+  back?: string;
+  backTo?: string;
   rows?: number;
   retry?: string;
   onRetry: () => void;
 }): View {
-  return error === null
-    ? html`<${Skeleton} rows=${rows} />`
+  if (error === null) return html`<${Skeleton} rows=${rows} />`;
+  return isGone
+    ? html`<${GoneState} error=${error} back=${back} backTo=${backTo} />`
     : html`<${ErrorState} error=${error} retry=${retry} onRetry=${onRetry} />`;
 }

@@ -46,13 +46,13 @@ function same(left: string, right: string): boolean {
 }
 
 function Known({ place, id }: { place: Place; id: string }): View {
-  const { data, error, reload } = useLoad<PersonNow>(apiPath(place, "persons", id), REFRESH_MS);
+  const { data, error, isGone, reload } = useLoad<PersonNow>(apiPath(place, "persons", id), REFRESH_MS);
   // Asked for beside the person, so that it is there as soon as they are.
   useLoad(apiPath(place, "persons", id, "story"));
   const back = { back: "People", backTo: pagePath(place, "people") };
   if (data === undefined) {
     return html`<${PageHead} title="Person" ...${back} />
-      <${NotYet} error=${error} rows=${8} onRetry=${reload} />`;
+      <${NotYet} error=${error} isGone=${isGone} ...${back} rows=${8} onRetry=${reload} />`;
   }
   const { person } = data;
   return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>

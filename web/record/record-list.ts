@@ -37,7 +37,8 @@ export function RecordListPage({ place, params, query }: PageProps): View {
   const [isMaking, setMaking] = useState(false);
   const [isChanging, setChanging] = useState(false);
   const person = whose.owner ?? whose.to;
-  return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${
+  const back = { back: "Records", backTo: pagePath(place, "collections") };
+  return html`<${PageHead} title=${name} ...${back} aside=${
     shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
   }>${
     shown !== undefined &&
@@ -53,7 +54,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}
     ${
       records.items === undefined
-        ? html`<${NotYet} error=${records.error} onRetry=${records.reload} />`
+        ? html`<${NotYet} error=${records.error} isGone=${records.isGone} ...${back} onRetry=${records.reload} />`
         : records.items.length === 0
           ? html`<${None} list=${records} name=${name} isFiltered=${person !== null || q !== ""} />`
           : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />

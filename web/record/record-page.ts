@@ -27,7 +27,7 @@ const RAW_CHARS = 20_000;
 export function RecordPage({ place, params, query }: PageProps): View {
   const { collection = "", id = "" } = params;
   const path = apiPath(place, "collections", collection, "records", id);
-  const { data, error, reload } = useLoad<{ record: Record }>(path, REFRESH_MS);
+  const { data, error, isGone, reload } = useLoad<{ record: Record }>(path, REFRESH_MS);
   const shown = useLoad<ShownCollection>(apiPath(place, "collections", collection)).data;
   const [open, setOpen] = useState<"edit" | "delete" | null>(null);
   const list = pagePath(place, "collections", collection);
@@ -36,8 +36,10 @@ export function RecordPage({ place, params, query }: PageProps): View {
     shown !== undefined &&
     html`<button type="button" onClick=${() => setOpen("edit")}>Change…</button>
       <button type="button" class="quiet-danger" onClick=${() => setOpen("delete")}>Delete…</button>`;
-  const head = html`<${PageHead} title="Record of ${collection}" back=${collection} backTo=${list}>${acts}<//>`;
-  if (data === undefined) return html`${head}<${NotYet} error=${error} onRetry=${reload} />`;
+  const back = { back: collection, backTo: list };
+  const head = html`<${PageHead} title="Record of ${collection}" ...${back}>${acts}<//>`;
+  if (data === undefined)
+    return html`${head}<${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   const { record } = data;
   const leave = (): void => navigate(list, { replace: true });
   return html`${head}

@@ -39,7 +39,7 @@ function relayTabPath(place: Place, name: string, tab = ""): string {
 export function RelayPage({ place, params, query }: PageProps): View {
   const name = params.name ?? "";
   const path = apiPath(place, "relays", name);
-  const { data, error, reload, put } = useLoad<{
+  const { data, error, isGone, reload, put } = useLoad<{
     relay: Relay;
     health?: HealthView;
     secretUse?: SecretUse | null;
@@ -51,7 +51,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
   if (data === undefined) {
     return html`<${PageHead} title=${name} ...${back} />
-      <${NotYet} error=${error} onRetry=${reload} />`;
+      <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
   const { relay, health } = data;
   // How it is afterwards is asked at once.

@@ -1,0 +1,40 @@
+/** What is gone says so and leads back to its list: to try again would never help. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+
+const dashboard = await openDashboard();
+const { page, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const GONE: [what: string, path: string, list: string, heading: string][] = [
+  ["a relay", "relays/deleted", "Relays", "Relays"],
+  ["a person", "people/per_00000000000000000000000000000000", "People", "People"],
+  ["an event", "events/evt_00000000000000000000000000000000", "Events", "Events"],
+  ["a collection", "collections/dropped", "Records", "Records"],
+  ["a record", "collections/dropped/rec_00000000000000000000000000000000", "dropped", "dropped"],
+];
+test.each(GONE)("%s that is gone leads back to its list", async (_, path, list, heading) => {
+  await page.goto(at(path));
+  const alert = page.locator("main").getByRole("alert");
+  await alert.waitFor();
+  expect(await alert.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  await alert.getByRole("heading", { name: "This is not here, or no longer" }).waitFor();
+  await alert.getByRole("link", { name: `Back to ${list}` }).click();
+  await page.getByRole("heading", { name: heading, exact: true, level: 1 }).waitFor();
+});
+
+test("what an answer of the service's own refuses, and a proxy's 404, is still tried again", async () => {
+  for (const [status, body] of [
+    [503, JSON.stringify({ code: "unavailable", message: "The database cannot be used now." })],
+    [404, "<h1>Not Found</h1>"],
+  ] as const) {
+    await page.route("**/api/apps/**/relays/another", (route) => route.fulfill({ status, body }));
+    await page.goto(at("relays/another"));
+    await page.locator("main").getByRole("button", { name: "Try again" }).waitFor();
+    await page.unroute("**/api/apps/**/relays/another");
+  }
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});
