@@ -7,6 +7,9 @@ const NOW_MS = 5 * SECOND_MS;
 /** From then on a date says more. */
 const LONG_AGO_MS = 28 * DAY_MS;
 
+/** The last year that a time is written of. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+
 const ISO = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const SPAN = /^(\d{1,6})(s|m|min|h|d|w)$/;
 const UNITS: Readonly<Record<string, number>> = {
@@ -53,6 +56,14 @@ export function addAgo(text: string, nowMs: number): string {
     const ago = sayAgo(iso, nowMs);
     return iso.startsWith(ago) ? iso : `${iso} (${ago})`;
   });
+}
+
+/** As `readMoment`, of what is to come: `30d` is so far ahead. */
+export function readMomentAhead(text: string, nowMs: number): number | null {
+  const moment = readMoment(text, nowMs);
+  if (moment === null || !SPAN.test(text)) return moment;
+  const ahead = nowMs + (nowMs - moment);
+  return ahead > LAST_MS ? null : ahead;
 }
 
 /** Milliseconds since the epoch of `24h`, `90m`, `7d` (so long ago) or of a date or a time with its zone; null for what is neither. */

@@ -26,6 +26,7 @@ import { mcp } from "./mcp.ts";
 import { move } from "./move.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import { peopleEnd } from "./people-end.ts";
+import { peopleGrant } from "./people-grant.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
@@ -75,6 +76,7 @@ export const GROUPS: readonly Group[] = [
       alertsResolve,
       peopleList,
       peopleShow,
+      peopleGrant,
       peopleEnd,
       emailsList,
       emailsSendAgain,

@@ -129,7 +129,7 @@ export interface HandGrant
 }
 
 /**
- * Grants through the API or the dashboard, by the entitlement's name. Its source is always `hand`; no key and no owner can mint another.
+ * Grants through the API, the dashboard or a command, by the entitlement's name; audited, but for the reason. Its source is always `hand`; no key and no owner can mint another.
  * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
  */
 export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GrantRow> {
@@ -149,7 +149,11 @@ export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Prom
   await requireActingPerson(tx, environmentId, personId);
   const { key } = await requireEntitlement(tx, environmentId, grant.entitlement);
   const origin = { source: "hand", sourceRef: by, relayName: null, eventId: null } as const;
-  return grantAccess(tx, { ...grant, ...origin, entitlement: key });
+  const granted = await grantAccess(tx, { ...grant, ...origin, entitlement: key });
+  const { reason: _, ...after } = viewGrant(granted, nowMs);
+  const target = `grant:${granted.id}`;
+  await writeAudit(tx, { environmentId, by, nowMs, action: "grant.created", target, after });
+  return granted;
 }
 
 interface Holding {

@@ -1,0 +1,73 @@
+/** `relay people grant`: an access is given by hand, here and at a server alike, refused and audited as the API does. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "ada@example.com";
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await running.api("PUT", "/access/beta", {});
+  ada = (await running.api("POST", "/persons", { email: ADA })).body.person.id;
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
+  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
+  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
+];
+const held = async () => (await running.api("GET", `/persons/${ada}/access`)).body.grants;
+
+describe.each(PLACES)("%s", (_where, at) => {
+  const grant = (...words: string[]) => {
+    const { line, env } = at();
+    return runCommand(["people", "grant", ...words, ...line], { cwd: running.dataDir, clock: running.clock, env });
+  };
+
+  test("it stands until it is ended, by hand, with its reason, and is audited without it", async () => {
+    const { code, told } = await grant(ADA, "access:beta", "--reason", "ticket 81");
+    expect([code, told.trim()]).toEqual([0, `${ADA} has access:beta now, until it is ended: relay people end ${ADA} access:beta.`]);
+    expect(await held()).toMatchObject([{ entitlement: "access:beta", source: "hand", reason: "ticket 81", expiresAt: null }]);
+    const { items } = (await running.api("GET", "/audit?action=grant.created")).body;
+    expect(items).toMatchObject([{ actor: expect.stringMatching(/^(command line|key:)/), after: { entitlement: "access:beta" } }]);
+    expect(JSON.stringify(items)).not.toContain("ticket 81");
+  });
+
+  test("a span is counted from now, and a date is that day's beginning", async () => {
+    const end = new Date(running.clock.now() + 30 * DAY_MS).toISOString();
+    const { told } = await grant(ada, "access:beta", "--until", "30d");
+    expect(told.trim()).toBe(`${ada} has access:beta now, until ${end}.`);
+    await grant(ADA, "access:beta", "--until", "2040-01-31");
+    expect((await held()).map(({ expiresAt }: { expiresAt: string }) => expiresAt)).toEqual(["2040-01-31T00:00:00.000Z", end]);
+  });
+
+  test("what cannot be granted is refused as the API refuses it, and nothing is", async () => {
+    const unknown = await grant(ADA, "access:gamma");
+    expect([unknown.code, unknown.told]).toEqual([1, expect.stringContaining("which is no access slug, product or plan here")]);
+    expect((await grant("bob@example.com", "access:beta")).told).toContain("exists in this environment");
+    expect((await grant(ADA, "access:beta", "--reason", "x".repeat(2_000))).told).toContain("`reason` is not valid");
+    await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
+    expect((await grant(ADA, "access:beta")).told).toContain("person_suspended");
+    await running.api("PATCH", `/persons/${ada}`, { status: "active" });
+    expect(await held()).toEqual([]);
+  });
+
+  test.each([
+    ["soon", "write how long, such as 24h or 30d"],
+    ["2020-01-01", "which is past"],
+    ["999999w", "write how long, such as 24h or 30d"],
+  ])("--until %s is refused as a line that is wrong", async (until, words) => {
+    const { code, told } = await grant(ADA, "access:beta", "--until", until);
+    expect([code, told]).toEqual([2, expect.stringContaining(words)]);
+    expect(await held()).toEqual([]);
+  });
+
+  test("what was granted is told whole with --json", async () => {
+    const { said } = await grant(ADA, "access:beta", "--json");
+    const [grantNow] = await held();
+    expect(JSON.parse(said)).toEqual({ person: ada, grant: grantNow });
+  });
+});
