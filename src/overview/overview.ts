@@ -13,6 +13,7 @@ import { countDay, type Day, hourView, outcomeCounts } from "./day.ts";
 import { healthView, judgeHealth, rankOf } from "./health.ts";
 import { countOnce } from "./kept.ts";
 import { type NeedContext, type NeedView, needsOf, needView } from "./need.ts";
+import { orderNeeds } from "./need-order.ts";
 
 /** Relays by trouble, next ticks, and relays whose calls are refused. */
 const MAX_RELAYS = 12;
@@ -81,8 +82,9 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
+  const refusedCalls = new Map(refused.relays.map(({ relay, calls }) => [relay, calls]));
   return {
-    needs,
+    needs: orderNeeds(needs, day, refusedCalls),
     more,
     hours: day.hours,
     last24h: sum(day.hours),

@@ -331,6 +331,18 @@ test("the hours and the figures tell what became of the events, and relays stand
   expect((await overview()).last24h).toEqual({ done: 0, waiting: 0, failed: 0, dead: expect.any(Number) });
 });
 
+test("one dead event stands below a relay whose every event fails", async () => {
+  await die(1);
+  caller.reply = () => BROKEN;
+  await saveRelay(running, define([CALL], "checkout"));
+  await putEvents(running, ["w", "x", "y"], { relay: "checkout" });
+  await running.drain();
+  const key = { environmentId: await environmentId(), target: "relay:checkout", nowMs: running.clock.now() };
+  await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, code: "relay_failing", message: "Every event fails." }));
+  const { needs } = await overview();
+  expect(needs.map(({ relay }: { relay: string }) => relay)).toEqual(["checkout", "orders"]);
+});
+
 test("before the first event it says what is done and what is still to do", async () => {
   expect((await overview()).start).toEqual({ relay: null, secret: false, called: false, key: true });
   await saveRelay(running, define([WRITE]));

@@ -1,0 +1,49 @@
+/** Of what needs somebody, what goes wrong now and most of it stands first. */
+import { expect, test } from "bun:test";
+import { orderNeeds } from "../../src/overview/need-order.ts";
+
+type Need = Parameters<typeof orderNeeds>[0][number];
+const need = (code: string, target: string, dead: object | null = null): Need => {
+  const relay = target.startsWith("relay:") ? target.slice("relay:".length) : null;
+  return { code, target, relay, dead } as Need;
+};
+const died = (relay: string, events: number, stands: "yes" | "no" | "unknown") =>
+  need("relay_failed", `relay:${relay}`, { events, cause: { stands } });
+
+const HELD = need("environment_held", "environment");
+const APPROVAL = need("approval_waiting", "approval:apr_1");
+const BACKUP = need("backup_missing", "server");
+const REFUND = died("refunds", 1, "unknown");
+const CHECKOUT = need("sender_domain_required", "relay:checkout");
+const REFUSING = need("relay_refusing", "relay:crm");
+const SILENT = need("relay_silent", "relay:quiet");
+const EVERYWHERE = need("mail_failing", "environment");
+const OVER = died("stock", 900, "no");
+const OLD = died("old", 40, "yes");
+
+const NONE = { done: 0, waiting: 0, failed: 0, dead: 0 };
+const relays = new Map([
+  ["checkout", { ...NONE, waiting: 20, failed: 2 }],
+  ["refunds", { ...NONE, done: 80, dead: 1 }],
+  ["stock", { ...NONE, dead: 900 }],
+  ["quiet", { ...NONE, done: 5_000 }],
+]);
+const refused = new Map([["crm", 7]]);
+
+const ROWS: [rule: string, needs: Need[], ordered: Need[]][] = [
+  ["a relay whose every mail fails stands above one dead refund", [REFUND, CHECKOUT], [CHECKOUT, REFUND]],
+  ["refused calls weigh as events do", [REFUND, REFUSING], [REFUSING, REFUND]],
+  ["what is dead from before the last day weighs too, where its cause stands", [CHECKOUT, OLD], [OLD, CHECKOUT]],
+  ["what is done weighs nothing", [SILENT, REFUND], [REFUND, SILENT]],
+  ["what is over stands below all that goes wrong now, however much it is", [OVER, REFUND, SILENT], [REFUND, SILENT, OVER]],
+  ["what is of no relay alone weighs as all relays together", [REFUSING, CHECKOUT, EVERYWHERE], [EVERYWHERE, CHECKOUT, REFUSING]],
+  ["a hold stands above all", [CHECKOUT, HELD], [HELD, CHECKOUT]],
+  ["an approval stands below what goes wrong now, and above what is over", [APPROVAL, OVER, SILENT], [SILENT, APPROVAL, OVER]],
+  ["a missing backup stands last", [BACKUP, OVER, REFUND], [REFUND, OVER, BACKUP]],
+  ["what weighs the same stays as it was", [SILENT, need("relay_silent", "relay:other")], [SILENT, need("relay_silent", "relay:other")]],
+];
+test.each(ROWS)("%s", (_, needs, ordered) => {
+  const before = [...needs];
+  expect(orderNeeds(needs, { relays }, refused)).toEqual(ordered);
+  expect(needs).toEqual(before);
+});
