@@ -25,6 +25,7 @@ import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { move } from "./move.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import { peopleCredits } from "./people-credits.ts";
 import { peopleEnd } from "./people-end.ts";
 import { peopleGrant } from "./people-grant.ts";
 import { presets } from "./presets.ts";
@@ -78,6 +79,7 @@ export const GROUPS: readonly Group[] = [
       peopleShow,
       peopleGrant,
       peopleEnd,
+      peopleCredits,
       emailsList,
       emailsSendAgain,
       auditList,

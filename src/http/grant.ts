@@ -120,19 +120,9 @@ export const grantRoutes = [
     }),
     answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
-    async write(tx, { environmentId, audit, params, body, nowMs }) {
-      const change = { environmentId, personId: params.id, nowMs, ...body };
-      const { line, applied } = await addCreditsByHand(tx, change);
-      const { id, amount, balance } = line;
-      if (applied) {
-        await audit(tx, {
-          action: "credits.changed",
-          target: `person:${params.id}`,
-          before: { balance: balance - amount },
-          after: { balance, amount, credit: id },
-        });
-      }
-      return { credit: viewCredit(line), balance, applied };
+    async write(tx, { change, params, body }) {
+      const { line, applied } = await addCreditsByHand(tx, { ...change, personId: params.id, ...body });
+      return { credit: viewCredit(line), balance: line.balance, applied };
     },
   }),
 ];

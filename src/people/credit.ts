@@ -11,6 +11,7 @@ import { oneOf, show, textOrNull, time } from "../ground/schema.ts";
 import { breaksOneLine, breaksPlainText, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import { requireActingPerson } from "./person.ts";
 
 const creditSource = oneOf(["relay", "purchase", "refund", "hand"]);
@@ -49,7 +50,7 @@ export const creditView = Type.Object({
   key: textOrNull,
   createdAt: time,
 });
-type CreditView = Static<typeof creditView>;
+export type CreditView = Static<typeof creditView>;
 
 export function viewCredit(row: CreditRow): CreditView {
   const key = row.onceKey?.startsWith("key:") ? row.onceKey.slice("key:".length) : null;
@@ -97,24 +98,22 @@ export async function addCredits(
   return { line: await insertLine(tx, line, balance), applied: true };
 }
 
-interface HandCredit {
-  environmentId: number;
+interface HandCredit extends Change {
   personId: string;
   /** An integer other than 0; negative spends. */
   amount: number;
   reason: string;
   /** The caller's idempotency key: the same key twice applies once. */
   key: string;
-  nowMs: number;
 }
 
 /**
- * As `addCredits`, by API or dashboard: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
+ * As `addCredits`, by API, dashboard or command, audited: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
  * `credits_short` and `invalid_input`.
  */
 export async function addCreditsByHand(
   tx: Writer,
-  { key, ...credit }: HandCredit,
+  { key, by, ...credit }: HandCredit,
 ): Promise<{ line: CreditRow; applied: boolean }> {
   if (key === "" || countChars(key) > MAX_ONCE_KEY_CHARS || breaksOneLine(key) !== null) {
     throw new Refusal(
@@ -130,7 +129,18 @@ export async function addCreditsByHand(
   }
   await requireActingPerson(tx, credit.environmentId, credit.personId);
   const origin = { source: "hand", relayName: null, eventId: null } as const;
-  return addCredits(tx, { ...credit, ...origin, onceKey: `key:${key}` });
+  const added = await addCredits(tx, { ...credit, ...origin, onceKey: `key:${key}` });
+  if (added.applied) {
+    const { id, amount, balance, environmentId, personId } = added.line;
+    await writeAudit(tx, {
+      ...{ environmentId, by, nowMs: credit.nowMs },
+      action: "credits.changed",
+      target: `person:${personId}`,
+      before: { balance: balance - amount },
+      after: { balance, amount, credit: id },
+    });
+  }
+  return added;
 }
 
 /**

@@ -51,7 +51,7 @@ beforeAll(async () => {
       const grant = { environmentId, personId: person.id, entitlement: "access:beta", by: "owner:o@example.com", nowMs: NOW_MS };
       await grantByHand(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
       await grantByHand(tx, { ...grant, reason: "early bird", expiresAtMs: null });
-      await addCreditsByHand(tx, { environmentId, personId: person.id, nowMs: NOW_MS, amount: 7, reason: "welcome", key: "k1" });
+      await addCreditsByHand(tx, { ...grant, amount: 7, reason: "welcome", key: "k1" });
       const payload = makeWholePayload({
         event: { note: `${"long ".repeat(200)}END` },
         mapped: { order: "A-1001", buyer: "Ada Lovelace of London", note: "the second of two parcels", from: "shop.example.com" },

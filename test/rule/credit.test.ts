@@ -192,6 +192,7 @@ describe("credits by hand", () => {
     store.write("app", (tx) =>
       addCreditsByHand(tx, {
         environmentId,
+        by: "key:x",
         personId,
         amount: 5,
         reason: "a gift",
