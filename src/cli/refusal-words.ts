@@ -16,7 +16,7 @@ import { MovedAway } from "../store/moved-mark.ts";
 import { MoveRefused } from "../store/moved-table.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { adviseOn } from "../store/postgres/advice.ts";
-import { NotReached } from "../store/postgres/error.ts";
+import { NotReached, ReadOnly } from "../store/postgres/error.ts";
 import { UnfitServer } from "../store/postgres/look.ts";
 import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
@@ -144,7 +144,7 @@ function adviseOnStore(error: Error): string {
 
 /** Said by a PostgreSQL, or of one that does not answer. */
 function isPostgresTrouble(error: unknown): boolean {
-  if (error instanceof NotReached) return true;
+  if (error instanceof NotReached || error instanceof ReadOnly) return true;
   return error instanceof Error && (error.name === "PostgresError" || isPostgresTrouble(error.cause));
 }
 

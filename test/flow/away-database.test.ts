@@ -4,6 +4,9 @@ import { rmSync } from "node:fs";
 import { SQL } from "bun";
 import { describeError } from "../../src/cli/refusal-words.ts";
 import type { Service } from "../../src/service.ts";
+import type { Reader } from "../../src/store/port.ts";
+import { isAway } from "../../src/store/postgres/error.ts";
+import { refuseUnfit } from "../../src/store/postgres/look.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { serveNode } from "../kit/node.ts";
@@ -108,6 +111,37 @@ test("what no waiting mends ends the start all the same, once the database can b
   using _road = await openRoad(database.url, { near: Number(away.port) });
   const ended = await node.ended;
   expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
+});
+
+test("a database that takes no writes for the moment is waited for, with rows in it or before its first", async () => {
+  await using empty = await freshDatabase({ empty: true });
+  for (const { url } of [database, empty]) {
+    await using admin = new SQL(url, { max: 1 });
+    const name = new URL(url).pathname.slice(1);
+    await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await using node = start(url);
+    await until("it waits", () => node.waits().length > 0, { withinMs: 20_000 });
+    expect(node.waits()[0]).toMatchObject({
+      cause: expect.stringContaining("read-only transaction"),
+      todo: expect.stringMatching(/^name the primary, or let the database take writes/),
+    });
+    await admin.unsafe(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+    const service = await node.ended;
+    if (service instanceof Error) throw service;
+    expect((await fetch(`http://127.0.0.1:${service.port}/readyz`)).status).toBe(200);
+  }
+}, 60_000);
+
+test("a standby is waited for alike", async () => {
+  const standby = { version: "18.1", number: 180_001, encoding: "UTF8", standby: true };
+  const asked = { get: async () => standby, all: async () => [standby] } as unknown as Reader;
+  const refused = await refuseUnfit(asked).catch((error: unknown) => error);
+  expect(isAway(refused)).toBe(true);
+  expect(describeError(refused)).toEqual({
+    code: "store_unavailable",
+    message:
+      "The database cannot be taken. This server is a standby, which takes no writes. To do: name the primary, or let the database take writes: a standby takes none, and neither does what is set to read only.",
+  });
 });
 
 test("a lock that somebody holds there is waited for: the port says so within seconds, the log says why, and it serves once it is let go", async () => {

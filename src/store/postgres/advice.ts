@@ -19,7 +19,7 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "26000": NO_POOLER,
   "42P05": NO_POOLER,
   "25006":
-    "name the primary: a standby takes no writes, and neither does a database that is set to read only",
+    "name the primary, or let the database take writes: a standby takes none, and neither does what is set to read only",
   "28000": "let the server take this user from this machine, in its pg_hba.conf or with sslmode=require",
   "28P01":
     "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",

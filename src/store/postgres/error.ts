@@ -11,7 +11,9 @@ export class NotReached extends StoreUnavailable {}
 export class NoRoom extends StoreUnavailable {}
 
 /** Whoever answers takes no writes, as a standby; another one may stand behind the same name. */
-export class ReadOnly extends StoreUnavailable {}
+export class ReadOnly extends StoreUnavailable {
+  readonly errno = "25006";
+}
 
 /** Two transactions stood in each other's way, and this one was undone. */
 export class TransactionUndone extends StoreUnavailable {}
@@ -28,9 +30,9 @@ const PLANNED_BEFORE = "0A000";
 
 /**
  * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections,
- * has no room, or somebody holds a lock there. A name that nobody knows is among them, as that of a container that is not up.
+ * has no room or takes no writes, as after a failover, or somebody holds a lock there. A name that nobody knows is among them, as that of a container that is not up.
  */
-const AWAY = /^(?:08\d{3}|57014|57P0[123]|53[1-3]00|55P03|40001|40P01)$/;
+const AWAY = /^(?:08\d{3}|25006|57014|57P0[123]|53[1-3]00|55P03|40001|40P01)$/;
 const AWAY_CODE =
   /^(?:ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT|FAILED|CLOSED)$|ECONN|ETIMEDOUT|EHOST|ENET)/;
 

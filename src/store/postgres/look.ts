@@ -5,6 +5,7 @@ import type { DatabaseUrl } from "../../ground/database-url.ts";
 import { MOVED_NUMBER } from "../moved-mark.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
+import { ReadOnly } from "./error.ts";
 import { connectionOptions } from "./option.ts";
 
 export interface OpenReader extends Reader, AsyncDisposable {}
@@ -77,9 +78,10 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
 /** A server on which no service starts. */
 export class UnfitServer extends Error {}
 
-/** Throws UnfitServer before anything is made there. */
+/** Before anything is made there. Throws UnfitServer, and ReadOnly of a standby: it may be the primary in a moment, or its name lead to one. */
 export async function refuseUnfit(tx: Reader): Promise<void> {
   const unfit = await findUnfit(tx);
+  if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be taken. ${unfit.why}`);
   if (unfit !== null)
     throw new UnfitServer(`The database cannot be taken. ${unfit.why} To do: ${unfit.todo}.`);
 }
