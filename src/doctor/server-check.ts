@@ -17,8 +17,10 @@ import {
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 
-/** A node's writer, readers, listener, and one that migrates. */
+/** A node's writer and the one that looks after its commits, four readers, listener, and one that migrates. */
 const CONNECTIONS_A_NODE = 8;
+/** Without the other readers, and as the one that migrates ends first. */
+const FEWEST_A_NODE = 4;
 const CLOCK_SLACK_MS = MINUTE_MS;
 
 /** What is found, and a reader where its rows can be looked at with this version's words. */
@@ -189,7 +191,14 @@ async function checkConnections(tx: Reader): Promise<Finding> {
   const free = (row?.most ?? 0) - (row?.used ?? 0);
   const message = `${free} of ${row?.most} are free; a node takes up to ${CONNECTIONS_A_NODE}.`;
   if (free >= CONNECTIONS_A_NODE) return fine("connections", message);
-  return worry("connections", message, "raise max_connections, or end what holds them");
+  const todo =
+    "raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them";
+  if ((row?.most ?? 0) >= FEWEST_A_NODE) return worry("connections", message, todo);
+  return failure(
+    "connections",
+    `${row?.most} at most: no node starts with fewer than ${FEWEST_A_NODE}, and one takes up to ${CONNECTIONS_A_NODE}.`,
+    todo,
+  );
 }
 
 function checkSchemaThere(schema: number | null): Finding {

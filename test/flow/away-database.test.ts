@@ -3,10 +3,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { SQL } from "bun";
 import { describeError } from "../../src/cli/refusal-words.ts";
+import { systemClock } from "../../src/ground/clock.ts";
 import type { Service } from "../../src/service.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { isAway } from "../../src/store/postgres/error.ts";
 import { refuseUnfit } from "../../src/store/postgres/look.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { serveNode } from "../kit/node.ts";
@@ -143,6 +145,37 @@ test("a standby is waited for alike", async () => {
       "The database cannot be taken. This server is a standby, which takes no writes. To do: name the primary, or let the database take writes: a standby takes none, and neither does what is set to read only.",
   });
 });
+
+test("a user with three connections is told how many a node needs, and with four it serves", async () => {
+  await using own = await freshDatabase({ empty: true });
+  await using admin = new SQL(own.url, { max: 1 });
+  const user = `relay_few_${process.pid}`;
+  const url = new URL(own.url);
+  [url.username, url.password] = [user, "few"];
+  await admin.unsafe(`CREATE ROLE ${user} LOGIN PASSWORD 'few' CONNECTION LIMIT 3`);
+  try {
+    await admin.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${user}`);
+    const cwd = makeFolder();
+    const { said } = await runCommand(["doctor", "--json"], { cwd, env: { RELAY_DATABASE: url.href }, clock: systemClock });
+    rmSync(cwd, { recursive: true });
+    const found = (JSON.parse(said) as { items: { check: string }[] }).items.find(({ check }) => check === "connections");
+    expect(found).toMatchObject({ state: "fail", message: "3 at most: no node starts with fewer than 4, and one takes up to 8." });
+    {
+      await using node = start(url.href);
+      await until("it waits", () => node.waits().length > 0, { withinMs: 30_000 });
+      expect(node.waits()[0]?.todo).toMatch(
+        /^let each node have eight connections, and four at the least: raise max_connections, or the CONNECTION LIMIT/,
+      );
+      await admin.unsafe(`ALTER ROLE ${user} CONNECTION LIMIT 4`);
+      const service = await node.ended;
+      if (service instanceof Error) throw service;
+      expect((await fetch(`http://127.0.0.1:${service.port}/readyz`)).status).toBe(200);
+    }
+  } finally {
+    await admin.unsafe(`REASSIGN OWNED BY ${user} TO CURRENT_USER`);
+    await admin.unsafe(`DROP OWNED BY ${user}; DROP ROLE ${user}`).simple();
+  }
+}, 90_000);
 
 test("a lock that somebody holds there is waited for: the port says so within seconds, the log says why, and it serves once it is let go", async () => {
   await using admin = new SQL(database.url, { max: 1 });
