@@ -2,7 +2,7 @@
  * A write: whether it is on its way, what the service refused, and what is out of date once it is done. Nothing is told as done before the
  * service has answered. What is sent twice while the first is on its way is sent once.
  */
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../../src/ground/refusal.ts";
 import { ApiError, call, type Method, sentenceOf } from "../ground/api.ts";
 import { invalidate } from "../ground/loaded.ts";
@@ -47,9 +47,16 @@ export function useSend(): Sending {
   const [isSending, setSending] = useState(false);
   const [refused, setRefused] = useState(NOTHING);
   const busy = useRef(false);
+  const held = useRef<Element | null>(null);
+  // A button that is disabled while it sends loses the focus, and whoever has no pointer would begin at the top again.
+  useLayoutEffect(() => {
+    if (!isSending && document.activeElement === document.body && held.current instanceof HTMLElement)
+      held.current.focus({ preventScroll: true });
+  }, [isSending]);
   const send = async <Answer>(wanted: Wanted<Answer>): Promise<{ answer: Answer } | null> => {
     if (busy.current) return null;
     busy.current = true;
+    held.current = document.activeElement;
     setSending(true);
     setRefused(NOTHING);
     const { method, path, body, changes = [], done, undo, tellsRefusal = false } = wanted;

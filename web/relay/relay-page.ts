@@ -5,7 +5,7 @@ import type { HealthView } from "../../src/overview/health.ts";
 import type { MissingThing } from "../../src/relay/relay-reference.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
-import { call, sentenceOf, writeQuery } from "../ground/api.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import type { PageProps } from "../ground/page.ts";
@@ -18,7 +18,7 @@ import { PageHead } from "../part/page-head.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { type Tab, TabLinks } from "../part/tab-links.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
@@ -106,20 +106,16 @@ function PauseButton({
   relay: Relay;
   onMoved: (answer: { relay: Relay }) => void;
 }): View {
-  const [isMoving, setMoving] = useState(false);
+  const { send, isSending } = useSend();
   const isActive = state === "active";
   const move = async (): Promise<void> => {
     const verb = isActive ? "pause" : "resume";
-    setMoving(true);
-    try {
-      onMoved(await call<{ relay: Relay }>("POST", apiPath(place, "relays", name, verb), {}));
-      tellDone(`${isActive ? "Paused" : "Resumed"} ${name}.`);
-    } catch (thrown) {
-      tellFailed(sentenceOf(thrown));
-    }
-    setMoving(false);
+    const path = apiPath(place, "relays", name, verb);
+    const done = `${isActive ? "Paused" : "Resumed"} ${name}.`;
+    const sent = await send<{ relay: Relay }>({ method: "POST", path, done, tellsRefusal: true });
+    if (sent !== null) onMoved(sent.answer);
   };
-  return html`<button type="button" disabled=${isMoving} onClick=${move}>
+  return html`<button type="button" disabled=${isSending} onClick=${move}>
     <${Icon} name=${isActive ? "pause" : "play"} size=${14} />${isActive ? "Pause" : "Resume"}</button>`;
 }
 
