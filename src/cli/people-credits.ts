@@ -8,6 +8,7 @@ import { type Command, CommandFailure, type Input, UsageError } from "./command.
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
+import { count } from "./plan-lines.ts";
 import { askPlace } from "./remote.ts";
 
 interface Changed {
@@ -80,7 +81,7 @@ export const peopleCredits: Command = {
       },
     });
     if (input.on("json")) world.say(writeJson(made, 2));
-    const left = made.balance === 1 ? "1 credit" : `${made.balance} credits`;
+    const left = count(made.balance, "credit");
     world.tell(
       made.applied
         ? `${name} has ${left} now.`

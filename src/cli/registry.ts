@@ -28,6 +28,7 @@ import { peopleList, peopleShow } from "./people.ts";
 import { peopleCredits } from "./people-credits.ts";
 import { peopleEnd } from "./people-end.ts";
 import { peopleGrant } from "./people-grant.ts";
+import { peopleActivate, peopleSuspend } from "./people-suspend.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
@@ -80,6 +81,8 @@ export const GROUPS: readonly Group[] = [
       peopleGrant,
       peopleEnd,
       peopleCredits,
+      peopleSuspend,
+      peopleActivate,
       emailsList,
       emailsSendAgain,
       auditList,

@@ -13,12 +13,12 @@ import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import {
+  changePersonByHand,
   findNamesake,
   findPersonByEmail,
   personStatus,
   personView,
   requirePerson,
-  updatePerson,
   viewPerson,
 } from "../people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
@@ -189,19 +189,9 @@ export const personRoutes = [
       attributes: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
     }),
     answer: Type.Object({ person: personView }),
-    async write(tx, { environmentId, audit, params, body, nowMs }) {
-      const { before, after } = await updatePerson(tx, { environmentId, personId: params.id, nowMs }, body);
-      if (before !== after) {
-        const names = Object.keys(body.attributes ?? {});
-        await audit(tx, {
-          action: "person.changed",
-          target: `person:${params.id}`,
-          before: { status: before.status },
-          after: { status: after.status, ...(names.length === 0 ? {} : { attributesChanged: names }) },
-        });
-      }
-      return { person: viewPerson(after) };
-    },
+    write: async (tx, { change, params, body }) => ({
+      person: viewPerson(await changePersonByHand(tx, change, params.id, body)),
+    }),
   }),
   environmentRoute({
     method: "DELETE",

@@ -17,6 +17,7 @@ import { oneOf, show, time } from "../ground/schema.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 
 export const personStatus = oneOf(["invited", "active", "suspended"]);
 export type PersonStatus = Static<typeof personStatus>;
@@ -193,6 +194,27 @@ export async function updatePerson(
   const changes = { status, attributes, updatedAt: at.nowMs };
   await PERSON.change(tx, { id: before.id }, changes);
   return { before, after: { ...before, ...changes } };
+}
+
+/** As `updatePerson`, by API, dashboard or command; audited, with the names alone of attributes that change. Answers the row after. */
+export async function changePersonByHand(
+  tx: Writer,
+  change: Change,
+  personId: string,
+  given: Pick<PersonChange, "status"> & { attributes?: Record<string, Json> | undefined },
+): Promise<PersonRow> {
+  const { environmentId, by, nowMs } = change;
+  const { before, after } = await updatePerson(tx, { environmentId, personId, nowMs }, given);
+  if (before === after) return after;
+  const names = Object.keys(given.attributes ?? {});
+  await writeAudit(tx, {
+    ...{ environmentId, by, nowMs },
+    action: "person.changed",
+    target: `person:${personId}`,
+    before: { status: before.status },
+    after: { status: after.status, ...(names.length === 0 ? {} : { attributesChanged: names }) },
+  });
+  return after;
 }
 
 /** An invited person signed in for the first time. Anyone else stays as they are. */

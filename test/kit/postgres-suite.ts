@@ -36,7 +36,16 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
   ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
   [
     "It is about a command, the executable's package or the mail server.",
-    ["rule/cli-account", "rule/packaging", "rule/mail-smtp", "flow/ready-command", "flow/people-end", "flow/people-grant", "flow/people-credits"],
+    [
+      "rule/cli-account",
+      "rule/packaging",
+      "rule/mail-smtp",
+      "flow/ready-command",
+      "flow/people-end",
+      "flow/people-grant",
+      "flow/people-credits",
+      "flow/people-suspend",
+    ],
   ],
   ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing"]],
   [

@@ -11,7 +11,7 @@ const GROUPS = {
   emails: "list|send-again|test",
   events: "list|show|replay|retry|expunge|tail",
   keys: "create|list|revoke",
-  people: "list|show|grant|end|credits",
+  people: "list|show|grant|end|credits|suspend|activate",
   problems: "list",
   relays: "list|show|funnel|pause|resume|retry|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",
