@@ -35,13 +35,18 @@ export interface StopCount {
   message: string;
 }
 
+interface RetryCount {
+  all: number;
+  commonest: StopCount;
+}
+
 export interface EventEnds {
   all: number;
   done: number;
   /** For their turn, a resume or a release. */
   waiting: number;
-  /** For their next attempt, by the step that failed. */
-  retries: ReadonlyMap<number, number>;
+  /** For their next attempt, by the step that failed; the commonest cause stands for all that wait at it. */
+  retries: ReadonlyMap<number, RetryCount>;
   stops: StopCount[];
   approximate: boolean;
 }
@@ -71,12 +76,16 @@ export async function countEvents(store: Store, asked: Asked): Promise<EventEnds
   }
   const waits = await findWaiting(store, asked, nameKey);
   const retried = await readEnds(store, waits.retries, types);
-  const retries = new Map<number, number>();
-  for (const { at, count } of share(retried, waits.retries.length, "failed"))
-    retries.set(at, (retries.get(at) ?? 0) + count);
+  const retries = new Map<number, RetryCount>();
+  // The commonest come first.
+  for (const one of share(retried, waits.retries.length, "failed")) {
+    const { all: known, commonest } = retries.get(one.at) ?? { all: 0, commonest: one };
+    retries.set(one.at, { all: known + one.count, commonest });
+  }
+  const retrying = [...retries.values()].map((one) => one.all);
   const sum = (counts: Iterable<number>): number => [...counts].reduce((total, one) => total + one, 0);
   const unhappy = sum(stops.map(({ count }) => count));
-  const done = Math.max(0, all - unhappy - waits.ready - sum(retries.values()));
+  const done = Math.max(0, all - unhappy - waits.ready - sum(retrying));
   return {
     all,
     done,

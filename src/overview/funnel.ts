@@ -42,6 +42,8 @@ const boxView = Type.Object({
   passed: Type.Integer(),
   /** Wait here: for their turn, a resume, a release, or the next attempt. */
   waits: Type.Integer(),
+  /** What most of those failed with that wait for their next attempt; null: none does. */
+  waitsFor: orNull(stopView),
   stops: Type.Array(stopView),
 });
 type BoxView = Static<typeof boxView>;
@@ -128,7 +130,7 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
   let came = events + stops.reduce((sum, { count }) => sum + count, 0);
   const add = (step: BoxView["step"], title: string, stopped: StopView[]): void => {
     const passed = came - sumOf(stopped);
-    boxes.push({ step, title, action: null, came, passed, waits: 0, stops: stopped });
+    boxes.push({ step, title, action: null, came, passed, waits: 0, waitsFor: null, stops: stopped });
     came = passed;
   };
   add("calls", "Calls", []);
@@ -141,7 +143,7 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
 /** Of a schedule or a record change only what became an event is known. */
 function boxOfEvents({ definition }: RelayRow, all: number): BoxView {
   const title = definition.trigger.kind === "schedule" ? "Ticks" : "Changes that match";
-  return { step: "event", title, action: null, came: all, passed: all, waits: 0, stops: [] };
+  return { step: "event", title, action: null, came: all, passed: all, waits: 0, waitsFor: null, stops: [] };
 }
 
 function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxView[] {
@@ -149,9 +151,11 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
   let came = events.all;
   const add = (step: BoxView["step"], title: string, action: number | null, at: number, waits: number) => {
     const stops = events.stops.filter((one) => one.at === at).map((one) => seeEvents(relay.name, since, one));
-    const retries = events.retries.get(at) ?? 0;
-    const passed = Math.max(0, came - sumOf(stops) - waits - retries);
-    boxes.push({ step, title, action, came, passed, waits: waits + retries, stops });
+    const retries = events.retries.get(at) ?? null;
+    const waiting = waits + (retries?.all ?? 0);
+    const waitsFor = retries === null ? null : seeEvents(relay.name, since, retries.commonest, "queued");
+    const passed = Math.max(0, came - sumOf(stops) - waiting);
+    boxes.push({ step, title, action, came, passed, waits: waiting, waitsFor, stops });
     came = passed;
   };
   add("person", asksForPerson(relay) ? "Person found" : "Taken up", null, BEFORE_ACTIONS, events.waiting);
@@ -171,7 +175,12 @@ function sayAction(action: { type: string }): string {
   return target === "" || title.toLowerCase().includes(target) ? title : `${title}: ${target}`;
 }
 
-function seeEvents(relay: string, since: string, { code, count, message, state }: StopCount): StopView {
+function seeEvents(
+  relay: string,
+  since: string,
+  { code, count, message, state: ended }: StopCount,
+  state: StopCount["state"] | "queued" = ended,
+): StopView {
   return { code, count, message, see: { room: "events", query: { relay, state, since } } };
 }
 

@@ -97,6 +97,15 @@ test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
   expect(await main().getByRole("link", { name: link }).getAttribute("href")).toEndWith(to);
 });
 
+test("the funnel says what most of what waits failed with, and leads to those", async () => {
+  await night.page.goto(night.at("relays/mails"));
+  const stop = night.page.getByRole("region", { name: "Last 24 hours" }).locator(".funnel-stop", { hasText: "1 waits here" });
+  await stop.getByText("After sender_domain_required").waitFor();
+  await stop.getByRole("link", { name: "See them: 1 that wait after sender_domain_required" }).click();
+  await night.page.locator(".event-preview").first().waitFor();
+  expect(night.page.url()).toMatch(/events\?relay=mails&state=queued/);
+});
+
 test("a relay that hears of changes says what does not count, and never that nothing changed", async () => {
   await night.page.goto(night.at("relays/watches"));
   await main().getByText("No change that the relay watches for came in the last 24 hours.").waitFor();

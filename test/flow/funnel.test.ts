@@ -202,6 +202,27 @@ for (const row of ROWS) {
   });
 }
 
+test("what waits for its next attempt says why most of it does, and where it is listed", async () => {
+  caller.reply = () => BROKEN;
+  await save({ actions: [WRITE, CALL], map: { event_id: "id" } });
+  for (const id of ["a", "b", "c"]) await sendEvent(running, id);
+  await running.drain();
+  const { boxes } = await funnel();
+  expect(boxes.map(({ waits, waitsFor }: { waits: number; waitsFor: object | null }) => [waits, waitsFor]).slice(-3)).toEqual([
+    [0, null],
+    [0, null],
+    [
+      3,
+      {
+        code: expect.stringMatching(/^[a-z_]+$/),
+        count: 3,
+        message: expect.stringContaining("500"),
+        see: { room: "events", query: { relay: "orders", state: "queued", since: expect.any(String) } },
+      },
+    ],
+  ]);
+});
+
 test("of more calls than the ring keeps it says since when they are known, and of more stops than are read that it is about", async () => {
   await save({ actions: [NOWHERE], map: { event_id: "id" } });
   await putEvents(

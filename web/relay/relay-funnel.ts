@@ -53,30 +53,41 @@ function BoxRow({
   most: number;
   funnel: FunnelView;
 }): View {
-  const { step, title, passed, waits, stops } = box;
+  const { step, title, passed, waits, waitsFor, stops } = box;
   const isLeast = callsSince !== null && CALL_STEPS.includes(step);
   return html`<li class="funnel-box">
     <span class="funnel-count" title=${isLeast ? "At least" : ""}>${sayNumber(passed)}${isLeast && "+"}</span>
     <div><p class="funnel-title">${title}</p><${Bar} count=${passed} most=${most} />
-      ${waits > 0 && html`<p class="funnel-stop"><${StateMark} state="queued" word="${sayNumber(waits)} ${waits === 1 ? "waits" : "wait"} here" /></p>`}
+      ${
+        waits > 0 &&
+        html`<p class="funnel-stop"><${StateMark} state="queued" word="${sayNumber(waits)} ${waits === 1 ? "waits" : "wait"} here" />
+          ${waitsFor !== null && html`<${Why} place=${place} stop=${waitsFor} label="that wait after" before=${waits > waitsFor.count ? "Most after " : "After "} />`}</p>`
+      }
       ${stops.map((stop) => html`<${StopRow} key=${stop.code} place=${place} stop=${stop} about=${approximate && step !== "calls"} />`)}
     </div></li>`;
 }
 
-function StopRow({
-  place,
-  stop: { code, count, message, see },
-  about,
-}: {
-  place: Place;
-  stop: Stop;
-  about: boolean;
-}): View {
+function StopRow({ place, stop, about }: { place: Place; stop: Stop; about: boolean }): View {
+  const { code, count } = stop;
   const words = `${about ? "about " : ""}${sayNumber(count)} stopped`;
   const isUsual = code === "when" || code === "duplicate";
   return html`<p class="funnel-stop"><${StateMark} state=${isUsual ? "skipped" : "failed"} word=${words} />
-    <span class="funnel-why"><code>${code}</code> <${Sentence} text=${message} /></span>
-    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See them: ${count} that stopped with ${code}">See them</a>`}</p>`;
+    <${Why} place=${place} stop=${stop} label="that stopped with" /></p>`;
+}
+
+function Why({
+  place,
+  stop: { code, count, message, see },
+  label,
+  before = "",
+}: {
+  place: Place;
+  stop: Stop;
+  label: string;
+  before?: string;
+}): View {
+  return html`<span class="funnel-why">${before}<code>${code}</code> <${Sentence} text=${message} /></span>
+    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See them: ${count} ${label} ${code}">See them</a>`}`;
 }
 
 function Bar({ count, most }: { count: number; most: number }): View {
