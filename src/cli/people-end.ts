@@ -2,7 +2,9 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { ENTITLEMENT_NAME } from "../ground/shape.ts";
 import { endGrantByHand, type GrantView, listLiveGrants } from "../people/access-grant.ts";
+import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { endSubscriptionByHand, findActiveSubscription } from "../selling/subscription.ts";
 import type { Store } from "../store/port.ts";
@@ -29,7 +31,7 @@ export const peopleEnd: Command = {
     "Whatever gave it: a relay, a payment, a hand. A plan ends with its own grants, and they land on the default plan; of access every live grant ends. Receipts, credits and the ledger stay; a payment is refunded where it was taken.",
   arguments: [
     { name: "address or id", help: "an e-mail address, or an id as relay people list shows it" },
-    { name: "what", help: "the plan or the entitlement, as relay people show tells it" },
+    { name: "what", help: "a plan, a product or access:<slug>, or what relay people show tells" },
   ],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people end ada@example.com access:members", "relay people end ada@example.com pro"],
@@ -63,7 +65,8 @@ async function endHere(store: Store, change: Change, name: string, what: string)
     const active = await findActiveSubscription(tx, environmentId, personId);
     const subscription = active?.plan === what ? active : null;
     if (subscription !== null) await endSubscriptionByHand(tx, change, subscription.id);
-    const live = await listLiveGrants(tx, { ...change, personId, entitlement: what });
+    const entitlement = await resolveEntitlementKey(tx, environmentId, what);
+    const live = await listLiveGrants(tx, { ...change, personId, entitlement });
     for (const { id } of live) await endGrantByHand(tx, change, id);
     return { person: personId, subscription: shown(subscription), grants: live.map(({ id }) => id) };
   });
@@ -78,13 +81,14 @@ async function endThere(remote: Remote, name: string, what: string): Promise<End
   if (subscription !== null)
     await askPlace(remote, "POST", `/subscriptions/${encodeURIComponent(subscription.id)}/end`);
   const grants: string[] = [];
-  // Of very many the newest are shown, so it is asked until there are none.
-  for (let more = true; more; ) {
-    const held = await askPlace<{ grants: GrantView[] }>(remote, "GET", `${of}/access`);
-    const live = held.grants.filter(({ entitlement }) => entitlement === what);
-    for (const grant of live) await askPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
-    grants.push(...live.map((grant) => grant.id));
-    more = live.length > 0;
+  // Of very many the newest are shown, so it is asked until there are none; nothing is held under what is no name.
+  for (let more = ENTITLEMENT_NAME.test(what); more; ) {
+    const path = `${of}/access/${encodeURIComponent(what)}`;
+    const held = await askPlace<{ grants: GrantView[] }>(remote, "GET", path);
+    for (const grant of held.grants)
+      await askPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
+    grants.push(...held.grants.map((grant) => grant.id));
+    more = held.grants.length > 0;
   }
   return { person: person.id, subscription: shown(subscription), grants };
 }

@@ -57,6 +57,33 @@ describe.each(PLACES)("%s", (_where, at) => {
     expect((await running.api("GET", "/audit?action=grant.revoked")).body.items).toHaveLength(2);
   });
 
+  test("a product's name stands for the key that it grants, as where it was granted by that name", async () => {
+    const soldThrough = { kind: "relay", relay: "orders" };
+    const put = await running.api("PUT", "/products/book", { key: "book-2030", soldThrough });
+    expect(put.status).toBeLessThan(300);
+    await running.api("POST", `/persons/${ada}/grants`, { entitlement: "book" });
+    expect(await has()).toContain("book-2030");
+    const { code, told } = await end(ADA, "book");
+    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to book is ended.`]);
+    await running.api("POST", `/persons/${ada}/grants`, { entitlement: "book" });
+    expect((await end(ADA, "book-2030")).code).toBe(0);
+    expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);
+  });
+
+  test("it ends what lies below more newer grants of something else than an answer shows", async () => {
+    await running.api("PUT", "/access/news", {});
+    for (let count = 0; count < 200; count++) await running.api("POST", `/persons/${ada}/grants`, { entitlement: "access:news" });
+    expect((await running.api("GET", `/persons/${ada}/access`)).body.grants).toHaveLength(200);
+    const { code, told } = await end(ADA, "access:beta");
+    expect([code, told.trim()]).toEqual([0, `The access of ${ADA} to access:beta is ended, of 2 grants.`]);
+    expect((await running.api("GET", `/persons/${ada}/access/access:beta`)).body.granted).toBe(false);
+  });
+
+  test.each([".", "..", "../x", "a/b", "?", " "])("%j, which is no name, is refused as what nobody has", async (what) => {
+    const { code, told } = await end(ADA, what);
+    expect([code, told]).toEqual([1, expect.stringContaining("so there is nothing to end")]);
+  });
+
   test("what nobody has is refused, and nothing is ended", async () => {
     const nothing = await end(ADA, "access:gamma");
     expect([nothing.code, nothing.told]).toEqual([1, expect.stringContaining(`"${ADA}" has no "access:gamma" now, so there is nothing to end`)]);
