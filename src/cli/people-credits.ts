@@ -9,7 +9,7 @@ import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { count } from "./plan-lines.ts";
-import { askPlace } from "./remote.ts";
+import { askPlace, NothingSent } from "./remote.ts";
 
 interface Changed {
   /** The ledger's line, with the key. */
@@ -71,7 +71,7 @@ export const peopleCredits: Command = {
         const path = `/persons/${encodeURIComponent(id)}/credits`;
         const asked = askPlace<Changed>(remote, "POST", path, { amount, reason, key });
         const answer = await asked.catch((error) => {
-          if (error instanceof CommandFailure)
+          if (error instanceof CommandFailure && !(error instanceof NothingSent))
             world.tell(
               `Whether that was done is not known: written again with --key ${key} it applies once.`,
             );

@@ -121,9 +121,17 @@ export async function callRemote(
     const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    throw new CommandFailure("service_not_running", sayUnreached(url, errorCode(error)));
+    const code = errorCode(error);
+    const Failure = UNSENT.test(code) || NOT_BELIEVED.test(code) ? NothingSent : CommandFailure;
+    throw new Failure("service_not_running", sayUnreached(url, code));
   }
 }
+
+/** No connection came about, so the server knows nothing of the call. */
+export class NothingSent extends CommandFailure {}
+
+/** What no connection is told by; a code that is not here may be of one that broke. */
+const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
 /** What a certificate that is not believed is told by; every other code is of a connection. */
 const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;

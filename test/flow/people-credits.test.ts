@@ -105,3 +105,24 @@ test("where the answer is lost on its way, the key is told under which it applie
   expect(await ledger()).toEqual([5, "5 x"]);
   await between.stop(true);
 });
+
+test("where the server went away before the change was sent, nothing is said to be unknown", async () => {
+  const between = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { method, headers } = request;
+      headers.delete("host");
+      const answer = await fetch(`${running.service.url}${pathname}${search}`, { method, headers });
+      if (pathname.endsWith("/persons")) void between.stop();
+      return new Response(await answer.text(), { status: answer.status, headers: { connection: "close" } });
+    },
+  });
+  const line = ["people", "credits", ADA, "5", "--reason", "x", "--url", `http://127.0.0.1:${between.port}`];
+  const world = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
+  const { code, told } = await runCommand(line, world);
+  expect([code, told]).toEqual([1, expect.stringContaining("(ECONNREFUSED)")]);
+  expect(told).not.toContain("not known");
+  expect(await ledger()).toEqual([0]);
+});
