@@ -227,10 +227,13 @@ export async function findCodeSender(
 const OF_ONE_MAIL: readonly MailTrouble[] = ["recipient_refused", "stopped", "not_composed"];
 /** Such a server may take the next mail: failing for so long, it stands in the way of all. */
 const MAY_PASS: readonly MailTrouble[] = [
-  "timed_out",
+  "name_not_found",
+  "connection_refused",
   "not_connected",
+  "timed_out",
   "connection_lost",
   "server_trouble",
+  "sender_refused",
   "text_refused",
 ];
 const PASSES_WITHIN_MS = 15 * MINUTE_MS;
