@@ -47,10 +47,10 @@ export function alertWaiting(
   return alertOwner(tx, alert, { code: alert.code, message, burstMs: DAY_MS });
 }
 
-/** One a day for each relay, with a count of the events: somebody was to be given a product or a plan, or to lose it. `why`: as the run says it. */
+/** One a day for each relay, with a count of the events: somebody was to be given a product or a plan, or to lose it. `eventId`: the last one; `why`: as its run says it. */
 export function alertNobody(
   tx: Writer,
-  { eventId, why, ...alert }: EventAlert & { eventId: string; why: string },
+  { eventId, why, count: added, ...alert }: EventAlert & { eventId: string; why: string; count: number },
 ): Promise<void> {
   const { relayName } = alert;
   const message = (count: number, sinceMs: number): string => {
@@ -60,7 +60,7 @@ export function alertNobody(
         : `${count} events of ${relayName} found nobody since ${toIso(sinceMs)}, so nobody was given or lost what they were about, the last one ${eventId}`;
     return `${which}: ${why} See relay events show ${eventId}.`;
   };
-  return alertOwner(tx, alert, { code: "sale_nobody", message, burstMs: DAY_MS });
+  return alertOwner(tx, alert, { code: "sale_nobody", message, count: added, burstMs: DAY_MS });
 }
 
 /** Ticks that were missed: how many, and when the first one's period began. */

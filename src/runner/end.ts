@@ -98,6 +98,7 @@ export async function finishAttempts(
     endings.map(({ row }) => row),
   );
   for (const ending of endings) await tellOwner(tx, ending, nowMs);
+  await tellNobody(tx, endings, nowMs);
   return endings.map((ending) => finishedOf(ending, nowMs));
 }
 
@@ -124,10 +125,21 @@ async function tellOwner(tx: Writer, { attempt, next }: Ending, nowMs: number): 
     const { environmentId, id: eventId } = event;
     await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
   } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
-  else if (next.reason === "person_not_found" && relay.actions.some(({ type }) => SALES.has(type))) {
+}
+
+/** Once a relay for all that ended together: whoever sends many of them holds nobody else up. */
+async function tellNobody(tx: Writer, endings: readonly Ending[], nowMs: number): Promise<void> {
+  const nobody = endings.filter(
+    ({ next, attempt }) =>
+      next.state === "failed" &&
+      next.reason === "person_not_found" &&
+      attempt.relay.actions.some(({ type }) => SALES.has(type)),
+  );
+  for (const ended of Map.groupBy(nobody, ({ attempt }) => attempt.relay.id).values()) {
+    const { event, relay, results } = (ended.at(-1) as Ending).attempt;
     const { environmentId, id: eventId } = event;
-    const why = lastMessage(attempt.results);
-    await alertNobody(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
+    const alert = { environmentId, relayName: relay.name, eventId, why: lastMessage(results), nowMs };
+    await alertNobody(tx, { ...alert, count: ended.length });
   }
 }
 

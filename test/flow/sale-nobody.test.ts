@@ -1,6 +1,7 @@
 /** Money that went nowhere: an event that was to give or to take back found nobody. It ends `failed` by the specification; the owner sees it at a glance. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { MINUTE_MS } from "../../src/ground/limit.ts";
+import * as alertRow from "../../src/watch/alert.ts";
 import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -59,6 +60,20 @@ test("more of a day are one, with their number; the value is in no sentence", as
   expect(items[0].message).toContain(`the last one ${last}`);
   expect(JSON.stringify(items)).not.toContain("ctm_");
   expect(first).not.toBe(last);
+});
+
+test("those that run in one transaction are told once, with their number and the last of them", async () => {
+  expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
+  const sent: string[] = [];
+  for (let event = 0; event < 5; event++) sent.push(await send(`refund-${event}`, "ctm_nobody"));
+  using raises = spyOn(alertRow, "raiseAlert");
+  expect((await running.api("POST", "/relays/orders/resume")).status).toBe(200);
+  await running.drain();
+  expect(raises.mock.calls.map(([, { code, count }]) => [code, count])).toEqual([["sale_nobody", 5]]);
+  const items = await alerts();
+  expect(items).toMatchObject([{ code: "sale_nobody", count: 5 }]);
+  expect(items[0].message).toContain(`5 events of orders found nobody since 2026-01-15T12:00:00.000Z`);
+  expect(items[0].message).toContain(`the last one ${sent.at(-1)}: person_token resolved to nobody`);
 });
 
 test("it is over by itself once the event found its person in a replay", async () => {
