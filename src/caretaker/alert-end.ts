@@ -10,8 +10,8 @@ import { resolveAlertsOf } from "../watch/problem.ts";
 
 /** In one look; more wait for the next. */
 const MAX_ENDED = 50;
-/** Rows looked at for what still waits or is dead; where there are more, nothing is said to be over. */
-const MAX_LOOKED_AT = 1_000;
+/** Rows looked at for what still waits, failed or is dead; where there are more, nothing is said to be over. */
+const MAX_LOOKED_AT = 10_000;
 /** A cap's window is over after so long without a further refusal. */
 const CAP_OVER_MS = 2 * HOUR_MS;
 
@@ -27,11 +27,13 @@ const ROWS = {
 } as const;
 type Rows = keyof typeof ROWS;
 
-/** One that waits, is dead, or is not known to have left. */
+/** Those of one relay and reason that wait, failed, are dead, or are not known to have left. */
 interface Undone {
   name: string | null;
   reason: string | null;
+  /** The most that one of them has. */
   replays: number;
+  count: number;
 }
 
 type IsOver = (look: Look, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
@@ -59,17 +61,28 @@ const CODES = Object.keys(ENDS) as AlertCode[];
 
 /** Resolves what is over now. */
 export async function endAlerts(store: FencedStore, nowMs: number): Promise<void> {
-  if ((await store.read((tx) => findOver(tx, nowMs))).length === 0) return;
-  // Looked at once more, with what happened meanwhile.
+  const over = await store.read((tx) => findOver(tx, nowMs, () => true));
+  if (over.length === 0) return;
+  const keys = new Set(over.map(keyOf));
+  // These are looked at once more, with what happened meanwhile.
   await store.write("app", async (tx) => {
-    for (const alert of await findOver(tx, nowMs)) await resolveAlertsOf(tx, { ...alert, nowMs });
+    const still = await findOver(tx, nowMs, (alert) => keys.has(keyOf(alert)));
+    for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
   });
 }
 
-async function findOver(tx: Reader, nowMs: number): Promise<OpenAlert[]> {
+function keyOf({ environmentId, code, target }: OpenAlert): string {
+  return `${environmentId} ${code} ${target}`;
+}
+
+async function findOver(
+  tx: Reader,
+  nowMs: number,
+  isMeant: (alert: OpenAlert) => boolean,
+): Promise<OpenAlert[]> {
   const look = new Look(tx);
   const found: OpenAlert[] = [];
-  for (const alert of await listOpenAlerts(tx, CODES, MAX_ENDED)) {
+  for (const alert of (await listOpenAlerts(tx, CODES, MAX_ENDED)).filter(isMeant)) {
     if ((await ENDS[alert.code as AlertCode]?.(look, alert, nowMs)) === true) found.push(alert);
   }
   return found;
@@ -94,17 +107,20 @@ class Look {
     const known = this.#rows.get(key) ?? (await this.#read(rows, environmentId));
     this.#rows.set(key, known);
     return (
-      known.length < MAX_LOOKED_AT &&
+      known.reduce((sum, { count }) => sum + count, 0) < MAX_LOOKED_AT &&
       !known.some((one) => relayTarget(one.name ?? "") === target && counts(one))
     );
   }
 
   #read(rows: Rows, environmentId: number): Promise<Undone[]> {
-    const of =
-      rows === "unknownMail"
-        ? "relay_name AS name, NULL AS reason, 0 AS replays"
-        : "(SELECT name FROM relay_name WHERE key = event.name_key) AS name, reason, replays";
-    const sql = `SELECT ${of} FROM ${ROWS[rows]} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT}`;
+    const isMail = rows === "unknownMail";
+    const each = isMail
+      ? "relay_name AS called, NULL AS reason, 0 AS replays"
+      : "name_key AS called, reason, replays";
+    const name = isMail ? "called" : "(SELECT name FROM relay_name WHERE key = called)";
+    const sql = `SELECT ${name} AS name, reason, max(replays) AS replays, count(*) AS count FROM (
+        SELECT ${each} FROM ${ROWS[rows]} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT}) AS newest
+      GROUP BY called, reason`;
     return this.#tx.all<Undone>(sql, { id: environmentId });
   }
 }

@@ -8,6 +8,8 @@ import { type RunningService, startRunningService } from "../kit/running-service
 
 const MAP = { event_id: "id", event_type: "type", person_token: "customer" };
 const SELL = { type: "fulfil_product", product: "book", ref: "{{mapped.event_id}}" };
+/** What a copy of an event takes over from it. */
+const FILLED = "environment_id, name_key, relay_key, trigger, state, created_at, payload";
 const GIVE = { type: "grant_credits", amount: 5 };
 const NOTE = { type: "write_record", collection: "orders", to: "person", data: { order: "{{mapped.event_id}}" } };
 
@@ -84,6 +86,21 @@ test("it is over by itself once the event found its person in a replay", async (
   expect((await replay(running, event)).status).toBe(202);
   await running.drain();
   expect(await showEvent(running, event)).toMatchObject({ state: "done" });
+  await running.clock.advance(2 * MINUTE_MS);
+  expect([await alerts(), await needs()]).toEqual([[], []]);
+});
+
+test("it is over by itself where many failed events of another cause are kept", async () => {
+  const event = await send("refund", "ctm_late");
+  await running.beside.run(
+    `WITH RECURSIVE more (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM more WHERE number < 1200)
+     INSERT INTO event (${FILLED}, seq, reason) SELECT ${FILLED}, seq - 10 - number, 'person_erased' FROM event, more WHERE state = 'failed'`,
+  );
+  await running.api("PUT", `/persons/${ada}/tokens`, { token: "ctm_late" });
+  await running.clock.advance(2 * MINUTE_MS);
+  expect(await alerts()).toHaveLength(1);
+  expect((await replay(running, event)).status).toBe(202);
+  await running.drain();
   await running.clock.advance(2 * MINUTE_MS);
   expect([await alerts(), await needs()]).toEqual([[], []]);
 });
