@@ -105,8 +105,8 @@ export const RESULTS = {
     todo: "Call a server of yours instead.",
   },
   unresolvable: {
-    when: "The called URL's host has no address, or no name server said one in time.",
-    todo: "Check its spelling and its DNS records; the call is tried again.",
+    when: "The called URL's host has no address, or no name server answered for it; the message says which.",
+    todo: "Check its spelling and its DNS records, and where nobody answered the network and name servers of the machine; the call is tried again.",
   },
   private_address: {
     when: "The called URL's host resolves to an address that is not public.",

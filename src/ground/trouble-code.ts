@@ -151,7 +151,7 @@ export const MAIL_TROUBLES = {
   connection_refused:
     "The mail server refused the connection: check host and port (relay settings get mail.smtp), and that the server runs.",
   not_connected:
-    "The mail server cannot be reached: check host and port (relay settings get mail.smtp), and that the server runs.",
+    "The mail server cannot be reached, or no name server answered for its name: check host and port (relay settings get mail.smtp), that the server runs, and this machine's network and name servers.",
   timed_out: "The mail server did not answer in time.",
   tls_failed:
     "No trusted encrypted connection to the mail server: check the security (relay settings get mail.smtp), and the server's certificate and its name; where an authority of your own signed it, start the service with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.",

@@ -10,7 +10,7 @@ import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../ground/clock.ts";
 import type { MailTrouble } from "../ground/trouble-code.ts";
 import { type AllowList, judgeAddress } from "../outbound/address.ts";
-import type { AddressLookup } from "../outbound/call-target.ts";
+import { type AddressLookup, isUnanswered } from "../outbound/call-target.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
 
@@ -158,7 +158,8 @@ export class Handover {
   async #findAddresses(): Promise<readonly string[]> {
     const { lookup, allow } = this.#deps;
     const { host } = this.#order.server;
-    const addresses = isIP(host) === 0 ? await lookup(host).catch(() => []) : [host];
+    const addresses =
+      isIP(host) === 0 ? await lookup(host).catch((error: unknown) => tellUnfound(host, error)) : [host];
     if (addresses.length === 0) throw new Trouble("name_not_found", `${host} has no address`);
     for (const address of addresses) {
       const verdict = judgeAddress(address, host, allow);
@@ -238,6 +239,12 @@ export class Handover {
     } else connection?.close();
     this.#resolve(end);
   }
+}
+
+/** No address, where that was the answer; a look-up that got none says nothing of the name. */
+function tellUnfound(host: string, error: unknown): never {
+  const reason = isUnanswered(error) ? "not_connected" : "name_not_found";
+  throw new Trouble(reason, `${host} could not be looked up (${errorCode(error)})`);
 }
 
 /** The class of an error, and whether the server may take the mail later. A 5xx about sender, recipient or text is for good. */

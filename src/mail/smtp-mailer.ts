@@ -12,7 +12,7 @@ import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/text.ts";
 import { MAIL_TROUBLES, type MailTrouble } from "../ground/trouble-code.ts";
 import { parseAllowList } from "../outbound/address.ts";
-import { type AddressLookup, lookupAll } from "../outbound/call-target.ts";
+import { type AddressLookup, makeLookup } from "../outbound/call-target.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import { markTextLeft } from "./email.ts";
@@ -38,7 +38,7 @@ interface SmtpDeps {
   allowPrivate: readonly string[];
   /** The public origin without a trailing slash; null where it is not known. */
   baseUrl: () => string | null;
-  /** Every address of a host name; the system's resolver unless given. */
+  /** Every address of a host name; `makeLookup` unless given. */
   lookup?: AddressLookup;
   /** Certificate authorities to trust instead of the system's (PEM). */
   authorities?: string[];
@@ -53,8 +53,10 @@ interface OpenServer extends SmtpSettings {
 
 /** Throws on a malformed range in `allowPrivate`. */
 export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
-  const { store, clock, log, lookup = lookupAll, authorities } = deps;
-  const handoverDeps: HandoverDeps = { clock, lookup, allow: parseAllowList(deps.allowPrivate), authorities };
+  const { store, clock, log, authorities } = deps;
+  const allow = parseAllowList(deps.allowPrivate);
+  const { lookup = makeLookup(allow) } = deps;
+  const handoverDeps: HandoverDeps = { clock, lookup, allow, authorities };
   const running = new Set<Handover>();
   let stopping = false;
 

@@ -1,8 +1,8 @@
 /**
  * What may be called. A URL, before any name is resolved: https, a host name rather than an address, not the service itself, no credentials,
- * no template; only in local development may http and the loopback names be used. And the addresses its name stands for, resolved anew on
- * every attempt: one that may not be called refuses them all, as a name that answers with a public and a private address is an attack or a
- * mistake. It never connects.
+ * no template; only in local development may http and the loopback names be used. And the addresses its name stands for, asked for and judged
+ * anew on every attempt: one that may not be called refuses them all, as a name that answers with a public and a private address is an attack
+ * or a mistake. What a name server answered may be given again for as long as that answer holds (its TTL). It never connects.
  * Source: the specification's "Outbound", rule 4.
  */
 import { getServers, setServers } from "node:dns";
@@ -169,47 +169,93 @@ interface ResolveContext {
   ownHosts: readonly string[];
 }
 
-/** System look-ups that wait for their turn; one more finds nothing. */
+/** System look-ups that wait for their turn; one more is not asked. */
 const MAX_WAITING_LOOKUPS = 16;
 
-/** No name server answered in time, which says nothing of the name. */
-const UNANSWERED = "DNS_ETIMEOUT";
+/** Nobody answered within the time that is given to it. */
+const SILENT = "DNS_ETIMEOUT";
+
+/** No network, or name servers that are silent, away, broken or refuse to answer: it says nothing of the name. */
+const UNANSWERED: ReadonlySet<string> = new Set([
+  SILENT,
+  "EAI_AGAIN",
+  "DNS_ECONNREFUSED",
+  "DNS_ESERVFAIL",
+  "DNS_EREFUSED",
+]);
+
+/** What this machine knows of names. */
+interface Machine {
+  /** The system's own resolver: hosts file, name servers, and whatever else it was given. */
+  askSystem: AddressLookup;
+  /** /etc/resolv.conf as it is now; throws where there is none. */
+  readNameServers(): string;
+}
+
+const THIS_MACHINE: Machine = {
+  askSystem: async (host) =>
+    (await systemLookup(host, { all: true, verbatim: true })).map(({ address }) => address),
+  readNameServers: () => readFileSync("/etc/resolv.conf", "utf8"),
+};
 
 /**
  * Every address of a host name, as hosts file and name servers say, asked without a thread: the system's own resolver holds one of very few
  * for ten seconds where a name's servers are silent, and every other call would wait behind it. What they do not know the system is asked
- * for, one at a time, as it may know names by other ways.
+ * for, one at a time, as it may know names by other ways. It comes first for the machine's own names, those without a dot and those that the
+ * operator allows: their servers are no stranger's, and their addresses change sooner (a container made anew) than an answer's TTL, for
+ * which this process keeps it, says.
  */
-export const lookupAll: AddressLookup = async (host) => {
-  try {
-    return await askServers(host).catch((error: unknown) => {
-      if (!refreshServers()) throw error;
-      return askServers(host);
-    });
-  } catch (error) {
-    if (codeOf(error) === UNANSWERED) throw error;
-    return await askSystem(host);
-  }
-};
+export function makeLookup({ names }: AllowList, machine: Machine = THIS_MACHINE): AddressLookup {
+  return async (host) => {
+    // A stranger's name may hold the system, so that none waits behind one.
+    const systemFirst = (names.has(host) || !host.includes(".")) && strangers === 0;
+    if (systemFirst) {
+      try {
+        return await inTurn(() => machine.askSystem(host));
+      } catch (error) {
+        if (!isUnanswered(error)) throw error;
+      }
+    }
+    try {
+      return await askServers(host).catch((error: unknown) => {
+        if (!refreshServers(machine)) throw error;
+        return askServers(host);
+      });
+    } catch (error) {
+      if (systemFirst || codeOf(error) === SILENT) throw error;
+      return await askSystemLast(host, machine, error);
+    }
+  };
+}
 
-async function askServers(host: string): Promise<readonly string[]> {
-  const found = await Bun.dns.lookup(host, { backend: "c-ares" });
-  return found.map(({ address }) => address);
+/** Whether a look-up failed without an answer, so that the name may be right. */
+export function isUnanswered(error: unknown): boolean {
+  return UNANSWERED.has(codeOf(error));
 }
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }
 
+async function askServers(host: string): Promise<readonly string[]> {
+  const found = await Bun.dns.lookup(host, { backend: "c-ares" });
+  return found.map(({ address }) => address);
+}
+
+/** The name servers as they were taken over last, in the machine's own spelling; null: those of the start are asked. */
+let taken: string | null = null;
+
 /** Name servers that the machine was given after a start, as in another network, are taken over; whether they are others. */
-function refreshServers(): boolean {
+function refreshServers(machine: Machine): boolean {
   try {
-    const said = [...readFileSync("/etc/resolv.conf", "utf8").matchAll(/^nameserver\s+(\S+)/gm)];
+    const said = [...machine.readNameServers().matchAll(/^nameserver\s+(\S+)/gm)];
     const servers = said.map(([, server = ""]) => server);
     // One of a network card's own (`fe80::1%eth0`) cannot be taken over, as its card is not kept.
     if (servers.length === 0 || servers.some((server) => server.includes("%"))) return false;
-    if (servers.join() === getServers().join()) return false;
+    // Those of the start are known in another spelling, so that they may be taken over once although they are the same.
+    if (servers.join() === (taken ?? getServers().join())) return false;
     setServers(servers);
+    taken = servers.join();
     return true;
   } catch {
     return false;
@@ -218,15 +264,28 @@ function refreshServers(): boolean {
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 let waiting = 0;
+/** Look-ups of names that the name servers did not know, among those that wait. */
+let strangers = 0;
 
-async function askSystem(host: string): Promise<readonly string[]> {
+async function askSystemLast(host: string, machine: Machine, before: unknown): Promise<readonly string[]> {
+  strangers += 1;
+  try {
+    return await inTurn(() => machine.askSystem(host));
+  } catch (error) {
+    throw isUnanswered(before) ? before : error;
+  } finally {
+    strangers -= 1;
+  }
+}
+
+async function inTurn(ask: () => Promise<readonly string[]>): Promise<readonly string[]> {
   if (waiting === MAX_WAITING_LOOKUPS)
-    throw Object.assign(new Error("too many look-ups wait"), { code: UNANSWERED });
+    throw Object.assign(new Error("too many look-ups wait"), { code: SILENT });
   waiting += 1;
-  const turn = lastTurn.then(() => systemLookup(host, { all: true, verbatim: true }));
+  const turn = lastTurn.then(ask);
   lastTurn = turn.catch(() => undefined);
   try {
-    return (await turn).map(({ address }) => address);
+    return await turn;
   } finally {
     waiting -= 1;
   }
@@ -240,13 +299,13 @@ export async function resolveTarget(
   if (target.loopback) return loopbackAddresses(target.host);
   let isAnswered = true;
   const addresses = await lookup(target.host).catch((error: unknown) => {
-    isAnswered = codeOf(error) !== UNANSWERED;
+    isAnswered = !isUnanswered(error);
     return [];
   });
   if (addresses.length === 0) {
     const message = isAnswered
       ? `url's host ${target.host} has no address: check its spelling and its DNS records.`
-      : `url's host ${target.host} could not be looked up, as its name servers did not answer: check them, and this machine's.`;
+      : `url's host ${target.host} could not be looked up, as no name server answered for it: check this machine's network and name servers, and those of the name.`;
     return { code: "unresolvable", message };
   }
   for (const address of addresses) {

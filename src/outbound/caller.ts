@@ -11,7 +11,7 @@ import type { Answer } from "./answer.ts";
 import {
   type AddressLookup,
   type CallTarget,
-  lookupAll,
+  makeLookup,
   readCallTarget,
   resolveTarget,
   type UrlRule,
@@ -79,7 +79,7 @@ export interface CallerOptions {
   /** Private targets the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
   clock: Clock;
-  /** Every address of a host name; the system's resolver unless given. */
+  /** Every address of a host name; `makeLookup` unless given. */
   lookup?: AddressLookup;
   /** PEM certificates of authorities trusted besides the built-in ones. */
   certificateAuthorities?: readonly string[];
@@ -99,8 +99,9 @@ interface Call {
 
 /** Makes the caller. Throws on a malformed range in `allowPrivate`. */
 export function createCaller(options: CallerOptions): KeepingCaller {
-  const { clock, ownHosts, lookup = lookupAll, certificateAuthorities = [] } = options;
+  const { clock, ownHosts, certificateAuthorities = [] } = options;
   const allow = parseAllowList(options.allowPrivate);
+  const { lookup = makeLookup(allow) } = options;
   const trust = makeTrust(certificateAuthorities);
   const kept = new KeptConnections(clock);
 

@@ -391,6 +391,18 @@ describe("a mail by SMTP", () => {
     expect(server.connections()).toBe(0);
   });
 
+  test.each<[string, MailTrouble]>([
+    ["ENOTFOUND", "name_not_found"],
+    ["DNS_ETIMEOUT", "not_connected"],
+    ["EAI_AGAIN", "not_connected"],
+    ["DNS_ECONNREFUSED", "not_connected"],
+  ])("a look-up that ends with %s is told as %s", async (code, reason) => {
+    await use({ smtp: { host: "mail.example", port: 25, security: "none" } });
+    const lookup = () => Promise.reject(Object.assign(new Error(`getaddrinfo ${code}`), { code }));
+    const judged = makeSmtpMailer({ ...rooms, lookup });
+    expect(await judged.send(mail)).toMatchObject({ kind: "failed", reason, retry: true });
+  });
+
   test("is looked up at each connect and connects to the address that was judged, whatever the name says a moment later", async () => {
     const server = await startMailServer({ authority, security: "none" });
     await use({ smtp: { host: "mail.example", port: server.port, security: "none" } });
