@@ -167,13 +167,15 @@ test("a database that is away and has no room: what stands against it now is wha
   expect(troubles.filter((one) => one === null || one === full)).toEqual([full, full, null]);
 }, 60_000);
 
-test("a server that takes no writes is left, readers too: what is connected anew writes where there is one that does", async () => {
+const readerPid = (): Promise<{ pid: number } | null> => store.read((tx) => tx.get("SELECT pg_backend_pid() AS pid WHERE 1 = ?1", 1));
+
+test("a server that takes no writes is left by who writes: what is connected anew writes where there is one that does, and long reads go on", async () => {
   const name = new URL(database.url).pathname.slice(1);
-  const pid = (): Promise<{ pid: number } | null> => store.read((tx) => tx.get("SELECT pg_backend_pid() AS pid WHERE 1 = ?1", 1));
   await store.write("app", addApp("first"));
   await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
   for (const kind of ["writer", "flusher", "reader"]) await terminate(kind);
-  const reader = await pid();
+  const reader = await readerPid();
+  const long = store.read((tx) => tx.get("SELECT pg_sleep(?1)", 2.5));
   const refused: unknown = await store.write("app", addApp("refused")).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(StoreUnavailable);
   expect(String(refused)).toContain("read-only");
@@ -184,9 +186,30 @@ test("a server that takes no writes is left, readers too: what is connected anew
       () => false,
     );
   await until("it is written again", write, { withinMs: 10_000, everyMs: 100 });
-  expect((await pid())?.pid).not.toBe(reader?.pid ?? 0);
+  await long;
+  expect((await readerPid())?.pid).toBe(reader?.pid ?? 0);
   expect(await store.read(listApps)).toEqual(["first", "second"]);
 }, 30_000);
+
+test("a standby is read from while it answers under the name, and by one read at a time: the next one looks who does by then", async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await store.write("app", addApp("first"));
+  // A server that says of itself that it is one.
+  await admin.unsafe("CREATE SCHEMA said");
+  await admin.unsafe("CREATE FUNCTION said.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'");
+  await admin.unsafe(`ALTER DATABASE ${name} SET search_path = said, pg_catalog, public`);
+  for (const kind of ["writer", "flusher", "reader"]) await terminate(kind);
+  const pids = [await readerPid(), await readerPid(), await readerPid()].map((one) => one?.pid);
+  expect(new Set(pids).size).toBe(3);
+  const refused: unknown = await store.write("app", addApp("refused")).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(StoreUnavailable);
+  expect(String(refused)).toContain("a standby answers, which takes no writes");
+  await admin.unsafe(`ALTER DATABASE ${name} RESET search_path`);
+  await store.write("app", addApp("second"));
+  const after = await readerPid();
+  expect(await readerPid()).toEqual(after);
+  expect(await store.read(listApps)).toEqual(["first", "second"]);
+});
 
 test("a server that lost all readers is read from at once", async () => {
   const all = [1, 2, 3, 4].map(() => store.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.2)));
@@ -200,7 +223,7 @@ test("where the server gives no more connections, reads share those that there a
   const role = `relay_few_${process.pid}`;
   await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`);
   const url = Object.assign(new URL(database.url), { username: role, password: "few" });
-  const readers = new Readers(readDatabaseUrl(url.href) as DatabaseUrl, () => undefined);
+  const readers = new Readers(readDatabaseUrl(url.href) as DatabaseUrl);
   const read = (): Promise<unknown> => readers.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.1));
   try {
     const ends = await Promise.allSettled(Array.from({ length: 12 }, read));

@@ -10,29 +10,16 @@ import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
 import { ConnectionLost, NoRoom, NotReached, ReadOnly, tellApart } from "./error.ts";
-import { CONNECT_WITHIN_S, connectionOptions, FIRE_TRIGGERS } from "./option.ts";
+import { BEGINS, CONNECT_WITHIN_S, connectionOptions, SESSION } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
 import { COLUMN_TYPES } from "./rows.ts";
 import { arrange, asSqliteGives } from "./value.ts";
 
-/** How long a statement may take on the server, which ends it then. */
-const STATEMENT_TIMEOUT_MS = 30_000;
-/** The server ends a transaction whose process hangs, because others wait for its locks. */
-const IDLE_IN_TRANSACTION_MS = 5_000;
-/** The same for one that waits for another's. */
-const LOCK_TIMEOUT_MS = 15_000;
 /** A number is given again, on a server of another address too. */
 export const OTHER_END = "pid || ' ' || extract(epoch FROM backend_start)";
-/**
- * A statement takes milliseconds: what compiling it would save is less than what it costs. Triggers count, and tell other nodes, so they fire also
- * where a user's connections are said to be a replica's; not every user may say so. The rest is how texts and bytes are written here.
- */
-const PLAINLY = `SET jit = off; ${FIRE_TRIGGERS}; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET idle_session_timeout = 0`;
-/** The values say whether a few rows are asked for or a million; a plan that is made once for all of them takes it for something between. */
-const BY_VALUES = `${PLAINLY}; SET plan_cache_mode = force_custom_plan`;
-
 const OWN_END = `SELECT ${OTHER_END} AS name FROM pg_stat_activity WHERE pid = pg_backend_pid()`;
+const STANDBY = "SELECT pg_is_in_recovery() AS standby";
 
 /** Of statements that nobody awaits: the first that failed. */
 interface Part {
@@ -40,6 +27,12 @@ interface Part {
 }
 
 type OnRefused = (error: NoRoom | ReadOnly) => void;
+
+interface OpenOptions {
+  planned?: "once" | "by values";
+  writes?: "rows" | "yes" | "no";
+  onRefused?: OnRefused;
+}
 
 type SqlRows = Record<string, unknown>[] & { count: number | null; command: string | null };
 
@@ -60,6 +53,7 @@ export class PostgresConnection implements GroupConnection {
   readonly #onRefused: OnRefused;
   /** What the server's own list calls its other end, and no other one before or after it; null: it has no such list. */
   #otherEnd: string | null = null;
+  #onStandby = false;
 
   private constructor(pool: SQL, connection: Awaited<ReturnType<SQL["reserve"]>>, onRefused: OnRefused) {
     this.#pool = pool;
@@ -69,17 +63,14 @@ export class PostgresConnection implements GroupConnection {
 
   /**
    * Throws NotReached where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
-   * statement is planned for its values, or once for all where the server finds that to cost less; `writesMany`: whether rows of an INSERT
-   * share a statement; `onRefused` is told where the server's disk is full, or it takes no writes.
+   * statement is planned for its values, or once for all where the server finds that to cost less; `writes`: whoever does is refused a
+   * standby, which takes none, and of `rows` those of an INSERT share a statement; `onRefused` is told where the server's disk is full, or
+   * it takes no writes.
    */
   static async open(
     place: DatabaseUrl,
     name: string,
-    {
-      planned = "once",
-      writesMany = false,
-      onRefused = () => undefined,
-    }: { planned?: "once" | "by values"; writesMany?: boolean; onRefused?: OnRefused } = {},
+    { planned = "once", writes = "no", onRefused = () => undefined }: OpenOptions = {},
   ): Promise<PostgresConnection> {
     const pool = new SQL({
       ...connectionOptions(place),
@@ -87,25 +78,20 @@ export class PostgresConnection implements GroupConnection {
       idleTimeout: 0,
       maxLifetime: 0,
       connectionTimeout: CONNECT_WITHIN_S,
-      connection: {
-        application_name: name,
-        statement_timeout: STATEMENT_TIMEOUT_MS,
-        idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-        lock_timeout: LOCK_TIMEOUT_MS,
-        default_transaction_isolation: "read committed",
-        timezone: "UTC",
-        synchronous_commit: "on",
-      },
+      connection: { application_name: name, ...SESSION },
     });
     try {
       const connection = new PostgresConnection(pool, await pool.reserve(), onRefused);
       // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
-      const begins = planned === "once" ? PLAINLY : BY_VALUES;
-      const said = connection.script(`${begins}; ${writesMany ? COLUMN_TYPES : "SELECT"}; ${OWN_END}`);
+      const columns = writes === "rows" ? COLUMN_TYPES : "SELECT";
+      const said = connection.script(`${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`);
       await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, said);
       if (connection.silentMs > 0) connection.giveUp();
-      const [columns = [], [end] = []] = (await said).slice(-2);
-      connection.#toPost = new Posted(columns);
+      const [types = [], [recovering] = [], [end] = []] = (await said).slice(-3);
+      connection.#onStandby = recovering?.standby === true;
+      if (writes !== "no" && connection.#onStandby)
+        throw new ReadOnly("a standby answers, which takes no writes.");
+      connection.#toPost = new Posted(types);
       connection.#otherEnd = (end?.name as string | undefined) ?? null;
       return connection;
     } catch (error) {
@@ -254,6 +240,11 @@ export class PostgresConnection implements GroupConnection {
 
   get otherEnd(): string | null {
     return this.#otherEnd;
+  }
+
+  /** Whether who answers is one: it stays there, wherever its name leads since. */
+  get onStandby(): boolean {
+    return this.#onStandby;
   }
 
   /** Whoever waits is told that the answer will not come. */

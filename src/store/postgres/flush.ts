@@ -115,7 +115,7 @@ export class PostgresFlush {
 
   async #open(): Promise<PostgresConnection> {
     if (this.#own !== null && !this.#own.lost) return this.#own;
-    this.#opening ??= PostgresConnection.open(this.#place, "relay flusher").finally(() => {
+    this.#opening ??= PostgresConnection.open(this.#place, "relay flusher", { writes: "yes" }).finally(() => {
       this.#opening = null;
     });
     this.#own = await this.#opening;

@@ -186,7 +186,7 @@ export class PostgresGroup implements GroupDatabase {
   async #open(): Promise<PostgresConnection> {
     if (this.#live !== null) return this.#live;
     this.#writer = await PostgresConnection.open(this.#options.place, "relay writer", {
-      writesMany: true,
+      writes: "rows",
       onRefused: this.#options.onRefused,
     });
     // Others may have written while there was none.

@@ -117,7 +117,7 @@ class OpenPostgres implements PostgresStore {
     });
     this.#silence = new PostgresSilence(place);
     this.#room = new PostgresRoom((trouble) => this.#tellTrouble(trouble));
-    this.#readers = new Readers(place, () => this.#noteReadOnly());
+    this.#readers = new Readers(place);
     void this.#overdue.start(LOOK_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
@@ -235,11 +235,10 @@ class OpenPostgres implements PostgresStore {
   }
 
   #lookForAnswers(): undefined {
-    const connections = [...this.#database.connections, ...this.#readers.connections];
     // Those made now may lead to the primary, or to what it was set to since; what is open stays where it is, and as it was.
-    if (this.#isReadOnly) for (const one of connections) one.giveUp(READ_ONLY);
+    if (this.#isReadOnly) for (const one of this.#database.connections) one.giveUp(READ_ONLY);
     this.#isReadOnly = false;
-    this.#silence.look(connections);
+    this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
     this.#readers.closeIdle();
     if (!this.#closed) this.#room.look((work) => this.read(work));
   }

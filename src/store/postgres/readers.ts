@@ -3,7 +3,7 @@ import { systemClock } from "../../ground/clock.ts";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";
-import { ConnectionLost, isFull, ReadOnly } from "./error.ts";
+import { ConnectionLost, isFull } from "./error.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
@@ -14,7 +14,6 @@ const MAX_READS = 2;
 
 export class Readers {
   readonly #place: DatabaseUrl;
-  readonly #onReadOnly: () => void;
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
@@ -23,10 +22,8 @@ export class Readers {
   #busy = 0;
   #opening = 0;
 
-  /** `onReadOnly`: told where a standby refuses what it alone refuses of a read. */
-  constructor(place: DatabaseUrl, onReadOnly: () => void) {
+  constructor(place: DatabaseUrl) {
     this.#place = place;
-    this.#onReadOnly = onReadOnly;
   }
 
   /** In a snapshot of its own. */
@@ -82,6 +79,8 @@ export class Readers {
       reader.exec("COMMIT");
       reader.takeFailure();
       if (reader.lost) this.#all.delete(reader);
+      // The next read looks where the name leads by then.
+      else if (reader.onStandby) this.#forget(reader);
       else this.#free.push({ reader, sinceMs: systemClock.monotonicMs() });
     }
   }
@@ -108,10 +107,7 @@ export class Readers {
   }
 
   async #open(): Promise<PostgresConnection> {
-    const reader = await PostgresConnection.open(this.#place, "relay reader", {
-      planned: "by values",
-      onRefused: (error) => (error instanceof ReadOnly ? this.#onReadOnly() : undefined),
-    });
+    const reader = await PostgresConnection.open(this.#place, "relay reader", { planned: "by values" });
     this.#all.add(reader);
     return reader;
   }
