@@ -12,12 +12,12 @@ export const RELEASE_0_15: Release = {
     {
       subject: "A PostgreSQL that was read only",
       was: "After default_transaction_read_only, or a name that led to a standby for a moment, nodes answered 503 until they were restarted.",
-      now: "They connect anew each second and go on by themselves.",
+      now: "They connect anew and go on by themselves, and nothing is read from a standby for longer than its name leads there. A server that is started meanwhile waits as for a database that is away.",
     },
     {
       subject: "PostgreSQL as others have set it up",
       was: "standard_conforming_strings off, bytea_output escape, a role's transaction_timeout and a database name with a slash ended a start, a migration or a move; session_replication_role made a saved relay known to nobody.",
-      now: "All are taken, or told with what to do; so are a user without a schema, another program's tables and each way in which TLS fails. Where the server gives no more connections, reads share those there are.",
+      now: "All are taken, or told with what to do; so are a user without a schema, another program's tables, too few connections and each way in which TLS fails. Where the server gives no more connections, reads share those there are; relay doctor reports with a small temp_file_limit too.",
     },
     {
       subject: "/metrics of several nodes",
@@ -52,7 +52,7 @@ export const RELEASE_0_15: Release = {
     {
       subject: "What somebody has, by command",
       was: null,
-      now: "relay people grant gives an access, relay people end ends a plan or an access, and relay people credits adds and spends credits, once under a key.",
+      now: "relay people grant gives an access, relay people end ends a plan or an access, relay people credits adds and spends credits, once under a key, and relay people suspend and activate do what they say.",
     },
     {
       subject: "It is seen to",
@@ -72,7 +72,7 @@ export const RELEASE_0_15: Release = {
     {
       subject: "What needs somebody",
       was: "The list went by kind, so that one dead refund stood above a checkout whose every mail fails.",
-      now: "It goes by what goes wrong now and how much of it. A relay in trouble and paused says both, with more than 200 relays all are found, and a person's page tells of what is not through yet.",
+      now: "It goes by what goes wrong now and how much of it; approvals, what is over and a missing backup stand below. A relay in trouble and paused says both, with more than 200 relays all are found, and a person's page tells of what is not through yet.",
     },
     {
       subject: "Questions before something ends",
@@ -80,9 +80,14 @@ export const RELEASE_0_15: Release = {
       now: "They say whose it is and what goes with it. A new collection asks who reads its records, which was everybody who is signed in.",
     },
     {
-      subject: "Mails",
-      was: null,
-      now: "Their list says why one was not sent.",
+      subject: "What is gone, and what waits",
+      was: "A deleted relay or an erased person offered Try again, and a funnel said how many wait without the cause.",
+      now: "It says that it is not here and leads back to its list. The funnel names the commonest cause and leads to what waits (waitsFor), and the list of mails says why one was not sent.",
+    },
+    {
+      subject: "A button that is disabled while it sends",
+      was: "The keyboard lost its place.",
+      now: "It stays there.",
     },
     {
       subject: "A call_url that got no answer",
