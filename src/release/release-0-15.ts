@@ -7,7 +7,7 @@ export const RELEASE_0_15: Release = {
     {
       subject: "Called URLs and mail servers whose name servers are silent",
       was: "A dozen such names held every other call and mail for a quarter of a minute and more, and a stop ran over its limit.",
-      now: "Nothing waits for them. Names are asked of the hosts file and the name servers, and of the system's other ways where these do not know them; /etc/resolv.conf is followed where its servers change.",
+      now: "Nothing waits for them. Names are asked of the name servers, and of the system's other ways where these do not know them; a name without a dot or listed by --allow-private is asked of the system each time. A look-up that no name server answered is told as that, not as a misspelled name.",
     },
     {
       subject: "A PostgreSQL that was read only",
