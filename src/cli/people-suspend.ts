@@ -25,7 +25,7 @@ const SHAPE = {
 export const peopleSuspend: Command = {
   ...SHAPE,
   words: ["people", "suspend"],
-  summary: "let somebody use nothing of what they have, until activate",
+  summary: "let somebody use nothing until activate",
   details:
     "They keep what they have and may use nothing of it; no relay acts for them: such an event dies, and can be replayed once they are active.",
   examples: ["relay people suspend ada@example.com"],
