@@ -1,5 +1,6 @@
 /** `relay people credits`: credits are added and spent by hand, here and at a server alike, once under a key, refused and audited as the API does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -13,20 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
-  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
-  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
-];
 const ledger = async () => {
   const { balance, items } = (await running.api("GET", `/persons/${ada}/credits`)).body;
   return [balance, ...items.map(({ amount, reason }: { amount: number; reason: string }) => `${amount} ${reason}`)];
 };
 
-describe.each(PLACES)("%s", (_where, at) => {
-  const credits = (...words: string[]) => {
-    const { line, env } = at();
-    return runCommand(["people", "credits", ...words, ...line], { cwd: running.dataDir, clock: running.clock, env });
-  };
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const credits = (...words: string[]) => runAt(place, running, ["people", "credits", ...words]);
 
   test("each is a line of the ledger by hand, and is audited without its reason", async () => {
     const added = await credits(ADA, "50", "--reason", "welcome");

@@ -1,5 +1,6 @@
 /** `relay people end`: what somebody has is ended by hand, here and at a server alike, and audited as the dashboard's End is. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { sendEvent } from "../kit/event-flow.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -26,20 +27,13 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
-  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
-  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
-];
 const has = async () => {
   const { access, plan } = (await running.api("GET", `/persons/${ada}`)).body;
   return [plan, ...access.grants.map(({ entitlement }: { entitlement: string }) => entitlement).sort()];
 };
 
-describe.each(PLACES)("%s", (_where, at) => {
-  const end = (who: string, what: string, ...more: string[]) => {
-    const { line, env } = at();
-    return runCommand(["people", "end", who, what, ...more, ...line], { cwd: running.dataDir, clock: running.clock, env });
-  };
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const end = (who: string, what: string, ...more: string[]) => runAt(place, running, ["people", "end", who, what, ...more]);
 
   test("a plan ends with its own grants alone, and they land on the default plan", async () => {
     expect(await has()).toEqual(["pro", "access:beta", "access:beta", "pro"]);

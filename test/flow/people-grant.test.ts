@@ -1,7 +1,7 @@
 /** `relay people grant`: an access is given by hand, here and at a server alike, refused and audited as the API does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const ADA = "ada@example.com";
@@ -15,17 +15,10 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
-  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
-  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
-];
 const held = async () => (await running.api("GET", `/persons/${ada}/access`)).body.grants;
 
-describe.each(PLACES)("%s", (_where, at) => {
-  const grant = (...words: string[]) => {
-    const { line, env } = at();
-    return runCommand(["people", "grant", ...words, ...line], { cwd: running.dataDir, clock: running.clock, env });
-  };
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const grant = (...words: string[]) => runAt(place, running, ["people", "grant", ...words]);
 
   test("it stands until it is ended, by hand, with its reason, and is audited without it", async () => {
     const { code, told } = await grant(ADA, "access:beta", "--reason", "ticket 81");

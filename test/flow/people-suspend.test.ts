@@ -1,6 +1,6 @@
 /** `relay people suspend` and `activate`: here and at a server alike, told again they change nothing, and audited as the API does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { runCommand } from "../kit/cli-world.ts";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const ADA = "ada@example.com";
@@ -13,18 +13,11 @@ beforeEach(async () => {
 });
 afterEach(() => running[Symbol.asyncDispose]());
 
-const PLACES: [where: string, at: () => { line: string[]; env: Record<string, string> }][] = [
-  ["beside the server", () => ({ line: ["--data-dir", running.dataDir], env: running.commandEnv })],
-  ["at the server", () => ({ line: ["--url", running.service.url], env: { RELAY_KEY: running.keys.development ?? "" } })],
-];
 const status = async () => (await running.api("GET", `/persons/${ada}`)).body.person.status;
 const audited = async () => (await running.api("GET", "/audit?action=person.changed")).body.items;
 
-describe.each(PLACES)("%s", (_where, at) => {
-  const people = (...words: string[]) => {
-    const { line, env } = at();
-    return runCommand(["people", ...words, ...line], { cwd: running.dataDir, clock: running.clock, env });
-  };
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const people = (...words: string[]) => runAt(place, running, ["people", ...words]);
 
   test("a person is suspended and made active again, audited", async () => {
     const suspended = await people("suspend", ADA);

@@ -1,0 +1,17 @@
+/** The two places where a command of the owner works alike: in the data directory of a server, and over the network with a key. */
+import { type CommandResult, runCommand } from "./cli-world.ts";
+import type { RunningService } from "./running-service.ts";
+
+export const COMMAND_PLACES = ["beside the server", "at the server"] as const;
+type CommandPlace = (typeof COMMAND_PLACES)[number];
+
+/** Runs one command line there, by the service's own clock. */
+export function runAt(
+  place: CommandPlace,
+  { dataDir, service, keys, clock, commandEnv }: RunningService,
+  words: readonly string[],
+): Promise<CommandResult> {
+  const [line, env] =
+    place === "beside the server" ? [["--data-dir", dataDir], commandEnv] : [["--url", service.url], { RELAY_KEY: keys.development ?? "" }];
+  return runCommand([...words, ...line], { cwd: dataDir, clock, env });
+}
