@@ -37,6 +37,7 @@ const EVENT_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
   { name: "state", value: "<state>", help: EVENT_STATES.join(", "), of: EVENT_STATES },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
+  { name: "reason", value: "<code>", help: "failed with this last; any: with whatever" },
   {
     name: "person",
     value: "<address, id or token>",
@@ -50,6 +51,7 @@ function readEventFilter(input: Input, world: World): EventFilter {
     relay: input.text("relay") ?? undefined,
     state: input.choice("state", EVENT_STATES) ?? undefined,
     trigger: input.choice("trigger", EVENT_TRIGGERS) ?? undefined,
+    reason: input.text("reason") ?? undefined,
     person: input.text("person") ?? undefined,
     q: input.text("text") ?? undefined,
     mapped: input.text("mapped") ?? undefined,

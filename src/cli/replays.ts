@@ -33,6 +33,7 @@ import type { World } from "./world.ts";
 const FILTERS: readonly Option[] = [
   { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or "), of: BULK_STATES },
   { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
+  { name: "reason", value: "<code>", help: "only what failed with this last" },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
   { name: "person", value: "<address or id>", help: "only this person's" },
   { ...SINCE, help: "that arrived not before this time, or so long ago: 24h, 7d" },
@@ -41,8 +42,9 @@ const FILTERS: readonly Option[] = [
 
 /** As it is asked for: a person by address or id. Throws UsageError. */
 function readFilter(input: Input, world: World): BulkFilter {
-  const [relay, trigger, person] = [
+  const [relay, reason, trigger, person] = [
     input.text("relay"),
+    input.text("reason"),
     input.choice("trigger", EVENT_TRIGGERS),
     input.text("person"),
   ];
@@ -50,6 +52,7 @@ function readFilter(input: Input, world: World): BulkFilter {
   return {
     state: input.choice("state", BULK_STATES) ?? "dead",
     ...(relay === null ? {} : { relay }),
+    ...(reason === null ? {} : { reason }),
     ...(trigger === null ? {} : { trigger }),
     ...(person === null ? {} : { person }),
     ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),

@@ -9,6 +9,7 @@ import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
 import { turnLoop } from "../store/walk.ts";
 import { EVENT, EVENT_TRIGGERS, eventIdOf } from "./event.ts";
+import { ANY_REASON } from "./list.ts";
 import { outlineReplay } from "./replay.ts";
 import { WILL } from "./replay-plan.ts";
 
@@ -22,6 +23,8 @@ export const bulkFilter = {
   state: oneOf(BULK_STATES),
   relay: Type.Optional(Type.String()),
   trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
+  /** The code they failed with last. */
+  reason: Type.Optional(Type.String({ maxLength: 100, description: "the code they failed with last" })),
   /** Person id. */
   person: Type.Optional(Type.String()),
   since: Type.Optional(time),
@@ -36,6 +39,7 @@ interface Chosen {
   state: BulkFilter["state"];
   nameKey: number | null;
   trigger: string | null;
+  reason: string | null;
   person: string | null;
   sinceMs: number;
   untilMs: number;
@@ -48,7 +52,7 @@ interface Chosen {
 
 /** Where the filter chooses from; null: nothing can match, because no relay ever had the name. */
 export async function choose(tx: Reader, environmentId: number, filter: BulkFilter): Promise<Chosen | null> {
-  const { relay, state, trigger, person, since, until } = filter;
+  const { relay, state, trigger, reason, person, since, until } = filter;
   let nameKey: number | null = null;
   if (relay !== undefined) {
     const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
@@ -67,6 +71,7 @@ export async function choose(tx: Reader, environmentId: number, filter: BulkFilt
     state,
     nameKey,
     trigger: trigger ?? null,
+    reason: reason === undefined || reason === ANY_REASON ? null : reason,
     person: person ?? null,
     sinceMs,
     untilMs,
@@ -78,7 +83,7 @@ export async function choose(tx: Reader, environmentId: number, filter: BulkFilt
 
 /** Version 0.7 forgot when an event ended that ran as it came. */
 const ENDED = "coalesce(finished_at, created_at)";
-const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL)
+const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL) AND (reason = $reason OR $reason IS NULL)
   AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND ${ENDED} <= $endedUntil) AS fits`;
 
 /** Each state's own text, so that the planner sees that the index's condition holds. */

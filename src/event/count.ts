@@ -8,7 +8,7 @@ import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { readPage, turnLoop } from "../store/walk.ts";
 import { EVENT_STATES, type EventState } from "./event.ts";
-import { type EventFilter, findNameKey, leadOfTrigger, listEvents } from "./list.ts";
+import { ANY_REASON, type EventFilter, findNameKey, leadOfTrigger, listEvents } from "./list.ts";
 import { MAX_SPAN, newestSpan, OF_ENVIRONMENT } from "./span.ts";
 
 /** More than so many are not counted. */
@@ -51,6 +51,7 @@ interface Asked {
   environmentId: number;
   nameKey: number | null;
   trigger: string | null;
+  reason: string | null;
   person: string | null;
   above: number;
   below: number;
@@ -85,7 +86,7 @@ async function eachState(count: (state: EventState) => Promise<StateCount>): Pro
 async function ask(
   tx: Reader,
   environmentId: number,
-  { relay, trigger, person, sinceMs, untilMs }: EventFilter,
+  { relay, trigger, reason, person, sinceMs, untilMs }: EventFilter,
 ): Promise<Asked | null> {
   const nameKey = relay === undefined ? null : await findNameKey(tx, environmentId, relay);
   if (relay !== undefined && nameKey === null) return null;
@@ -93,6 +94,7 @@ async function ask(
     environmentId,
     nameKey,
     trigger: trigger ?? null,
+    reason: reason ?? null,
     person: person ?? null,
     above: sinceMs === undefined ? 0 : await firstSeqAbout(tx, "event", sinceMs),
     below: untilMs === undefined ? Number.MAX_SAFE_INTEGER : await firstSeqAbout(tx, "event", untilMs),
@@ -137,10 +139,11 @@ async function countSteps(
 }
 
 /** Only what is asked for is looked at, so that what an index holds is read from it alone. */
-function fitsOf({ nameKey, trigger }: Asked): string[] {
+function fitsOf({ nameKey, trigger, reason }: Asked): string[] {
   return [
     ...(nameKey === null ? [] : ["name_key = $nameKey"]),
     ...(trigger === null ? [] : ['"trigger" = $trigger']),
+    ...(reason === null ? [] : [reason === ANY_REASON ? "reason IS NOT NULL" : "reason = $reason"]),
   ];
 }
 
@@ -159,7 +162,7 @@ function stepOfState(tx: Reader, asked: Asked, state: keyof typeof INDEXED, belo
 async function countOfPerson(store: Store, { above, ...asked }: Asked): Promise<EventCounts> {
   const fits = [...fitsOf({ ...asked, above }), "environment_id = $environmentId"].join(" AND ");
   const sql = `SELECT state, count(*) FILTER (WHERE ${fits}) AS found, count(*) AS looked, min(seq) AS last FROM (
-      SELECT seq, state, environment_id, name_key, "trigger" FROM event INDEXED BY event_of_person WHERE person_id = $person AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT $step)
+      SELECT seq, state, environment_id, name_key, "trigger", reason FROM event INDEXED BY event_of_person WHERE person_id = $person AND seq >= $above AND seq < $below ORDER BY seq DESC LIMIT $step)
     GROUP BY state`;
   const found = new Map<EventState, number>();
   let [looked, below, isMore] = [0, asked.below, true];
@@ -194,6 +197,8 @@ async function look(
 
 /** What is left of all, where nothing else has to be looked at and the others are known; else what the newest hold. */
 async function countDone(store: Store, asked: Asked, others: readonly StateCount[]): Promise<StateCount> {
+  // What is done has failed with nothing.
+  if (asked.reason !== null) return NONE;
   const isKnown = asked.trigger === null && others.every(({ isMore }) => !isMore);
   if (!isKnown) return await countSteps(store, asked, (tx, below) => stepOfDone(tx, asked, below));
   const besides = others.reduce((sum, { count }) => sum + count, 0);

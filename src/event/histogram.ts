@@ -81,7 +81,7 @@ export async function drawHistogram(
   nowMs: number,
 ): Promise<HistogramView> {
   const { sinceMs, untilMs, everyMs } = await store.read((tx) => chooseRange(tx, filter, nowMs));
-  const { relay, trigger = null, person = null, state = null, q, mapped } = filter;
+  const { relay, trigger = null, person = null, state = null, reason, q, mapped } = filter;
   const nameKey =
     relay === undefined ? null : await store.read((tx) => findNameKey(tx, environmentId, relay));
   const bars = await makeBars(store, sinceMs, untilMs, everyMs);
@@ -92,7 +92,7 @@ export async function drawHistogram(
   const asked = { environmentId, nameKey, trigger, state };
   let exact = true;
   if (relay !== undefined && nameKey === null) exact = true;
-  else if ((q ?? "") !== "" || mapped !== undefined)
+  else if ((q ?? "") !== "" || mapped !== undefined || reason !== undefined)
     exact = await addFound(store, environmentId, { ...filter, sinceMs, untilMs }, bars);
   else if (person !== null) exact = await addOfPerson(store, { ...asked, person }, bars);
   else exact = await addAll(store, asked, bars);

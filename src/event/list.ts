@@ -30,6 +30,8 @@ export interface EventFilter {
   relay?: string | undefined;
   state?: EventState | undefined;
   trigger?: EventTrigger | undefined;
+  /** The code an event failed with last, or `ANY_REASON`. */
+  reason?: string | undefined;
   /** Person id. */
   person?: string | undefined;
   /** Milliseconds since the epoch, inclusive. */
@@ -41,6 +43,9 @@ export interface EventFilter {
   /** A mapped name and the beginning of its value, `order:cs_live`, without regard to case in ASCII. */
   mapped?: string | undefined;
 }
+
+/** Every event that failed, whatever it was with: of those that wait, the ones that are tried again. */
+export const ANY_REASON = "any";
 
 /** What is selected beside the summary. */
 interface ListedRow extends SummaryBeside {
@@ -106,6 +111,7 @@ async function findEvents(
       equals("event.name_key", nameKey),
       equals("event.state", filter.state),
       equals("event.trigger", filter.trigger),
+      failedWith(filter.reason),
       since(filter.sinceMs),
       until(filter.untilMs),
       search(q),
@@ -185,6 +191,12 @@ export function leadOfTrigger(trigger: string | null | undefined): string | null
 export async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
   const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
   return (await tx.get<{ key: number }>(sql, environmentId, name))?.key ?? null;
+}
+
+function failedWith(reason: string | undefined): Condition | undefined {
+  return reason === ANY_REASON
+    ? { sql: "event.reason IS NOT NULL", values: [] }
+    : equals("event.reason", reason);
 }
 
 function since(ms: number | undefined): Condition | undefined {

@@ -102,7 +102,7 @@ function tellRun(
     return `${name} has refused every call ${from}, ${because}${then} the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
   }
   const last = why === null ? "." : `, the last one because: ${why}`;
-  return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;
+  return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name} --reason any, mend the cause, and replay those that are dead.`;
 }
 
 /** A cap whose time is over. */

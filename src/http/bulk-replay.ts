@@ -30,7 +30,7 @@ const askedBody = fields(asked);
 async function readFilter(
   store: Store,
   environmentId: number,
-  { state, relay, trigger, person, since, until }: Static<typeof askedBody>,
+  { state, relay, trigger, reason, person, since, until }: Static<typeof askedBody>,
 ): Promise<BulkFilter> {
   const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
   const found = await readPersonFilter(store, environmentId, person);
@@ -38,6 +38,7 @@ async function readFilter(
     state,
     ...(relay === undefined ? {} : { relay }),
     ...(trigger === undefined ? {} : { trigger }),
+    ...(reason === undefined ? {} : { reason }),
     ...(found === undefined ? {} : { person: found }),
     ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
     ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),

@@ -35,6 +35,12 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
 const eventFilter = {
   relay: Type.Optional(Type.String()),
   trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
+  reason: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: "the code they failed with last, while they wait for a retry too; any: whatever it was",
+    }),
+  ),
   person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),

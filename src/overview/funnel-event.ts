@@ -31,6 +31,8 @@ export interface StopCount {
   at: number;
   state: "failed" | "dead";
   code: string;
+  /** The reason that all of them have, by which they are listed; null: they have several, or none. */
+  reason: string | null;
   count: number;
   message: string;
 }
@@ -182,6 +184,7 @@ const RETRIES = `SELECT seq, name_key AS nameKey, next_attempt_at IS NOT NULL AS
 interface End {
   at: number;
   code: string;
+  reason: string | null;
   message: string;
 }
 
@@ -209,10 +212,20 @@ async function readEnd(tx: Reader, seq: number, types: readonly string[]): Promi
   const failed = results[place];
   if (failed === undefined || failed.outcome !== "failed") {
     const code = row?.reason ?? "interrupted";
-    return { at: BEFORE_ACTIONS, code, message: explainCode(code)?.when ?? `It ended with ${code}.` };
+    return {
+      at: BEFORE_ACTIONS,
+      code,
+      reason: row?.reason ?? null,
+      message: explainCode(code)?.when ?? `It ended with ${code}.`,
+    };
   }
   const { code, message } = failed;
-  return { at: placeOf(failed, place, types), code, message: cutToLine(message, MAX_SENTENCE) };
+  return {
+    at: placeOf(failed, place, types),
+    code,
+    reason: row?.reason ?? null,
+    message: cutToLine(message, MAX_SENTENCE),
+  };
 }
 
 const END = `SELECT reason, (SELECT results FROM run WHERE event_seq = event.seq AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1) AS results
@@ -229,10 +242,11 @@ function placeOf({ type }: ActionResult, place: number, types: readonly string[]
 /** The ends by step and code, as many as there are altogether. */
 function share(ends: readonly End[], all: number, state: StopCount["state"]): StopCount[] {
   const found = new Map<string, StopCount>();
-  for (const { at, code, message } of ends) {
+  for (const { at, code, reason, message } of ends) {
     const key = `${at} ${code}`;
-    const known = found.get(key) ?? { at, state, code, count: 0, message };
+    const known = found.get(key) ?? { at, state, code, reason, count: 0, message };
     known.count++;
+    if (known.reason !== reason) known.reason = null;
     found.set(key, known);
   }
   const stops = [...found.values()].toSorted((one, other) => other.count - one.count);

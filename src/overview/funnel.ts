@@ -178,10 +178,15 @@ function sayAction(action: { type: string }): string {
 function seeEvents(
   relay: string,
   since: string,
-  { code, count, message, state: ended }: StopCount,
+  { code, count, message, reason, state: ended }: StopCount,
   state: StopCount["state"] | "queued" = ended,
 ): StopView {
-  return { code, count, message, see: { room: "events", query: { relay, state, since } } };
+  return {
+    code,
+    count,
+    message,
+    see: { room: "events", query: { relay, state, since, ...(reason === null ? {} : { reason }) } },
+  };
 }
 
 function sumOf(stops: readonly { count: number }[]): number {

@@ -39,6 +39,21 @@ test("each change stands there, newest first, and opens by keyboard to what it w
   await page.keyboard.press("Escape");
 });
 
+test("on a telephone a field's name stands above what it was and is, with no word broken and nothing to push aside", async () => {
+  await page.setViewportSize({ width: 360, height: 780 });
+  await page.goto(at("audit"));
+  const fields = rows.first().locator(".audit-fields");
+  await rows.first().locator("[data-row]").click();
+  await fields.getByText("suspended", { exact: true }).waitFor();
+  expect(await fields.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+  const [name, value] = [await fields.locator("tbody th code").first().boundingBox(), await fields.locator("tbody ins").first().boundingBox()];
+  expect(name?.height ?? 99).toBeLessThan(25);
+  expect(value?.height ?? 99).toBeLessThan(25);
+  expect((name?.y ?? 0) + (name?.height ?? 0)).toBeLessThanOrEqual(value?.y ?? 0);
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.keyboard.press("Escape");
+});
+
 test("filters stand in the address, and what a change was for is a link", async () => {
   await page.getByRole("searchbox", { name: "A thing, such as relay:orders" }).fill("product:lamp");
   await page.waitForURL(/target=product%3Alamp/);

@@ -23,6 +23,18 @@ test.each(GONE)("%s that is gone leads back to its list", async (_, path, list, 
   await page.getByRole("heading", { name: heading, exact: true, level: 1 }).waitFor();
 });
 
+test("an approval that is gone leads back to the dashboard, and so does a person named in an environment that is gone to People", async () => {
+  await page.goto(`${new URL(at("home")).origin}/approvals/apr_00000000000000000000000000000000`);
+  const alert = page.getByRole("alert");
+  await alert.getByRole("heading", { name: "This is not here, or no longer" }).waitFor();
+  expect(await alert.getByRole("button", { name: "Try again" }).count()).toBe(0);
+  expect(await alert.getByRole("link", { name: "Back to the dashboard" }).getAttribute("href")).toBe("/");
+  await page.route("**/persons?find=**", (route) => route.fulfill({ status: 404, body: JSON.stringify({ code: "not_found", message: "No app." }) }));
+  await page.goto(at("people/ann@example.com"));
+  await alert.getByRole("link", { name: "Back to People" }).waitFor();
+  await page.unroute("**/persons?find=**");
+});
+
 test("what an answer of the service's own refuses, and a proxy's 404, is still tried again", async () => {
   for (const [status, body] of [
     [503, JSON.stringify({ code: "unavailable", message: "The database cannot be used now." })],

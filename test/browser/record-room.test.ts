@@ -25,7 +25,17 @@ test("collections lead to records, each with the relay and the event that wrote 
   await page.getByRole("link", { name: "notices" }).click();
   await page.getByText("Thank you for cs_live_be07").waitFor();
   await page.getByRole("link", { name: "shop" }).first().waitFor();
-  await page.getByRole("link", { name: "its event" }).first().click();
+  const event = page.getByRole("link", { name: "its event" }).first();
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 720 });
+    const isCut = await event.evaluate((one) => {
+      const cell = one.closest(".writer")?.parentElement?.getBoundingClientRect();
+      return one.getBoundingClientRect().right > (cell?.right ?? 0) + 1;
+    });
+    expect({ width, isCut }).toEqual({ width, isCut: false });
+  }
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await event.click();
   await page.waitForURL(/\/events\/evt_/);
   await page.goBack();
   await page.getByRole("link", { name: / record rec_/ }).click();

@@ -72,9 +72,20 @@ test("a problem that was told hours ago says of its count when it was so", async
   await night.page.getByRole("region", { name: "Secrets" }).waitFor();
 });
 
-test("a command that is named is one piece, to its last letter", async () => {
+test("a sentence leads to the page where a terminal has a command, which stands beside the buttons, one piece to its last letter", async () => {
   await night.page.goto(night.at("relays/refused"));
-  await night.page.locator(".health code.command", { hasText: /^relay relays set-secret/ }).waitFor();
+  const health = night.page.getByRole("region", { name: "Health" });
+  const way = health.getByRole("link", { name: "Calls › refused" });
+  expect(await way.getAttribute("href")).toEndWith("/calls?relay=refused");
+  expect(await way.getAttribute("title")).toBe("On the command line: relay calls list --relay refused");
+  expect(await health.locator("p code.command").count()).toBe(0);
+  await health.getByText("On the command line").click();
+  await health.locator("code.command", { hasText: /^relay relays set-secret$/ }).waitFor();
+});
+
+test("a button of the same page is named as one", async () => {
+  await night.page.goto(night.at("relays/paused"));
+  await night.page.getByText("Resume it with Resume on this page.").waitFor();
 });
 
 test("nobody is told that both know the secret while every call is refused", async () => {
@@ -103,7 +114,8 @@ test("the funnel says what most of what waits failed with, and leads to those", 
   await stop.getByText("After sender_domain_required").waitFor();
   await stop.getByRole("link", { name: "See them: 1 that wait after sender_domain_required" }).click();
   await night.page.locator(".event-preview").first().waitFor();
-  expect(night.page.url()).toMatch(/events\?relay=mails&state=queued/);
+  expect(night.page.url()).toMatch(/events\?relay=mails&state=queued&since=[^&]+&reason=sender_domain_required/);
+  await night.page.getByRole("button", { name: "Without failed with sender_domain_required" }).waitFor();
 });
 
 test("a relay that hears of changes says what does not count, and never that nothing changed", async () => {

@@ -70,6 +70,9 @@ test("the plan says how many match, of which relays, what becomes of each action
   });
   expect(await plan({ relay: "others" })).toMatchObject({ matched: 2 });
   expect(await plan({ relay: "nobody" })).toMatchObject({ matched: 0, planned: 0 });
+  expect(await plan({ relay: "others", reason: "collection_missing" })).toMatchObject({ matched: 2 });
+  expect(await plan({ relay: "others", reason: "any" })).toMatchObject({ matched: 2 });
+  expect(await plan({ reason: "call_failed" })).toMatchObject({ matched: 0 });
   expect(await plan({ state: "failed" })).toMatchObject({ matched: 0 });
   expect(await countOf("dead")).toBe(30);
 });

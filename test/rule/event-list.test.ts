@@ -22,6 +22,7 @@ interface Seed {
   relay?: string;
   trigger?: EventTrigger;
   state?: EventState;
+  reason?: string;
   person?: string;
   atMs?: number;
   payload?: string;
@@ -47,7 +48,7 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
         nowMs: one.atMs ?? START_MS,
       });
       const state = one.state ?? "done";
-      await tx.run("UPDATE event SET state = ?2, person_id = ?3 WHERE seq = ?1", seq, state, one.person ?? null);
+      await tx.run("UPDATE event SET state = ?2, person_id = ?3, reason = ?4 WHERE seq = ?1", seq, state, one.person ?? null, one.reason ?? null);
       ids.push(id);
     }
     return ids;
@@ -101,9 +102,9 @@ const idsOf = (items: readonly ListedEvent[]) => items.map((item) => item.id);
 describe("filters", () => {
   const SEEDS: Seed[] = [
     { relay: "orders", state: "done", person: "per_1", atMs: START_MS, payload: '{"note":"Café 100%"}' },
-    { relay: "orders", state: "dead", atMs: START_MS + 1, payload: '{"note":"under_score"}' },
+    { relay: "orders", state: "dead", reason: "call_failed", atMs: START_MS + 1, payload: '{"note":"under_score"}' },
     { relay: "ticks", trigger: "schedule", state: "failed", atMs: START_MS + 2 },
-    { relay: "changes", trigger: "data_change", state: "queued", person: "per_2", atMs: START_MS + 3 },
+    { relay: "changes", trigger: "data_change", state: "queued", reason: "sends_off", person: "per_2", atMs: START_MS + 3 },
     { relay: "orders", state: "running", person: "per_1", atMs: START_MS + 4 },
     { relay: "orders", state: "done", person: "per_1", environmentId: there, atMs: START_MS + 5 },
     { relay: "ticks", trigger: "schedule", state: "done", atMs: START_MS + 6 },
@@ -121,6 +122,10 @@ describe("filters", () => {
     ["trigger receiver", { trigger: "receiver" }, [7, 4, 1, 0]],
     ["trigger schedule", { trigger: "schedule" }, [6, 2]],
     ["trigger data_change", { trigger: "data_change" }, [3]],
+    ["reason", { reason: "call_failed" }, [1]],
+    ["whatever reason", { reason: "any" }, [3, 1]],
+    ["reason and state", { reason: "any", state: "queued" }, [3]],
+    ["reason and relay", { reason: "any", relay: "orders" }, [1]],
     ["person", { person: "per_1" }, [4, 0]],
     ["since, inclusive", { sinceMs: START_MS + 4 }, [7, 6, 4]],
     ["since before everything", { sinceMs: 0 }, [7, 6, 4, 3, 2, 1, 0]],

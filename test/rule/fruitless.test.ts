@@ -310,7 +310,7 @@ describe("each is told once with the cause, known after a restart, and over with
       "relay_failing",
       fails,
       () => end("ok"),
-      "relay_failing: Every attempt of an event of orders has failed since 2026-01-15T12:00:00.000Z, 3 by 2026-01-16T12:00:00.000Z, the last one because: the URL answered 500. See them with relay events list --relay orders, mend the cause, and replay those that are dead.",
+      "relay_failing: Every attempt of an event of orders has failed since 2026-01-15T12:00:00.000Z, 3 by 2026-01-16T12:00:00.000Z, the last one because: the URL answered 500. See them with relay events list --relay orders --reason any, mend the cause, and replay those that are dead.",
       "relay_recovered: orders acts again: every action of an event succeeded.",
     ],
   ];

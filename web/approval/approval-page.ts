@@ -32,14 +32,14 @@ function isOpen({ approval }: Answer): boolean {
 
 export function ApprovalPage({ id }: { id: string }): View {
   const path = `/api/approvals/${encodeURIComponent(id)}`;
-  const { data, error, reload } = useLoad<Answer>(path, (known) =>
+  const { data, error, isGone, reload } = useLoad<Answer>(path, (known) =>
     known === undefined || isOpen(known) ? LOOK_EVERY_MS : null,
   );
   return html`<div class="live-page">
     <header class="live-band">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</header>
     <main class="live-main">${
       data === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${NotYet} error=${error} isGone=${isGone} back="the dashboard" backTo="/" onRetry=${reload} />`
         : html`<${Asked} approval=${data.approval} path=${path} reload=${reload} />`
     }</main>
   </div>`;

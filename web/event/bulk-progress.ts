@@ -123,9 +123,9 @@ export function countLeftOut(leftOut: BulkReplayView["leftOut"]): number {
 
 /** "dead events of orders, since 21 Nov 2026, 08:14:05". */
 export function Chosen({ filter }: { filter: BulkFilter }): View {
-  const { state, relay, trigger, person, since, until } = filter;
+  const { state, relay, trigger, reason, person, since, until } = filter;
   return html`<span>${state} ${trigger === undefined ? "events" : TRIGGER_WORDS[trigger]}
-    ${relay !== undefined && html` of <b>${relay}</b>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
+    ${relay !== undefined && html` of <b>${relay}</b>`}${reason !== undefined && html` that failed with <code>${reason}</code>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
       since !== undefined && `, since ${sayExactly(since)}`
     }${until !== undefined && `, before ${sayExactly(until)}`}</span>`;
 }

@@ -24,7 +24,7 @@ const SPANS = [
   ["168", "Last 7 days"],
 ] as const;
 /** `since` and `until`: a range of the bars, in place of a span. */
-const NAMES = ["relay", "state", "trigger", "person", "mapped", "q", "since", "until"] as const;
+const NAMES = ["relay", "state", "trigger", "reason", "person", "mapped", "q", "since", "until"] as const;
 
 /** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
 function readFilter(query: URLSearchParams): Record<string, string> {
@@ -91,14 +91,20 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
     <${RelayChoice} place=${place} query=${query} />
     <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
     <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} without=${["since", "until"]} />
-    ${["person", "mapped"].map((name) => {
+    ${["reason", "person", "mapped"].map((name) => {
       const value = query.get(name) ?? "";
-      const words = name === "mapped" ? value.replace(":", " ") : `${name} ${value}`;
+      const words = sayChosen(name, value);
       return value !== "" && html`<${Chip} key=${name} words=${words} names=${[name]} />`;
     })}
     ${`${from}${to}` !== "" && html`<${Chip} words=${`${from} ${to}`.trim()} names=${["since", "until"]} />`}
     ${hasFilter(query) && html`<button type="button" class="link" onClick=${clearFilter}>Clear</button>`}
   </div>`;
+}
+
+function sayChosen(name: string, value: string): string {
+  if (name === "mapped") return value.replace(":", " ");
+  if (name === "reason") return value === "any" ? "failed before" : `failed with ${value}`;
+  return `${name} ${value}`;
 }
 
 /** A part of the filter that is taken away by a click. */

@@ -1,5 +1,5 @@
 /**
- * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule` and `mapped.order:cs_live` become part of the
+ * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule`, `reason:connection_failed` and `mapped.order:cs_live` become part of the
  * filter with Enter; what is left is text that is found in an id or a payload, once the typing rests.
  */
 import { html, type View } from "../ground/html.ts";
@@ -9,9 +9,9 @@ import { useTyped } from "../part/use-typed.ts";
 
 const REST_MS = 250;
 const LABEL = "Find text or an event id";
-const TOKEN = /(?:^|\s)(person|relay|state|trigger|mapped\.[A-Za-z0-9_]{1,64}):("[^"]*"|\S+)/g;
+const TOKEN = /(?:^|\s)(person|relay|state|trigger|reason|mapped\.[A-Za-z0-9_]{1,64}):("[^"]*"|\S+)/g;
 /** Somebody may be about to write one. */
-const MAY_BE_TOKEN = /(?:^|\s)(?:person|relay|state|trigger|mapped\.[A-Za-z0-9_]*):/;
+const MAY_BE_TOKEN = /(?:^|\s)(?:person|relay|state|trigger|reason|mapped\.[A-Za-z0-9_]*):/;
 const ID = "event-search-words";
 
 export function EventSearch({ query }: { query: URLSearchParams }): View {
@@ -28,7 +28,7 @@ export function EventSearch({ query }: { query: URLSearchParams }): View {
   return html`<label class="search"><${Icon} name="search" size=${14} />
     <input type="search" data-search aria-label=${LABEL} placeholder="person:… mapped.order:… or text" aria-describedby=${ID} value=${typed} autocomplete="off" spellcheck=${false}
       onInput=${onType} onKeyDown=${take} />
-    <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, mapped.name:beginning of its value.</span></label>`;
+    <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, reason:code, mapped.name:beginning of its value.</span></label>`;
 }
 
 /** What a typed line asks for, as the address has it; what names nothing is text. */

@@ -11,7 +11,7 @@ import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
 import { MendWay } from "../part/mend-way.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { Ago, Moment } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { sayActionType } from "../relay/relay-words.ts";
@@ -67,7 +67,7 @@ export function needPaths(place: Place): string[] {
 
 function WaysOut({ place, need, onReplay }: Props): View {
   const { send, isSending } = useSend();
-  const { code, target, relay, dead, alert } = need;
+  const { code, target, relay, dead, alert, message, todo } = need;
   const own = relay === null ? null : pagePath(place, "relays", relay);
   const changes = needPaths(place);
   const resolve = () =>
@@ -89,7 +89,8 @@ function WaysOut({ place, need, onReplay }: Props): View {
       done: "The hold is released: what waited runs now.",
     });
   };
-  const events = (state: string): string => pagePath(place, "events") + writeQuery({ relay, state });
+  const events = (state: string, reason?: string): string =>
+    pagePath(place, "events") + writeQuery({ relay, state, reason });
   return html`<div class="need-ways">
     ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
     ${dead !== null && dead.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${dead.failure.code} relay=${relay} />`}
@@ -107,7 +108,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
-    ${code === "relay_failing" && html`<a class="button" href=${events("queued")}>See what waits</a>`}
+    ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
     ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Look at the mail server</a>`}
@@ -116,6 +117,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
     ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>It is seen to</button>`}
+    <${CommandLine} texts=${dead === null ? [message, todo] : [dead.failure.message, dead.cause.message]} />
   </div>`;
 }
 

@@ -31,9 +31,11 @@ export function PersonPage({ place, params }: PageProps): View {
 
 function Named({ place, name }: { place: Place; name: string }): View {
   const path = apiPath(place, "persons") + writeQuery({ find: name, limit: 1 });
-  const { data, error, reload } = useLoad<Page<PersonItem>>(path);
-  const head = html`<${PageHead} title=${name} back="People" backTo=${pagePath(place, "people")} />`;
-  if (data === undefined) return html`${head}<${NotYet} error=${error} onRetry=${reload} />`;
+  const { data, error, isGone, reload } = useLoad<Page<PersonItem>>(path);
+  const back = { back: "People", backTo: pagePath(place, "people") };
+  const head = html`<${PageHead} title=${name} ...${back} />`;
+  if (data === undefined)
+    return html`${head}<${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   const [found] = data.items;
   const isMeant = found !== undefined && (!name.includes("@") || same(found.email, name));
   return isMeant

@@ -42,7 +42,7 @@ export function PersonStory({ place, id }: { place: Place; id: string }): View {
 function Line({ place, person, item }: { place: Place; person: string; item: StoryItem }): View {
   const { kind, at, sentence, detail, look, thing, relay, eventId } = item;
   const href = hrefOf(place, person, item);
-  const words = html`<${Sentence} text=${sentence} />`;
+  const words = html`<${Sentence} text=${sentence} isLink=${href !== null} />`;
   const isEvent = thing.kind === "event";
   return html`<li class="story-line story-${look}">
     <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${16} /></span>

@@ -106,8 +106,8 @@ function columnsOf(place: Place, collection: string, fields: readonly string[]):
       name: "by",
       title: "Written by",
       priority: 2,
-      size: "name",
-      cell: (record) => html`<span class="clip"><${Writer} place=${place} record=${record} /></span>`,
+      size: "address",
+      cell: (record) => html`<${Writer} place=${place} record=${record} />`,
     },
     {
       name: "time",

@@ -12,8 +12,8 @@ export function Writer({ place, record }: { place: Place; record: Record }): Vie
   const href = hrefOf(place, by);
   const words = by.startsWith("relay:") ? by.slice("relay:".length) : sayNamed(by);
   const shown = html`<${SafeText} text=${words} limit=${SHOWN_CHARS} />`;
-  return html`${href === null ? html`<span title=${by}>${shown}</span>` : html`<a href=${href} title=${by}>${shown}</a>`}${
+  return html`<span class="writer">${href === null ? html`<span title=${by}>${shown}</span>` : html`<a href=${href} title=${by}>${shown}</a>`}${
     eventId !== null &&
-    html`<span class="quiet"> · </span><a href=${pagePath(place, "events", eventId)} title=${eventId}>its event</a>`
-  }`;
+    html`<span><span class="quiet"> · </span><a href=${pagePath(place, "events", eventId)} title=${eventId}>its event</a></span>`
+  }</span>`;
 }

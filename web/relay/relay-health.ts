@@ -8,7 +8,7 @@ import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { Icon } from "../part/icon.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 
 /** The worst first. */
@@ -41,6 +41,15 @@ function isTrouble({ state }: HealthView): boolean {
   return ["dead", "refused", "failed"].includes(MARKS[state] ?? "");
 }
 
+/** Of these the sentence itself says what to do. */
+const SAYS_ITSELF: readonly (string | null)[] = [
+  "relay_refusing",
+  "relay_ignoring",
+  "relay_nobody",
+  "relay_failing",
+  "relay_capped",
+];
+
 /** Nothing where all is well. */
 export function HealthReason({
   place,
@@ -52,7 +61,8 @@ export function HealthReason({
   health: HealthView;
 }): View {
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  const { state, message, todo } = health;
+  const { state, message } = health;
+  const todo = SAYS_ITSELF.includes(health.code) ? null : health.todo;
   if (state === "ok" || state === "new") return null;
   const close = (): void => {
     setChosen(null);
@@ -70,6 +80,7 @@ export function HealthReason({
       ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
       ${(state === "ignoring" || state === "nobody" || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
       ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
+      <${CommandLine} texts=${[message, health.todo]} />
     </div>
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}
   </section>`;
@@ -77,7 +88,8 @@ export function HealthReason({
 
 /** Where what is wrong is listed. */
 function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
-  const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
+  const events = (of: string, reason?: string): string =>
+    pagePath(place, "events") + writeQuery({ relay, state: of, reason });
   const calls = (outcome: string): string => pagePath(place, "calls") + writeQuery({ relay, outcome });
   const ways: Partial<Record<HealthView["state"], [href: string, words: string]>> = {
     refusing: [calls("refused"), "See why each call was refused"],
@@ -87,7 +99,9 @@ function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
     paused: [events("queued"), "See what waits"],
     held: [events("queued"), "See what waits"],
     failing:
-      code === "relay_failed" ? [events("dead"), "See them all"] : [events("queued"), "See what waits"],
+      code === "relay_failed"
+        ? [events("dead"), "See them all"]
+        : [events("queued", "any"), "See what waits"],
   };
   const way = ways[state];
   return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;

@@ -1,0 +1,71 @@
+/** A command that a sentence of the service names leads, in the dashboard, to the page that does the same. */
+import { expect, test } from "bun:test";
+import { NAMED_COMMAND } from "../../src/cli/named-command.ts";
+import { leaveTerminalOut, pageOfCommand } from "../../web/part/command-page.ts";
+import { readSources } from "../house/source-tree.ts";
+
+const SHOP = "/apps/shop/production";
+const LEADS: [command: string, words: string, path: string, button: string | null][] = [
+  ["relay calls list --relay orders", "Calls › orders", "/calls?relay=orders", null],
+  ["relay calls list", "Calls", "/calls", null],
+  ["relay events list --relay orders --state failed", "Events › orders, failed", "/events?relay=orders&state=failed", null],
+  ["relay events list --relay orders --reason any", "Events › orders, failed before", "/events?relay=orders&reason=any", null],
+  ["relay events show evt_0123456789abcdef", "Events › …abcdef", "/events/evt_0123456789abcdef", null],
+  ["relay events replay", "Events", "/events", "Replay…"],
+  ["relay events show <id>", "Events", "/events", null],
+  ["relay relays resume orders", "Relays › orders", "/relays/orders", "Resume"],
+  ["relay relays resume", "Relays", "/relays", "Resume"],
+  ["relay relays rotate-secret <name> --signing", "Relays", "/relays", null],
+  ["relay settings set held off", "Settings", "/settings", "Release the hold"],
+  ["relay settings set mail.smtp", "Mail › Mail server", "/mail?tab=server", null],
+  ["relay settings set alerts.mail off", "Attention › Switches", "/attention?tab=switches", null],
+  ["relay settings set processorSecret", "Settings", "/settings", null],
+  ["relay domain verify", "Mail › Sender domain", "/mail?tab=domain", "Look again"],
+  ["relay emails list --state unknown", "Mail › unknown", "/mail?state=unknown", null],
+  ["relay catalog set collection", "Records", "/collections", null],
+  ["relay catalog list plans", "Selling › Plans", "/selling?tab=plans", null],
+  ["relay people show <address>", "People", "/people", null],
+  ["relay people show ann@example.com", "People › ann@example.com", "/people?q=ann%40example.com", null],
+  ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
+];
+test.each(LEADS)("%s leads to %s", (command, words, path, button) => {
+  expect(pageOfCommand(command, `${SHOP}/home`)).toEqual({ words, href: SHOP + path, button });
+});
+
+test("a relay that is not named is the one whose page it stands on", () => {
+  expect(pageOfCommand("relay relays set-secret", `${SHOP}/relays/orders`)?.href).toBe(`${SHOP}/relays/orders?tab=secrets`);
+});
+
+test("another environment that is named is led to, and a name stays one part of an address", () => {
+  expect(pageOfCommand("relay events list --environment development", `${SHOP}/home`)?.href).toBe("/apps/shop/development/events");
+  expect(pageOfCommand("relay relays show ../../x", `${SHOP}/home`)?.href).toBe(`${SHOP}/relays/..%2F..%2Fx`);
+});
+
+test("what only a terminal does leads nowhere, nor does anything outside of an environment", () => {
+  for (const command of ["relay serve --backup-every 1d", "relay send orders", "relay doctor", "relay admin reset", "relay restore <file>"])
+    expect(pageOfCommand(command, `${SHOP}/home`)).toBeNull();
+  expect(pageOfCommand("relay calls list", "/approvals/apr_1")).toBeNull();
+});
+
+test("the dashboard is not told of beside the way to its own page", () => {
+  expect(leaveTerminalOut("Create it in the dashboard or with relay catalog set plan, or name one.")).toBe(
+    "Create it in relay catalog set plan, or name one.",
+  );
+  expect(leaveTerminalOut("Set it with relay relays set-secret or on the relay's page.")).toBe("Set it with relay relays set-secret.");
+  expect(leaveTerminalOut("It stands on the relay's page.")).toBe("It stands on the relay's page.");
+});
+
+/** What a terminal alone does, as the rooms' sentences name it. */
+const ONLY_THERE = [
+  ...["relay admin create", "relay apps list", "relay dev", "relay doctor", "relay login", "relay promote", "relay restore", "relay send value"],
+  ...["relay serve", "relay serve --backup-every", "relay sync", "relay sync --live", "relay sync --prune", "relay validate"],
+];
+
+test("every other command that the service's sentences name has its page", () => {
+  const named = readSources("src")
+    .filter(({ path }) => /^src\/(ground|health|event|action|selling|mail|watch|overview|receiver|caretaker)\//.test(path))
+    .flatMap(({ text }) => text.replaceAll(/\$\{[^{}]*\}/g, "value").match(new RegExp(NAMED_COMMAND, "g")) ?? []);
+  const without = [...new Set(named.filter((one) => pageOfCommand(one, `${SHOP}/home`) === null).map((one) => one.split(" ").slice(0, 3).join(" ")))];
+  expect(named.length).toBeGreaterThan(60);
+  expect(without.sort()).toEqual(ONLY_THERE);
+});
