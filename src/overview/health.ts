@@ -8,7 +8,7 @@ import { toIsoOrNull } from "../ground/clock.ts";
 import { oneOf, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { type RelayItem, relayItem } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { listNeeds, type NeedContext, type NeedView } from "./need.ts";
+import { listNeeds, type NeedContext, type NeedView, newestFailure } from "./need.ts";
 
 /** The worst first. */
 const HEALTH_STATES = [
@@ -38,6 +38,7 @@ export const healthView = Type.Object({
   since: timeOrNull,
   /** Of what needs somebody; null: nothing does. */
   code: textOrNull,
+  newest: newestFailure,
 });
 export type HealthView = Static<typeof healthView>;
 
@@ -104,10 +105,10 @@ function besidePause(trouble: HealthView, pause: HealthView): HealthView {
 
 const ofNeed =
   (facts: RelayFacts) =>
-  ({ code, message, todo, since, dead }: NeedView): HealthView => {
+  ({ code, message, todo, since, dead, newest }: NeedView): HealthView => {
     const state = STATE_OF[code] ?? "attention";
     const word = code === "relay_failed" ? sayFailing(facts, dead?.events ?? null) : WORDS[state];
-    return { state, word, message, todo, since, code };
+    return { state, word, message, todo, since, code, newest };
   };
 
 /** The share of the last day where some of it died; else that there are dead ones. */
@@ -121,7 +122,16 @@ function sayFailing({ last24h }: RelayFacts, dead: number | null): string {
 /** Of a relay that nothing is said against. */
 function calmOf({ name, state, trigger, lastEventAt, last24h, called, heldAt }: RelayFacts): HealthView {
   const say = (to: HealthState, message: string, more: Partial<HealthView> = {}): HealthView => {
-    return { state: to, word: WORDS[to], message, todo: null, since: null, code: null, ...more };
+    return {
+      state: to,
+      word: WORDS[to],
+      message,
+      todo: null,
+      since: null,
+      code: null,
+      newest: null,
+      ...more,
+    };
   };
   const waits =
     trigger === "schedule" ? "its ticks are not recorded" : "what arrives is recorded and waits in order";

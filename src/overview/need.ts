@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
 import { checkBackups } from "../doctor/setup-check.ts";
 import { WAITING_CODES } from "../event/alert.ts";
+import { EVENT, eventIdOf } from "../event/event.ts";
 import { type Clock, toIso } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { orNull, textOrNull, time } from "../ground/schema.ts";
@@ -23,6 +24,11 @@ import { countOnce } from "./kept.ts";
 const MAX_NEEDS = 100;
 /** Relays whose dead events are looked into. */
 const MAX_DESCRIBED = 20;
+/** Waiting events of the environment among which one that failed is looked for. */
+const MAX_WAITING = 2_000;
+
+/** The newest event that failed, and the code it failed with. */
+export const newestFailure = orNull(Type.Object({ event: Type.String(), reason: Type.String() }));
 
 export const needView = Type.Object({
   code: Type.String(),
@@ -41,6 +47,8 @@ export const needView = Type.Object({
   alert: textOrNull,
   /** Dead events alone. */
   dead: orNull(deadView),
+  /** Of events that failed, dead ones or such that are tried again; null: it is of no event, or not looked into. */
+  newest: newestFailure,
 });
 export type NeedView = Static<typeof needView>;
 
@@ -137,7 +145,9 @@ export async function listNeeds(
     const { code, target, message, raisedAt } = problem;
     const began = await store.read((tx) => findBegin(tx, id, code, relayOf(target)));
     const told = found.alerts.find((alert) => keyOf(alert) === keyOf(problem));
-    needs.push(makeNeed(code, target, began === null ? raisedAt : toIso(began), message, told?.id ?? null));
+    const need = makeNeed(code, target, began === null ? raisedAt : toIso(began), message, told?.id ?? null);
+    const newest = await store.read((tx) => findFailing(tx, id, need));
+    needs.push({ ...need, newest });
   }
   const covered = new Set(found.problems.map(keyOf));
   for (const alert of found.alerts) {
@@ -175,6 +185,24 @@ async function findBegin(
   const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE CAST(fruitless ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
     FROM relay WHERE environment_id = $environmentId AND name = $relay`;
   return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
+}
+
+const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason");
+const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, name_key FROM event INDEXED BY event_unfinished
+    WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
+  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason IS NOT NULL ORDER BY seq DESC LIMIT 1`;
+
+/** Of a relay whose attempts fail: what is tried again, and after what. */
+async function findFailing(
+  tx: Reader,
+  environmentId: number,
+  { code, relay }: NeedView,
+): Promise<NeedView["newest"]> {
+  if (code !== "relay_failing") return null;
+  const row = await tx.get<object>(NEWEST_FAILING, { environmentId, relay });
+  if (row === null) return null;
+  const { reason, ...event } = FAILING.read(row);
+  return { event: eventIdOf(event), reason: reason ?? "" };
 }
 
 const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
@@ -232,7 +260,8 @@ async function needOfDead(
       ? "Replay them; what was done before is not done twice."
       : "Mend the cause, then replay them; what was done before is not done twice.";
   const message = endSentence(`${many} ${are} dead since ${since}${why}`);
-  return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead };
+  const newest = dead === null ? null : { event: dead.newestEvent, reason: dead.failure.code };
+  return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead, newest };
 }
 
 const say = (count: number): string => count.toLocaleString("en");
@@ -254,6 +283,7 @@ function makeNeed(
     todo: explain(code).todo,
     alert,
     dead: null,
+    newest: null,
   };
 }
 

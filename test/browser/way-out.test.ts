@@ -97,6 +97,16 @@ test("nobody is told that both know the secret while every call is refused", asy
   expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
 });
 
+test("where every attempt fails, the way to what mends it stands at the relay and on Home, and the newest event", async () => {
+  await night.page.goto(night.at("relays/mails"));
+  const health = night.page.getByRole("region", { name: "Health" });
+  await health.getByRole("link", { name: "See the newest" }).waitFor();
+  expect(await health.getByRole("link", { name: "Set a sender domain" }).getAttribute("href")).toEndWith("/mail?tab=domain");
+  expect(await health.getByRole("link", { name: "See what waits" }).getAttribute("href")).toEndWith("/events?relay=mails&state=queued&reason=any");
+  await health.getByRole("link", { name: "See the newest" }).click();
+  await night.page.locator(".reason").waitFor();
+});
+
 const WAYS: [relay: string, link: string, to: string][] = [
   ["paused", "Open paused to resume it", "/relays/paused"],
   ["mails", "Set a sender domain", "/mail?tab=domain"],

@@ -21,7 +21,19 @@ const FLOWS: readonly string[] = [
   ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
   ...["event-count", "event-waits", "events-expiring", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
   ...["purchase-story", "store-purchase", "sale-order", "sale-nobody", "person-story", "person-filter"],
-  ...["hand-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record", "sync", "app-delete", "relay-history", "funnel"],
+  ...[
+    "hand-mail",
+    "mail-stop",
+    "api-account",
+    "api-body",
+    "client-record",
+    "odd-record",
+    "sync",
+    "app-delete",
+    "relay-history",
+    "funnel",
+    "overview",
+  ],
 ];
 
 export const POSTGRES_SUITES: readonly string[] = [
@@ -32,7 +44,6 @@ export const POSTGRES_SUITES: readonly string[] = [
 /** Why a suite over a kit's store does not run there again, and which. */
 export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [
   ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup", "flow/soak"]],
-  ["It tells of backups, which PostgreSQL makes itself, and its hours of a clock take a minute there.", ["flow/overview"]],
   ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
   [
     "It is about a command, the executable's package or the mail server.",

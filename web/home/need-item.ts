@@ -67,7 +67,7 @@ export function needPaths(place: Place): string[] {
 
 function WaysOut({ place, need, onReplay }: Props): View {
   const { send, isSending } = useSend();
-  const { code, target, relay, dead, alert, message, todo } = need;
+  const { code, target, relay, dead, newest, alert, message, todo } = need;
   const own = relay === null ? null : pagePath(place, "relays", relay);
   const changes = needPaths(place);
   const resolve = () =>
@@ -93,13 +93,13 @@ function WaysOut({ place, need, onReplay }: Props): View {
     pagePath(place, "events") + writeQuery({ relay, state, reason });
   return html`<div class="need-ways">
     ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
-    ${dead !== null && dead.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${dead.failure.code} relay=${relay} />`}
+    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} relay=${relay} />`}
     ${
       code === "relay_failed" &&
       relay !== null &&
       html`<button type="button" class=${dead === null || dead.cause.stands === "yes" ? "" : "primary"} onClick=${() => onReplay({ state: "dead", relay })}>
           <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
-        ${dead !== null && html`<a class="button" href=${pagePath(place, "events", dead.newestEvent)}>See the newest</a>`}
+        ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
         <a class="button" href=${events("dead")}>See them all</a>`
     }
     ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Look at it</a>`}
@@ -108,6 +108,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
+    ${code === "relay_failing" && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}

@@ -8,6 +8,7 @@ import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { Icon } from "../part/icon.ts";
+import { MendWay } from "../part/mend-way.ts";
 import { CommandLine, Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 
@@ -61,7 +62,7 @@ export function HealthReason({
   health: HealthView;
 }): View {
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  const { state, message } = health;
+  const { state, message, newest } = health;
   const todo = SAYS_ITSELF.includes(health.code) ? null : health.todo;
   if (state === "ok" || state === "new") return null;
   const close = (): void => {
@@ -76,6 +77,7 @@ export function HealthReason({
         health.code === "relay_failed" &&
         html`<button type="button" onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
       }
+      ${newest !== null && html`<${MendWay} place=${place} code=${newest.reason} relay=${name} /><a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
       ${wayOf(place, name, health)}
       ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
       ${(state === "ignoring" || state === "nobody" || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
