@@ -61,9 +61,14 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
     ],
   ];
   return [
-    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${relay.origin.kind === "file" ? "from its file" : "saved"} ${relay.origin.at}`,
+    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${sayOrigin(relay)} ${relay.origin.at}`,
     ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
   ];
+}
+
+function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
+  if (promotedFrom !== undefined) return `promoted from ${promotedFrom}`;
+  return kind === "file" ? "from its file" : "saved";
 }
 
 /** A word, and where something is wrong the reason and the way out. */

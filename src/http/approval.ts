@@ -273,7 +273,7 @@ async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approva
     const appId = (await findEnvironmentById(tx, environmentId))?.appId ?? "";
     return await requireEnvironment(tx, appId, "development");
   });
-  return await filesOfEnvironment(deps.store, from.id, nowMs);
+  return await filesOfEnvironment(deps.store, from, nowMs);
 }
 
 function refuseMoved(planId: string): Refusal {

@@ -154,7 +154,7 @@ async function readWanted(
     );
   if (relays === undefined) {
     const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
-    return { files: await filesOfEnvironment(deps.store, source.id, nowMs), warnings: [], sent: null };
+    return { files: await filesOfEnvironment(deps.store, source, nowMs), warnings: [], sent: null };
   }
   const sent = { relays: relays as Json[], catalog: catalog as Json };
   return { ...(await readSent(sent, prune, nowMs)), sent };

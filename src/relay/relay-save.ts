@@ -47,10 +47,11 @@ import {
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
 import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";
 
-/** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
+/** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed; `promotedFrom`: of which environment. */
 interface SaveOrigin {
   kind: OriginKind;
   synced: boolean;
+  promotedFrom?: string;
 }
 
 /** What is saved: a value that is checked here, or what was checked already, because checking many in one transaction holds the loop. */
@@ -120,6 +121,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : null,
+    promotedFrom: input.origin.promotedFrom ?? null,
     ...made.kept,
     ...NO_OVERLAP,
     ...(signing?.kept ?? NO_SIGNING_SECRET),
@@ -166,6 +168,7 @@ export async function updateRelay(
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
+    promotedFrom: input.origin.promotedFrom ?? null,
     activeSince: alike ? before.activeSince : nowMs,
     updatedAt: nowMs,
     ...signing?.kept,

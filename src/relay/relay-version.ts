@@ -29,6 +29,8 @@ export const relayVersion = Type.Object({
   /** The address of a person, the name of a key; null: the actor is neither, or is gone. */
   actorName: orNull(Type.String()),
   origin: oneOf(["file", "dashboard"]),
+  /** The environment that it was promoted from. */
+  promotedFrom: Type.Optional(Type.String()),
   /** The version whose definition was saved again. */
   restores: Type.Optional(Type.Integer()),
   definition: json,
@@ -63,6 +65,7 @@ export async function listVersions(
         actor,
         actorName,
         origin: is.origin === "file" ? "file" : "dashboard",
+        ...(typeof is.promotedFrom === "string" ? { promotedFrom: is.promotedFrom } : {}),
         ...(is.restores === null ? {} : { restores: Number(is.restores) }),
         definition: is.definition,
         before: before === null ? null : was.definition,
@@ -73,14 +76,17 @@ export async function listVersions(
 }
 
 /** What the audit says of one save. */
-function savedOf(side: Json): { version: Json; origin: Json; restores: Json; definition: Json } {
+function savedOf(
+  side: Json,
+): Record<"version" | "origin" | "promotedFrom" | "restores" | "definition", Json> {
   const {
     version = null,
     origin = null,
+    promotedFrom = null,
     restores = null,
     definition = null,
   } = isJsonObject(side) ? side : {};
-  return { version, origin, restores, definition };
+  return { version, origin, promotedFrom, restores, definition };
 }
 
 /** The definition of one version, as it was saved. Refuses with `not_found`. */

@@ -43,8 +43,12 @@ const item = {
   /** How many. */
   actions: Type.Integer(),
   version: Type.Integer(),
-  /** `file`: `at` is when it was synced; `dashboard`: when it was edited there. */
-  origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
+  /** `file`: `at` is when it was synced, or promoted from the environment that `promotedFrom` names; `dashboard`: when it was edited there. */
+  origin: Type.Object({
+    kind: oneOf(["file", "dashboard"]),
+    at: time,
+    promotedFrom: Type.Optional(Type.String()),
+  }),
   /** Receivers alone. */
   receiverUrl: Type.Optional(Type.String()),
   /** Schedules alone; `at`: null while it is paused or its environment on hold. */
@@ -161,7 +165,12 @@ function viewItem(
     triggerInWords: describeTrigger(trigger),
     actions: actions.length,
     version: row.version,
-    origin: { kind: row.originKind, at: toIso(row.originAt) },
+    origin: {
+      kind: row.originKind,
+      at: toIso(row.originAt),
+      // A node of an older version edits a relay and leaves this as it was.
+      ...(row.promotedFrom === null || row.originKind !== "file" ? {} : { promotedFrom: row.promotedFrom }),
+    },
     ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
     ...(trigger.kind === "schedule" ? { nextTick: tellNextTick(trigger, row, environment, nowMs) } : {}),
     lastEventAt: toIsoOrNull(lastEventAt),

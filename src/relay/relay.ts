@@ -33,6 +33,8 @@ export const RELAY = defineTable({
     originAt: integer(),
     /** When a sync last wrote it; null where none ever did. */
     syncedAt: orNull(integer()),
+    /** The environment whose definition the last save carried here; null: it was no promote. */
+    promotedFrom: orNull(text()),
     secretKind: text<SecretKind>(),
     /** Sealed under `receiverSecretContext`. */
     secret: orNull(bytes()),
@@ -226,6 +228,7 @@ function describe(change: RelayChange, row: RelayRow): Record<string, unknown> {
       return {
         version: row.version,
         origin: row.originKind,
+        ...(row.promotedFrom === null ? {} : { promotedFrom: row.promotedFrom }),
         definition: row.definition,
         secret: describeSecret(row),
         signingSecret: describeSigning(row),

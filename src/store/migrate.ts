@@ -75,6 +75,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 45, name: "event-trigger", sql: eventTrigger },
   { number: 46, name: "event-block", sql: eventBlock },
   { number: 47, name: "gone-secret", sql: goneSecret },
+  { number: 48, name: "promoted", sql: promoted },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -217,3 +218,4 @@ import cancelledRef from "../../migrations/0044-cancelled-ref.sql" with { type: 
 import eventTrigger from "../../migrations/0045-event-trigger.sql" with { type: "text" };
 import eventBlock from "../../migrations/0046-event-block.sql" with { type: "text" };
 import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "text" };
+import promoted from "../../migrations/0048-promoted.sql" with { type: "text" };

@@ -260,7 +260,9 @@ class Carrier {
     const context = this.#context;
     const checked = this.#relays.get(name);
     if (checked === undefined) return;
-    const input = { checked, origin: FROM_SYNC };
+    const promotedFrom = this.#files.source?.environment;
+    const origin = promotedFrom === undefined ? FROM_SYNC : { ...FROM_SYNC, promotedFrom };
+    const input = { checked, origin };
     const saved =
       version === null
         ? await createRelay(this.#tx, context, { ...input, secret: null, signingSecret: null })

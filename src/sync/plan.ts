@@ -29,6 +29,8 @@ export interface Files {
 
 interface Source {
   environmentId: number;
+  /** Its name. */
+  environment: string;
   /** Names what stood there, with the versions. */
   stamp: string;
   /** Relays that break a rule of today, and why. */

@@ -1,4 +1,5 @@
 /** What stands in an environment, said as definition files and a catalog file say it: what promote carries, and what a pull writes. */
+import type { Environment } from "../account/environment.ts";
 import type { Json, JsonObject } from "../ground/json.ts";
 import { writeCanonicalJson, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../ground/page.ts";
@@ -67,7 +68,11 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
 }
 
 /** As a set to be carried elsewhere. Relays that break a rule of today are named, and not in it. */
-export async function filesOfEnvironment(store: Store, environmentId: number, nowMs: number): Promise<Files> {
+export async function filesOfEnvironment(
+  store: Store,
+  { id: environmentId, name: environment }: Pick<Environment, "id" | "name">,
+  nowMs: number,
+): Promise<Files> {
   const { relays, catalog, stamp } = await store.read((tx) => readStoredFiles(tx, environmentId));
   const checkeds: Checked[] = [];
   const notCarried: { name: string; message: string }[] = [];
@@ -81,7 +86,7 @@ export async function filesOfEnvironment(store: Store, environmentId: number, no
   }
   const read = checkCatalog(catalog);
   if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));
-  const source = { environmentId, stamp, notCarried };
+  const source = { environmentId, environment, stamp, notCarried };
   return { relays: checkeds, catalog: read.catalog, prune: false, source };
 }
 

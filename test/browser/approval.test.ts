@@ -144,6 +144,8 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   await lost.waitFor();
   expect(await page.content()).not.toContain(secret);
   expect(await page.getByRole("link", { name: "refunds", exact: true }).getAttribute("href")).toBe("/apps/shop/production/relays/refunds");
+  await page.goto(`${base}/apps/shop/production/relays/refunds`);
+  await page.getByRole("region", { name: "Origin" }).getByText("promoted from development").waitFor();
   await page.goto(`${base}/apps/shop/development/relays/to/production`);
   await page.getByRole("heading", { name: "Production has all of it already" }).waitFor();
   expect(await page.content()).not.toContain(secret);

@@ -92,7 +92,9 @@ describe("a promote", () => {
     // Whose secrets to rotate, where the answer that held them was lost.
     expect(after.secretsOf).toEqual(["one", "two"]);
     const live = await relayOf(api, "one");
-    expect([live.origin.kind, live.secret.kind]).toEqual(["file", "minted"]);
+    expect([live.origin, live.secret.kind]).toEqual([{ kind: "file", at: expect.any(String), promotedFrom: "development" }, "minted"]);
+    const [version] = (await api.call(`${LIVE}/relays/one/versions`, { session: true })).json.items;
+    expect([version.origin, version.promotedFrom]).toEqual(["file", "development"]);
     expect(live.secret.fingerprint).not.toBe((await relayOf(api, "one", DEV)).secret.fingerprint);
     expect((await planOf(api)).json.changes).toBe(0);
     const { json } = await api.call(`${LIVE}/audit?kind=change`, { session: true });
@@ -104,6 +106,9 @@ describe("a promote", () => {
     ]);
     expect(rows.at(-1).after).toMatchObject({ askedFrom: "127.0.0.1", source: "development", changes: 3 });
     expect(rows.at(-1).after.askedWith).toStartWith("test (relay_dev_…");
+    const edit = { definition: live.definition, version: live.version };
+    const edited = (await api.call(`${LIVE}/relays/one`, { method: "PUT", body: edit, session: true })).json.relay;
+    expect(edited.origin).toEqual({ kind: "dashboard", at: expect.any(String) });
   });
 
   test("names relays that break the unsigned-event rule as not carried, and carries the others", async () => {

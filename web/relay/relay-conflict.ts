@@ -52,7 +52,7 @@ export function RelayConflict({
   }, []);
   const text = (): string => sides.current?.text() ?? mine;
   return html`<${Dialog} title="The relay changed while you edited it" onClose=${onClose} wide>
-    <p>Version ${theirs.version} was ${theirs.origin.kind === "file" ? "synced from a file" : "saved in the dashboard"} <${Ago} at=${theirs.origin.at} />. Nothing of yours was saved.</p>
+    <p>Version ${theirs.version} was ${sayCame(theirs.origin)} <${Ago} at=${theirs.origin.at} />. Nothing of yours was saved.</p>
     <div class="conflict-heads" aria-hidden="true" hidden=${!isReady}><span>Version ${theirs.version}, stored</span><span>Yours, not saved: write on it, or take theirs over</span></div>
     <div ref=${host} class="conflict-sides" hidden=${!isReady}></div>
     ${!isReady && html`<${TextDiff} left=${theirText} right=${mine} label="Differences: minus is the stored version, plus is yours" />`}
@@ -62,4 +62,9 @@ export function RelayConflict({
       <button type="button" class="primary" onClick=${() => onMine(text())}>Save mine over it</button>
     </div>
   <//>`;
+}
+
+function sayCame({ kind, promotedFrom }: Relay["origin"]): string {
+  if (promotedFrom !== undefined) return `promoted from ${promotedFrom}`;
+  return kind === "file" ? "synced from a file" : "saved in the dashboard";
 }

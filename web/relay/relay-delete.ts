@@ -63,7 +63,13 @@ function sayConsequence({ trigger, name, origin }: Relay, isLocal: boolean): str
       ? "Its receiver URL answers 404 at once, so the provider’s calls are lost."
       : "It never runs again.";
   const waiting = " Events that still wait end failed.";
-  const synced = origin.kind === "file" ? " Its file stays, and the next sync makes it again." : "";
+  const { kind, promotedFrom } = origin;
+  const synced =
+    promotedFrom !== undefined
+      ? ` It stays in ${promotedFrom}, and the next promote makes it again.`
+      : kind === "file"
+        ? " Its file stays, and the next sync makes it again."
+        : "";
   const file = isLocal ? ` Its file relays/${name}.json is deleted with it.` : synced;
   return `${stops}${waiting} Its secrets are gone for good; its events stay for 30 days.${file}`;
 }

@@ -77,13 +77,15 @@ function Version({
   isOpen: boolean;
   onRestore: () => void;
 }): View {
-  const { version, at, actor, actorName, origin, restores, definition, before, changed } = one;
+  const { version, at, actor, actorName, origin, promotedFrom, restores, definition, before, changed } = one;
+  const from =
+    promotedFrom !== undefined ? `, promoted from ${promotedFrom}` : origin === "file" ? ", from a file" : "";
   return html`<li class="relay-version" aria-label="Version ${version}">
     <div class="version-head">
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
-      <span class="quiet">${sayNamed(actor, actorName)}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
+      <span class="quiet">${sayNamed(actor, actorName)}${from} · <${Ago} at=${at} /></span>
       ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
     <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>

@@ -4,6 +4,8 @@ import { html, type View } from "../ground/html.ts";
 import { Ago } from "../part/time.ts";
 
 export function RelayOrigin({ origin }: { origin: RelayItem["origin"] }): View {
+  if (origin.promotedFrom !== undefined)
+    return html`<span class="origin">promoted from ${origin.promotedFrom} · <${Ago} at=${origin.at} /></span>`;
   return origin.kind === "file"
     ? html`<span class="origin">from file · synced <${Ago} at=${origin.at} /></span>`
     : html`<span class="origin">edited in the dashboard · <${Ago} at=${origin.at} /></span>`;

@@ -8,6 +8,7 @@ import cancelledRef from "../../../migrations/postgres/0044-cancelled-ref.sql" w
 import eventTrigger from "../../../migrations/postgres/0045-event-trigger.sql" with { type: "text" };
 import eventBlock from "../../../migrations/postgres/0046-event-block.sql" with { type: "text" };
 import goneSecret from "../../../migrations/postgres/0047-gone-secret.sql" with { type: "text" };
+import promoted from "../../../migrations/postgres/0048-promoted.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -26,4 +27,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 45, name: "event-trigger", sql: eventTrigger },
   { number: 46, name: "event-block", sql: eventBlock },
   { number: 47, name: "gone-secret", sql: goneSecret },
+  { number: 48, name: "promoted", sql: promoted },
 ];
