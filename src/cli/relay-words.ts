@@ -80,19 +80,16 @@ function sayHealth({ word, message, todo, code }: HealthView): string {
 /** The way of a relay's calls, a line a box, with what stopped there below it. */
 export function writeFunnel({ relay, boxes, approximate, callsSince, message }: FunnelView): string[] {
   const about = approximate ? "about " : "";
-  const lines = boxes.flatMap(({ step, title, passed, waits, stops }) => {
+  const lines = boxes.flatMap(({ step, title, passed, waits, waitsFor, stops }) => {
     const least = callsSince !== null && ["calls", "verified", "when", "dedupe"].includes(step);
     const waiting = waits === 0 ? "" : `, ${waits} waiting`;
     return [
       `${String(passed).padStart(8)}${least ? "+" : " "} ${plain(title)}${waiting}`,
-      ...stops.map(({ code, count, message: why, see }) => {
-        const query = Object.entries(see?.query ?? {}).filter(([name]) => name !== "since");
-        const list =
-          see === null
-            ? ""
-            : ` (relay ${see.room} list${query.map(([name, value]) => ` --${name} ${value}`).join("")})`;
-        return `          - ${about}${count} stopped with ${code}: ${plain(why)}${list}`;
-      }),
+      // A server of a version before says no cause.
+      ...(waitsFor === null || waitsFor === undefined
+        ? []
+        : [`          - ${sayRetries(waits, waitsFor.count)} ${sayStop(waitsFor)}`]),
+      ...stops.map((stop) => `          - ${about}${stop.count} stopped with ${sayStop(stop)}`),
     ];
   });
   const kept =
@@ -100,6 +97,22 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
       ? []
       : [`Calls that became no event are known since ${callsSince}: there were at least as many.`];
   return [`${plain(relay)}, last 24 hours`, ...lines, plain(message), ...kept];
+}
+
+type Stop = FunnelView["boxes"][number]["stops"][number];
+
+/** What it came of, and the command that lists them. */
+function sayStop({ code, message, see }: Stop): string {
+  if (see === null) return `${code}: ${plain(message)}`;
+  const query = Object.entries(see.query).filter(([name]) => name !== "since");
+  const words = query.map(([name, value]) => ` --${name} ${value}`).join("");
+  return `${code}: ${plain(message)} (relay ${see.room} list${words})`;
+}
+
+/** How many of those that wait do so after what most failed with. */
+function sayRetries(waits: number, count: number): string {
+  const verb = count === 1 ? "waits" : "wait";
+  return waits > count ? `${count} of them ${verb} after` : `${count} ${verb} after`;
 }
 
 function entry(what: string, words: string | undefined): [string, string][] {

@@ -1,5 +1,6 @@
 /** The funnel of a relay: each staged stop is counted in its own box, with its cause and where it is listed; and the relay's health says the same. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { CALL, GRANT, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -221,6 +222,13 @@ test("what waits for its next attempt says why most of it does, and where it is 
       },
     ],
   ]);
+  const { code, message } = boxes.at(-1).waitsFor;
+  for (const place of COMMAND_PLACES) {
+    const { said } = await runAt(place, running, ["relays", "funnel", "orders"]);
+    expect(said).toContain(
+      `Call a URL: https://example.com/notice, 3 waiting\n          - 3 wait after ${code}: ${message} (relay events list --relay orders --state queued --reason ${code})`,
+    );
+  }
 });
 
 test("of more calls than the ring keeps it says since when they are known, and of more stops than are read that it is about", async () => {
