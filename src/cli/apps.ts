@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { createApp, listApps } from "../account/app.ts";
+import { createApp, listApps, renameApp } from "../account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
 import { type AppContents, countApp, deleteApp, emptyApp, endRemoval } from "../caretaker/app-removal.ts";
 import { toIso } from "../ground/clock.ts";
@@ -12,6 +12,7 @@ import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../st
 import type { Store } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
+import { requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA, readDataDir } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
@@ -115,6 +116,45 @@ export const appsList: Command = {
   },
 };
 
+export const appsRename: Command = {
+  words: ["apps", "rename"],
+  summary: "give an app another name",
+  details:
+    "The name for people, in the dashboard and in mail. Its id stays: it stands in every receiver URL.",
+  arguments: [
+    { name: "app id", help: "as relay apps list shows it", of: "app" },
+    { name: "name", help: "the new name for people" },
+  ],
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ['relay apps rename shop "Our shop" --data-dir /var/lib/relay'],
+  async run(input, world) {
+    const [id = "", name = ""] = input.positionals;
+    const { before, after } = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const renamed = await renameApp(tx, id, name);
+        if (renamed.before.name !== renamed.after.name)
+          await writeAudit(tx, {
+            environmentId: WHOLE_SERVER,
+            nowMs: world.clock.now(),
+            by: actorWords(COMMAND_LINE),
+            action: "app.renamed",
+            target: `app:${id}`,
+            before: { name: renamed.before.name },
+            after: { name: renamed.after.name },
+          });
+        return renamed;
+      }),
+    );
+    const changed = before.name !== after.name;
+    if (input.on("json")) world.say(writeJson({ id, name: after.name, before: before.name, changed }, 2));
+    world.tell(
+      changed
+        ? `The app ${id} is ${after.name} now; it was ${before.name}. Its id stays ${id}.`
+        : `The app ${id} is ${after.name} already: nothing changed.`,
+    );
+  },
+};
+
 export const appsDelete: Command = {
   words: ["apps", "delete"],
   summary: "delete an app with all that it holds",
@@ -162,14 +202,12 @@ function tellContents({ app, environments }: AppContents): string {
 /** Answers the app's id where the person says yes. */
 async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
   if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
-  const yes = world.interactive ? await world.confirm(`Delete ${app.id} with all of that, for good?`) : null;
-  if (yes === true) return app.id;
-  throw new CommandFailure(
-    "not_confirmed",
-    yes === false
-      ? "Nothing was deleted."
-      : `Nothing was deleted, because nobody is there to be asked: say relay apps delete ${app.id} --confirm ${app.id} to delete without asking.`,
-  );
+  await requireYes(world, {
+    question: `Delete ${app.id} with all of that, for good?`,
+    undone: "Nothing was deleted",
+    line: `relay apps delete ${app.id} --confirm ${app.id}`,
+  });
+  return app.id;
 }
 
 /** Empties the app where no server runs that would; answers whether it did. */

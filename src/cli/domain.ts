@@ -4,12 +4,14 @@ import { type Json, writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import {
   findSenderDomain,
+  removeSenderDomain,
   resolveTxt,
   saveSenderDomain,
   verifySenderDomain,
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
-import type { Command, Input } from "./command.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
@@ -44,24 +46,30 @@ export const domainShow: Command = {
 export const domainSet: Command = {
   words: ["domain", "set"],
   summary: "set the domain that mail is sent from",
-  details: "Another one starts unverified.",
+  details: "Another one starts unverified; the words before the @ stay unless given.",
   arguments: [{ name: "domain", help: "such as example.com" }],
-  options: OPTIONS,
-  examples: ["relay domain set example.com"],
+  options: [
+    { name: "event-word", value: "<word>", help: "before the @ of event mail; event unless set" },
+    { name: "account-word", value: "<word>", help: "before the @ of account mail; account unless set" },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
   async run(input, world) {
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
+    const sent = {
+      domain: input.first(),
+      ...(eventWord === null ? {} : { eventWord }),
+      ...(accountWord === null ? {} : { accountWord }),
+    };
     const domain = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) =>
         viewSenderDomain(
-          await store.write("dashboard", (tx) =>
-            saveSenderDomain(tx, { environmentId, by, nowMs }, { domain: input.first() }),
-          ),
+          await store.write("dashboard", (tx) => saveSenderDomain(tx, { environmentId, by, nowMs }, sent)),
         ),
-      there: async (remote) => {
-        const sent = { domain: input.first() };
-        return (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain;
-      },
+      there: async (remote) =>
+        (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain,
     });
     await say(input, world, domain);
     if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
@@ -93,6 +101,60 @@ export const domainVerify: Command = {
     return senderDomain.verified ? 0 : 1;
   },
 };
+
+export const domainRemove: Command = {
+  words: ["domain", "remove"],
+  summary: "remove the sender domain: mail stops leaving",
+  details:
+    "Relays' mail fails and alerts stay on the dashboard, until a domain is set and verified again. Set again it gets a new DNS record. To stop mail for a while and keep the domain: relay settings set mail.sends off.",
+  options: [
+    {
+      name: "confirm",
+      value: "<domain>",
+      help: "the domain once more, which removes it without asking; without it a terminal is asked",
+    },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain remove --confirm example.com"],
+  async run(input, world) {
+    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const removed = await atPlace<string | null>(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const row = await store.read((tx) => findSenderDomain(tx, environmentId));
+        if (row === null) return null;
+        await requireMeant(input, world, row.domain);
+        await store.write("dashboard", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs }));
+        return row.domain;
+      },
+      there: async (remote) => {
+        const { senderDomain } = await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH);
+        if (senderDomain === null) return null;
+        await requireMeant(input, world, senderDomain.domain);
+        await askPlace(remote, "DELETE", PATH);
+        return senderDomain.domain;
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ removed }, 2));
+    world.tell(
+      removed === null
+        ? "No sender domain is set: nothing changed."
+        : `${removed} is removed: no mail leaves until relay domain set names one and it is verified.`,
+    );
+  },
+};
+
+async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
+  const confirm = input.text("confirm");
+  if (confirm === domain) return;
+  if (confirm !== null)
+    throw new UsageError(
+      `--confirm is ${JSON.stringify(confirm)}, and the sender domain is ${domain}: write --confirm ${domain} to remove that.`,
+    );
+  world.tell(`Without ${domain} no mail leaves: relays' mail fails, and alerts stay on the dashboard.`);
+  const line = `relay domain remove --confirm ${domain}`;
+  await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
+}
 
 async function say(input: Input, world: World, view: DomainView): Promise<void> {
   if (input.on("json")) return world.say(writeJson({ senderDomain: view } as Json, 2));

@@ -7,6 +7,7 @@ import type { Environment } from "../account/environment.ts";
 import { createLog } from "../ground/log.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { listMailStops, type MailStopView } from "../mail/mail-stop.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
 import { readPersonId, requireActingPerson } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
@@ -57,6 +58,26 @@ export const emailsList: Command = {
         { heading: "WHY", value: (mail) => mail.message ?? "", cut: 14, keep: 6 },
       ],
       none: "No mail matches.",
+    });
+  },
+};
+
+export const emailsStopped: Command = {
+  words: ["emails", "stopped"],
+  summary: "list who wants no more mail of kind event",
+  details:
+    "By the link that such a mail carries, or by relay people stop-mail. Mail of kind account goes to them all the same.",
+  options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay emails stopped"],
+  async run(input, world) {
+    const stops = await listAtPlace<MailStopView>(input, world, "/mail/stops", {}, listMailStops);
+    await sayList(input, world, stops, {
+      columns: [
+        { heading: "SINCE", value: (stop) => stop.stoppedAt, keep: 2 },
+        { heading: "ADDRESS", value: (stop) => stop.email, cut: 20, keep: 1, raw: true },
+        { heading: "ID", value: (stop) => stop.person, keep: 3 },
+      ],
+      none: "Nobody stopped mail of kind event.",
     });
   },
 };

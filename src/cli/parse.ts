@@ -30,6 +30,8 @@ export function refuseUnknown(line: readonly string[], commands: readonly Comman
   const meant = findMeant(line, commands);
   if (meant !== null)
     return new UsageError(`relay ${line.slice(0, 2).join(" ")} is no command: did you mean ${meant}?`);
+  const elsewhere = IN_DASHBOARD[`${first} ${second}`];
+  if (elsewhere !== undefined) return new UsageError(`relay ${first} ${second} is no command: ${elsewhere}`);
   const group = commands.filter((command) => command.words.length > 1 && command.words[0] === first);
   if (group.length > 0) {
     const known = group.map((command) => command.words[1] ?? "");
@@ -47,6 +49,17 @@ export function refuseUnknown(line: readonly string[], commands: readonly Comman
       : `relay does not know the command ${first}${near === null ? "; relay --help lists them." : `: did you mean relay ${near}?`}`,
   );
 }
+
+const ERASE =
+  "erasing somebody cannot be undone and an address is soon mistyped, so it is done on the person's page in the dashboard (Erase…), which shows whom it is about and what goes, and asks for the address. Until then relay people suspend lets them use nothing.";
+
+/** What somebody may look for and no command does, by its words: where it is done, and why there. */
+const IN_DASHBOARD: Readonly<Record<string, string>> = {
+  "people erase": ERASE,
+  "people delete": ERASE,
+  "people remove": ERASE,
+  "people forget": ERASE,
+};
 
 /** The line of a command of two words that both stand on it, yet not first and in this order; null: there is none. */
 function findMeant(line: readonly string[], commands: readonly Command[]): string | null {

@@ -2,9 +2,11 @@
 
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
+import { findMailStop } from "../mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
 import {
@@ -15,6 +17,7 @@ import {
   requirePersonNamed,
   viewPerson,
 } from "../people/person.ts";
+import { listTokens } from "../people/person-key.ts";
 import { addHoldings, listPersons, type PersonItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
@@ -132,6 +135,8 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
   return {
     person,
     namesake: (await findNamesake(tx, row))?.id ?? null,
+    tokens: await listTokens(tx, environmentId, person.id),
+    mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId: person.id })),
     access: live,
     ended: grants.items.filter((grant) => !grant.live),
     plan: {
@@ -155,8 +160,8 @@ type Shown = Held & {
 async function readThere(remote: Remote, name: string, limit: number): Promise<Shown> {
   const { id } = await findPersonThere(remote, name);
   const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
-  const { person, plan, namesake } = await askPlace<
-    Pick<Held, "person" | "namesake"> & { plan: string | null }
+  const { person, plan, namesake, tokens, mailStoppedAt } = await askPlace<
+    Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }
   >(remote, "GET", of).catch((error: unknown) => {
     throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(name) : error;
   });
@@ -172,6 +177,8 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   return {
     person,
     namesake,
+    tokens,
+    mailStoppedAt,
     access: grants,
     ended: had.items.filter((grant) => !grant.live),
     plan: { name: plan, since: plans.items[0]?.startedAt ?? null },
@@ -192,7 +199,16 @@ export async function findPersonThere(remote: Remote, name: string): Promise<{ i
   throw refuseNobody(name);
 }
 
-function writePerson({ person, namesake, access, plan, credits, story }: Shown): string[] {
+function writePerson({
+  person,
+  namesake,
+  tokens,
+  mailStoppedAt,
+  access,
+  plan,
+  credits,
+  story,
+}: Shown): string[] {
   const because = ({ relay, source, sourceRef, eventId, reason }: (typeof access)[number]): string =>
     [
       relay === null ? `by ${source} ${sourceRef ?? ""}` : `by the relay ${relay}`,
@@ -214,6 +230,12 @@ function writePerson({ person, namesake, access, plan, credits, story }: Shown):
       (grant) =>
         `  access    ${grant.entitlement} since ${grant.grantedAt}, until ${grant.expiresAt ?? "revoked"}, ${because(grant)}`,
     ),
+    ...tokens.map(({ token, createdAt }) => `  token     ${token} since ${createdAt}`),
+    ...(mailStoppedAt === null
+      ? []
+      : [
+          `  mail      none of kind event since ${mailStoppedAt}; where they ask for it again: relay people allow-mail ${person.id}`,
+        ]),
     ...story.map(
       ({ at, kind, look, sentence, detail, thing }) =>
         `  ${at}  ${(kind === "event" ? look : kind).padEnd(10)}  ${sentence}${detail === null ? "" : ` (${detail})`}${kind === "event" ? `  ${thing.id}` : ""}`,

@@ -1,7 +1,7 @@
 /** Every command, one line each, in the groups and the order that help shows them. */
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
-import { appsCreate, appsDelete, appsList } from "./apps.ts";
+import { appsCreate, appsDelete, appsList, appsRename } from "./apps.ts";
 import { adminAudit, auditList } from "./audit.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
@@ -12,8 +12,8 @@ import { completion } from "./completion.ts";
 import { dev } from "./dev.ts";
 import { docs } from "./docs.ts";
 import { doctor } from "./doctor.ts";
-import { domainSet, domainShow, domainVerify } from "./domain.ts";
-import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
+import { domainRemove, domainSet, domainShow, domainVerify } from "./domain.ts";
+import { emailsList, emailsSendAgain, emailsStopped, emailsTest } from "./emails.ts";
 import { eventsReplay } from "./event-replay.ts";
 import { eventsRetry, relaysRetry } from "./event-retry.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events.ts";
@@ -28,11 +28,15 @@ import { peopleList, peopleShow } from "./people.ts";
 import { peopleCredits } from "./people-credits.ts";
 import { peopleEnd } from "./people-end.ts";
 import { peopleGrant } from "./people-grant.ts";
+import { peopleInvite } from "./people-invite.ts";
+import { peopleAllowMail, peopleStopMail } from "./people-mail.ts";
 import { peopleActivate, peopleSuspend } from "./people-suspend.ts";
+import { peopleFileToken, peopleRemoveToken } from "./people-token.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import { ready } from "./ready.ts";
+import { relaysDelete } from "./relay-delete.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
 import { relaysHistory, relaysRestore } from "./relay-versions.ts";
 import { relaysFunnel, relaysList, relaysPause, relaysResume, relaysShow } from "./relays.ts";
@@ -61,6 +65,7 @@ export const GROUPS: readonly Group[] = [
       relaysPause,
       relaysResume,
       relaysRetry,
+      relaysDelete,
       eventsList,
       eventsShow,
       eventsReplay,
@@ -78,12 +83,18 @@ export const GROUPS: readonly Group[] = [
       alertsResolve,
       peopleList,
       peopleShow,
+      peopleInvite,
       peopleGrant,
       peopleEnd,
       peopleCredits,
       peopleSuspend,
       peopleActivate,
+      peopleFileToken,
+      peopleRemoveToken,
+      peopleStopMail,
+      peopleAllowMail,
       emailsList,
+      emailsStopped,
       emailsSendAgain,
       auditList,
     ],
@@ -111,6 +122,7 @@ export const GROUPS: readonly Group[] = [
       domainShow,
       domainSet,
       domainVerify,
+      domainRemove,
       emailsTest,
       keysCreate,
       keysList,
@@ -130,6 +142,7 @@ export const GROUPS: readonly Group[] = [
       importMissed,
       appsCreate,
       appsList,
+      appsRename,
       appsDelete,
       adminCreate,
       adminReset,

@@ -220,7 +220,7 @@ export const REFUSALS = {
   person_suspended: {
     status: 403,
     when: "The person is suspended.",
-    todo: "Make the person active again first.",
+    todo: "Make them active again first, in the dashboard or with relay people activate; an event that died of it is replayed then.",
   },
   entitlement_unknown: {
     status: 400,

@@ -74,7 +74,7 @@ export const RESULTS = {
   },
   mail_unsubscribed: {
     when: "The person wants no more mails of kind event from this app, so none was sent.",
-    todo: "Nothing: it is the person's choice; what they must know goes as kind account.",
+    todo: "Nothing: it is the person's choice; what they must know goes as kind account. Where they ask for it again, allow it in the dashboard or with relay people allow-mail.",
   },
   mail_empty: {
     when: "Nothing is left of the mail's subject or text on this event.",

@@ -23,7 +23,7 @@ import {
 } from "../people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
-import { fileToken, findPersonByToken, listTokens, removeToken, tokenView } from "../people/person-key.ts";
+import { fileTokenByHand, listTokens, removeTokenByHand, tokenView } from "../people/person-key.ts";
 import { addHoldings, findPersons, listPersons, personItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
@@ -57,32 +57,20 @@ const token = Type.Object({ token: tokenView });
 const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
 const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
 
-type TokenCall = Pick<EnvironmentCall, "environmentId" | "audit"> & { deps: HttpDeps; nowMs: number };
+type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
 
-async function file(
-  tx: Writer,
-  { deps, environmentId, audit, nowMs }: TokenCall,
-  personId: string,
-  token: string,
-) {
-  const earlier = await findPersonByToken(tx, environmentId, token);
-  const filed = await fileToken(tx, { environmentId, personId, token, nowMs });
-  if (earlier === null) {
-    const after = { token: deps.sealer.fingerprint(token) };
-    await audit(tx, { action: "person.token_filed", target: `person:${personId}`, after });
-  }
+/** The token of a call, and how the audit names it. */
+function given({ deps }: TokenCall, personId: string, token: string) {
+  return { personId, token, fingerprint: (text: string) => deps.sealer.fingerprint(text) };
+}
+
+async function file(tx: Writer, call: TokenCall, personId: string, token: string) {
+  const { token: filed } = await fileTokenByHand(tx, call.change, given(call, personId, token));
   return { token: filed };
 }
 
-async function remove(
-  tx: Writer,
-  { deps, environmentId, audit }: TokenCall,
-  personId: string,
-  token: string,
-): Promise<void> {
-  await removeToken(tx, { environmentId, personId, token });
-  const before = { token: deps.sealer.fingerprint(token) };
-  await audit(tx, { action: "person.token_removed", target: `person:${personId}`, before });
+function remove(tx: Writer, call: TokenCall, personId: string, token: string): Promise<void> {
+  return removeTokenByHand(tx, call.change, given(call, personId, token));
 }
 
 /** What names people by itself would leave the other filters unheard. */

@@ -67,7 +67,7 @@ export async function sendEmailAgain(
     if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
       throw new Refusal(
         "mail_not_possible",
-        "The person stopped mail of kind event since: it is sent again only once that is taken back on the dashboard's Mail page.",
+        "The person stopped mail of kind event since: it is sent again only once that is taken back, in the dashboard or with relay people allow-mail.",
       );
     }
     const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);

@@ -11,6 +11,7 @@ import type { PersonKey } from "../ground/shape.ts";
 import { breaksOneLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import {
   findPerson,
   findPersonByEmail,
@@ -130,8 +131,41 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   if (filed.personId === personId) return viewToken(filed);
   throw new Refusal(
     "token_taken",
-    "`token` is filed for another person: file each token for one person only.",
+    "`token` is filed for another person, and a token names one person only: take it back from them first.",
   );
+}
+
+interface TokenByHand {
+  personId: string;
+  token: string;
+  /** Of the token, which alone the audit gets. */
+  fingerprint(token: string): string;
+}
+
+/** As `fileToken`, by API, dashboard or command, audited where it is new. */
+export async function fileTokenByHand(
+  tx: Writer,
+  change: Change,
+  { personId, token, fingerprint }: TokenByHand,
+): Promise<{ token: TokenView; filed: boolean }> {
+  const { environmentId, nowMs } = change;
+  const earlier = await findPersonByToken(tx, environmentId, token);
+  const filed = await fileToken(tx, { environmentId, personId, token, nowMs });
+  if (earlier !== null) return { token: filed, filed: false };
+  const after = { token: fingerprint(token) };
+  await writeAudit(tx, { ...change, action: "person.token_filed", target: `person:${personId}`, after });
+  return { token: filed, filed: true };
+}
+
+/** As `removeToken`, by API, dashboard or command, audited. */
+export async function removeTokenByHand(
+  tx: Writer,
+  change: Change,
+  { personId, token, fingerprint }: TokenByHand,
+): Promise<void> {
+  await removeToken(tx, { environmentId: change.environmentId, personId, token });
+  const before = { token: fingerprint(token) };
+  await writeAudit(tx, { ...change, action: "person.token_removed", target: `person:${personId}`, before });
 }
 
 /** Takes a person's token back. Refuses with `not_found`. */
@@ -142,7 +176,11 @@ export async function removeToken(
   const sql = `DELETE FROM person_token
     WHERE environment_id = $environmentId AND token = $token AND person_id = $personId`;
   const removed = await tx.run(sql, { environmentId, personId, token });
-  if (removed === 0) throw new Refusal("not_found", "This token is not filed for this person.");
+  if (removed === 0)
+    throw new Refusal(
+      "not_found",
+      "`token` is not filed for this person, so there is nothing to take back: relay people show lists theirs.",
+    );
 }
 
 export async function listTokens(tx: Reader, environmentId: number, personId: string): Promise<TokenView[]> {

@@ -165,7 +165,10 @@ export async function requireActingPerson(
 ): Promise<PersonRow> {
   const person = await requirePerson(tx, environmentId, personId);
   if (person.status === "suspended") {
-    throw new Refusal("person_suspended", "The person is suspended; make the person active again first.");
+    throw new Refusal(
+      "person_suspended",
+      `The person is suspended: make them active again first, in the dashboard or with relay people activate ${personId}.`,
+    );
   }
   return person;
 }

@@ -25,6 +25,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   send: "it posts to a receiver URL, which --url names, as the sender does",
   "apps create": "a key is of one environment, and makes no app",
   "apps list": "a key is of one environment, and knows no other",
+  "apps rename": "an app is of its owners, and a key is of one environment",
   "apps delete": "an app is deleted by its owners, in the dashboard or on the server",
   "keys create": "a key makes no key",
   "keys revoke": "a key revokes no key but its own: relay logout",
@@ -156,6 +157,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "settings get": ["", "mail", "limits", "nothing"],
   "domain show": [""],
   "emails list": ["", "--state failed"],
+  "emails stopped": ["", "--limit 1"],
   "keys list": [""],
 };
 
@@ -191,6 +193,14 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["settings set processorSecret", "a-secret-of-the-processor-1234567890", "processorSecret is set"],
   ["settings set mail.fromName Shop", "", "mail.fromName is Shop."],
   ["domain set shop.example.com", "", "Make this DNS record"],
+  ["domain remove --confirm shop.example.com", "", "shop.example.com is removed"],
+  ["domain remove", "", "No sender domain is set: nothing changed."],
+  ["people invite dora@example.com", "", "dora@example.com is added."],
+  ["people file-token dora@example.com", "tok-dora", "The token is filed for dora@example.com"],
+  ["people remove-token dora@example.com tok-dora", "", "The token is taken from dora@example.com"],
+  ["people stop-mail dora@example.com", "", "dora@example.com gets no more mail of kind event"],
+  ["people allow-mail dora@example.com", "", "dora@example.com gets mail of kind event again"],
+  ["relays delete broken --confirm broken", "", "broken is deleted: "],
 ];
 /** Acts whose end depends on what is outside: they are asked for, and refused alike. */
 const REFUSED_ALIKE: readonly string[] = [
@@ -210,6 +220,13 @@ const REFUSED_ALIKE: readonly string[] = [
   "people credits nobody@example.com 5 --reason x",
   "people suspend nobody@example.com",
   "people end ada@example.com nothing",
+  "people invite nobody",
+  "people file-token nobody@example.com tok-1",
+  "people remove-token ada@example.com tok-nothing",
+  "people stop-mail nobody@example.com",
+  "relays delete nobody --confirm nobody",
+  "relays delete orders",
+  "domain remove --confirm nothing",
   "people end nobody@example.com pro",
   "emails send-again eml_nothing",
   "emails test --to nobody@example.com",

@@ -1,4 +1,5 @@
 /** The two places where a command of the owner works alike: in the data directory of a server, and over the network with a key. */
+import type { World } from "../../src/cli/world.ts";
 import { type CommandResult, runCommand } from "./cli-world.ts";
 import type { RunningService } from "./running-service.ts";
 
@@ -10,8 +11,10 @@ export function runAt(
   place: CommandPlace,
   { dataDir, service, keys, clock, commandEnv }: RunningService,
   words: readonly string[],
+  input = "",
+  more: Partial<Pick<World, "interactive" | "confirm">> = {},
 ): Promise<CommandResult> {
   const [line, env] =
     place === "beside the server" ? [["--data-dir", dataDir], commandEnv] : [["--url", service.url], { RELAY_KEY: keys.development ?? "" }];
-  return runCommand([...words, ...line], { cwd: dataDir, clock, env });
+  return runCommand([...words, ...line], { cwd: dataDir, clock, env, input, ...more });
 }

@@ -53,6 +53,8 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "rule/mail-smtp",
       "flow/ready-command",
       "flow/people-end",
+      "flow/people-invite",
+      "flow/relays-delete",
       "flow/people-grant",
       "flow/people-credits",
       "flow/people-suspend",

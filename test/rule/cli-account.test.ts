@@ -82,6 +82,23 @@ describe("with an app", () => {
     expect(JSON.parse(said).items).toMatchObject([{ id: "app_test", name: "Shop", environments: ["development", "production"] }]);
   });
 
+  test("apps rename gives it another name, once and audited, and its id stays", async () => {
+    expect(await run("apps rename app_test Store")).toMatchObject({
+      code: 0,
+      told: "The app app_test is Store now; it was Shop. Its id stays app_test.",
+    });
+    expect((await run("apps rename app_test Store")).told).toBe("The app app_test is Store already: nothing changed.");
+    const back = await run("apps rename app_test Shop --json");
+    expect(JSON.parse(back.said)).toEqual({ id: "app_test", name: "Shop", before: "Store", changed: true });
+    expect(JSON.parse((await run("admin audit --json")).said).items.slice(0, 2)).toMatchObject([
+      { actor: "command line", action: "app.renamed", target: "app:app_test", before: { name: "Store" }, after: { name: "Shop" } },
+      { action: "app.renamed", before: { name: "Shop" }, after: { name: "Store" } },
+    ]);
+    const none = await run("apps rename app_tset Store");
+    expect([none.code, none.told]).toEqual([1, expect.stringContaining("There is no app app_tset on this server. Did you mean app_test?")]);
+    expect((await run(`apps rename app_test ${"x".repeat(300)}`)).told).toContain("name is not valid: write 1 to");
+  });
+
   test("a second app of that id is refused in one sentence", async () => {
     const { code, said, told } = await run("apps create Shop --id app_test");
     expect({ code, said }).toEqual({ code: 1, said: "" });

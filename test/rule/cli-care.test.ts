@@ -218,6 +218,34 @@ describe("relay domain", () => {
     expect((await run("domain show")).said).toBe(set.said);
     expect(set.said).toMatch(/^shop\.example {2}not verified\n {2}TXT {2}\S+shop\.example {2}\S+$/);
   });
+
+  test("keeps the words before the @ that it was given", async () => {
+    await run("domain set shop.example --event-word hello --account-word login");
+    await run("domain set shop.example --account-word account");
+    expect(JSON.parse((await run("domain show --json")).said).senderDomain).toMatchObject({ eventWord: "hello", accountWord: "account" });
+    expect(await run("domain set shop.example --event-word a@b")).toMatchObject({ code: 1, told: expect.stringContaining("`eventWord`") });
+  });
+
+  test("is removed where it is written once more, and told again nothing changes", async () => {
+    const silent = await run("domain remove");
+    expect([silent.code, silent.told]).toEqual([
+      1,
+      expect.stringContaining(
+        "Without shop.example no mail leaves: relays' mail fails, and alerts stay on the dashboard.\nNothing was removed, because nobody is there to be asked: say relay domain remove --confirm shop.example to do it without being asked.",
+      ),
+    ]);
+    expect(await run("domain remove --confirm other.example")).toMatchObject({
+      code: 2,
+      told: expect.stringContaining('--confirm is "other.example", and the sender domain is shop.example: write --confirm shop.example'),
+    });
+    expect(await run("domain remove --confirm shop.example")).toMatchObject({
+      code: 0,
+      told: "shop.example is removed: no mail leaves until relay domain set names one and it is verified.",
+    });
+    expect((await audited()).at(-1)).toBe("command line sender_domain.removed sender_domain:shop.example");
+    const again = await run("domain remove --json");
+    expect([again.code, JSON.parse(again.said), again.told]).toEqual([0, { removed: null }, "No sender domain is set: nothing changed."]);
+  });
 });
 
 describe("relay problems and alerts", () => {

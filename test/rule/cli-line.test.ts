@@ -20,7 +20,9 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
   ["an unknown command names the nearest one", "validat", /did you mean relay validate\?/],
   ["an unknown command that is near none points to help", "frobnicate", /relay --help lists them/],
   ["an unknown second word names the nearest one", "keys lst", /did you mean relay keys list\?/],
-  ["a group without its second word lists them", "apps", /write one of create, list, delete\./],
+  ["a group without its second word lists them", "apps", /write one of create, list, rename, delete\./],
+  ["erasing somebody is told where it is done", "people erase ada@example.com", /done on the person's page in the dashboard \(Erase…\)/],
+  ["so it is by another word for it", "people delete --help", /^relay people delete is no command: erasing somebody cannot be undone/],
   ["words in the wrong order are put right", "list events", /^relay list events is no command: did you mean relay events list\?/],
   [
     "an option among a command's words is told to stand behind them",

@@ -26,6 +26,11 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay catalog list plans", "Selling › Plans", "/selling?tab=plans", null],
   ["relay people show <address>", "People", "/people", null],
   ["relay people show ann@example.com", "People › ann@example.com", "/people?q=ann%40example.com", null],
+  ["relay people activate per_0123456789abcdef", "People › …abcdef", "/people/per_0123456789abcdef", "Make active"],
+  ["relay people invite", "People", "/people", "Add a person…"],
+  ["relay emails stopped", "Mail › Stopped", "/mail?tab=stops", null],
+  ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
+  ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
   ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
 ];
 test.each(LEADS)("%s leads to %s", (command, words, path, button) => {

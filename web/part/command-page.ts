@@ -65,8 +65,12 @@ const SETTINGS: Readonly<Record<string, Way>> = {
 const setting: Way = (named, relay) =>
   (SETTINGS[named.first?.split(".")[0] ?? ""] ?? at("Settings", "settings"))(named, relay);
 
-const person: Way = ({ first }) =>
-  first === undefined ? ["People", ["people"]] : [`People › ${first}`, ["people"], { q: first }];
+const person: Way = ({ first }) => {
+  if (first === undefined) return ["People", ["people"]];
+  return first.startsWith("per_")
+    ? [`People › …${first.slice(-6)}`, ["people", first]]
+    : [`People › ${first}`, ["people"], { q: first }];
+};
 
 const TRY_NOW = "Try now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
@@ -83,20 +87,33 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "calls tail": [listed("Calls", "calls")],
   "catalog list": [catalog],
   "catalog set": [catalog],
+  "domain remove": [DOMAIN, "Remove…"],
   "domain set": [DOMAIN],
   "domain show": [DOMAIN],
   "domain verify": [DOMAIN, "Look again"],
   "emails list": [listed("Mail", "mail")],
   "emails send-again": [listed("Mail", "mail"), "Send again…"],
+  "emails stopped": [at("Mail › Stopped", "mail", "stops")],
   "emails test": [at("Mail › Mail server", "mail", "server"), "Send me a test mail"],
   "events list": [listed("Events", "events")],
   "events replay": [event, "Replay…"],
   "events retry": [event, TRY_NOW],
   "events show": [event],
   "keys list": [at("Settings › Keys", "settings", "keys")],
+  "people activate": [person, "Make active"],
+  "people allow-mail": [person, "Allow again"],
+  "people credits": [person, "Credits…"],
+  "people end": [person],
+  "people file-token": [person, "File a token…"],
+  "people grant": [person, "Grant access…"],
+  "people invite": [at("People", "people"), "Add a person…"],
   "people list": [person],
+  "people remove-token": [person],
   "people show": [person],
+  "people stop-mail": [person, "Stop it"],
+  "people suspend": [person, "Suspend"],
   "problems list": [at("Attention › Problems", "attention", "problems")],
+  "relays delete": [relayAt(), "Delete…"],
   "relays end-overlap": [SECRETS],
   "relays funnel": [relayAt()],
   "relays history": [relayAt("history", "History")],

@@ -1,0 +1,101 @@
+/** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
+import { writeJson } from "../ground/json.ts";
+import type { Warning } from "../ground/refusal.ts";
+import { requireRelay } from "../relay/relay.ts";
+import { warnOfSold } from "../relay/relay-reference.ts";
+import { deleteRelay } from "../relay/relay-save.ts";
+import { type RelayView, showRelay } from "../relay/relay-view.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { requireYes } from "./confirmed.ts";
+import { atPlace, sayFoundSoon } from "./place.ts";
+import { pathOf } from "./relay-there.ts";
+import { contextOf, NAME, OF_RELAY } from "./relays.ts";
+import { askPlace } from "./remote.ts";
+import type { World } from "./world.ts";
+
+interface Deleted {
+  relay: RelayView;
+  warnings: Warning[];
+  isLocal: boolean;
+  foundSoon: string;
+}
+
+export const relaysDelete: Command = {
+  words: ["relays", "delete"],
+  summary: "delete a relay with its secrets, for good",
+  details:
+    "A receiver's URL answers 404 at once, so its sender's calls are lost; to let them wait instead, relay relays pause. What still waits ends failed; its events stay for 30 days. A relay that a sync brought comes back with the next one as long as its file is there; in local development the file goes too.",
+  arguments: [NAME],
+  options: [
+    {
+      name: "confirm",
+      value: "<name>",
+      help: "the relay's name once more, which deletes without asking; without it a terminal is asked",
+    },
+    ...OF_RELAY,
+  ],
+  examples: ["relay relays delete orders --confirm orders"],
+  async run(input, world) {
+    const name = input.first();
+    requireSameName(input);
+    const done = await atPlace<Deleted>(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const context = contextOf(input, world, environment);
+        const isLocal = environment.name === "local";
+        const relay = await store.read(async (tx) =>
+          showRelay(tx, context, await requireRelay(tx, environment.id, name)),
+        );
+        await askFirst(input, world, relay, isLocal);
+        const warnings = await store.write("dashboard", async (tx) => {
+          await deleteRelay(tx, context, name);
+          return await warnOfSold(tx, environment.id, name);
+        });
+        return { relay, warnings, isLocal, foundSoon: sayFoundSoon(input, world) };
+      },
+      there: async (remote) => {
+        const isLocal = remote.environment === "local";
+        const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
+        await askFirst(input, world, relay, isLocal);
+        const { warnings } = await askPlace<{ warnings: Warning[] }>(remote, "DELETE", pathOf(name));
+        return { relay, warnings, isLocal, foundSoon: "" };
+      },
+    });
+    const { relay, warnings, isLocal, foundSoon } = done;
+    if (input.on("json")) world.say(writeJson({ deleted: name, warnings }, 2));
+    for (const { message } of warnings) world.tell(`Warning: ${message}`);
+    world.tell(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
+  },
+};
+
+/** Throws UsageError where another name stands behind --confirm. */
+function requireSameName(input: Input): void {
+  const [name, confirm] = [input.first(), input.text("confirm")];
+  if (confirm !== null && confirm !== name)
+    throw new UsageError(
+      `--confirm is ${JSON.stringify(confirm)}, and the relay is ${name}: write its name once more, --confirm ${name}.`,
+    );
+}
+
+async function askFirst(input: Input, world: World, relay: RelayView, isLocal: boolean): Promise<void> {
+  if (input.given("confirm")) return;
+  const { name } = relay;
+  world.tell(`${name} would go: ${sayConsequence(relay, isLocal)}`);
+  const line = `relay relays delete ${name} --confirm ${name}`;
+  await requireYes(world, { question: `Delete ${name} for good?`, undone: "Nothing was deleted", line });
+}
+
+function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {
+  const stops =
+    trigger === "receiver"
+      ? "its receiver URL answers 404, so its sender's calls are lost."
+      : "it never runs again.";
+  const { waiting } = last24h;
+  const waits = `What still waits ends failed${waiting === 0 ? "" : ` (${waiting} of the last 24 hours)`}.`;
+  const file = isLocal
+    ? ` Its file relays/${name}.json goes with it.`
+    : origin.kind === "file"
+      ? " It came from a file: as long as that is there, the next relay sync makes it again."
+      : "";
+  return `${stops} ${waits} Its secrets are gone for good; its events stay for 30 days.${file}`;
+}

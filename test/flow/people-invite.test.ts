@@ -1,0 +1,145 @@
+/** `relay people invite`, `file-token`, `remove-token`, `stop-mail` and `allow-mail`: here and at a server alike, told again they change nothing, and audited as the API does. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { noteRunning } from "../../src/cli/data-directory.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "ada@example.com";
+const BOB = "bob@example.com";
+const ACTOR = expect.stringMatching(/^(command line|key:)/);
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  ada = (await running.api("POST", "/persons", { email: ADA })).body.person.id;
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const now = async () => (await running.api("GET", `/persons/${ada}`)).body;
+const audited = async (action: string) => (await running.api("GET", `/audit?action=${action}`)).body.items;
+
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const run = (line: string, input = "") => runAt(place, running, line.split(" "), input);
+  const told = async (line: string, input = "") => {
+    const { code, told: words } = await run(line, input);
+    return [code, words.trim().split("\n")[0]];
+  };
+
+  test("somebody invited is there, and told again they are as they were", async () => {
+    expect(await told(`people invite ${BOB}`)).toEqual([
+      0,
+      `${BOB} is added. No mail was sent: they can hold access and credits at once, and sign in to your app.`,
+    ]);
+    await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
+    expect(await told(`people invite ${ADA.toUpperCase()}`)).toEqual([0, `${ADA.toUpperCase()} was here already (suspended): nothing changed.`]);
+    const { items } = (await running.api("GET", "/persons")).body;
+    expect(items.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual([
+      [BOB, "invited"],
+      [ADA, "suspended"],
+    ]);
+    expect(await audited("person.invited")).toMatchObject([{ actor: ACTOR, target: `person:${items[0].id}` }, {}]);
+    expect(JSON.parse((await run(`people invite ${BOB} --json`)).said)).toMatchObject({ person: { email: BOB }, created: false });
+  });
+
+  test("what is no address is refused, and makes nobody", async () => {
+    expect(await told("people invite bob")).toEqual([1, "`email` is not an e-mail address: use one such as name@example.com."]);
+    expect((await running.api("GET", "/persons")).body.items).toHaveLength(1);
+  });
+
+  test("a token is filed once, from the line or from standard input, shown, and taken back", async () => {
+    const filed = `The token is filed for ${ADA}: an event that brings it finds them from now on.`;
+    expect(await told(`people file-token ${ADA} tok-1`)).toEqual([0, filed]);
+    expect(await told(`people file-token ${ADA}`, " tok-2\n")).toEqual([0, filed]);
+    expect(await told(`people file-token ${ada} tok-1`)).toEqual([0, `The token was filed for ${ada} already: nothing changed.`]);
+    const { said } = await run(`people show ${ADA}`);
+    expect(said).toMatch(/^ {2}token {5}tok-1 since \d/m);
+    expect(said).toMatch(/^ {2}token {5}tok-2 since \d/m);
+    expect(await told(`people remove-token ${ADA}`, "tok-2")).toEqual([
+      0,
+      `The token is taken from ${ADA}: an event that brings it finds nobody from now on. What was bought under it stays theirs.`,
+    ]);
+    expect((await now()).tokens).toMatchObject([{ token: "tok-1" }]);
+    const [taken] = await audited("person.token_removed");
+    expect(taken).toMatchObject({ actor: ACTOR, target: `person:${ada}`, before: { token: expect.stringMatching(/^hmac:/) } });
+    const rows = await audited("person.token_filed");
+    expect(rows).toMatchObject([{ after: taken.before }, { after: { token: expect.stringMatching(/^hmac:/) } }]);
+    expect(JSON.stringify(rows)).not.toContain("tok-");
+  });
+
+  test("what a token cannot be is refused, and changes nothing", async () => {
+    await running.api("POST", "/persons", { email: BOB });
+    await run(`people file-token ${ADA} tok-1`);
+    expect(await told(`people file-token ${BOB} tok-1`)).toEqual([
+      1,
+      "`token` is filed for another person, and a token names one person only: take it back from them first.",
+    ]);
+    expect(await told(`people remove-token ${BOB} tok-1`)).toEqual([
+      1,
+      "`token` is not filed for this person, so there is nothing to take back: relay people show lists theirs.",
+    ]);
+    expect(await told(`people remove-token ${ADA}`)).toEqual([
+      2,
+      `<token> is not given and standard input was empty: write it behind the person, or relay people remove-token ${ADA} < file.`,
+    ]);
+    expect(await told(`people file-token ${ADA} ${"x".repeat(1_000)}`)).toEqual([1, expect.stringContaining("`token` is not valid")]);
+    expect(await told("people file-token eve@example.com tok-3")).toEqual([1, expect.stringContaining("exists in this environment")]);
+    expect((await now()).tokens).toMatchObject([{ token: "tok-1" }]);
+  });
+
+  test("what was filed and taken is told whole with --json", async () => {
+    const filed = JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said);
+    expect(filed).toEqual({ person: ada, token: (await now()).tokens[0], filed: true });
+    expect(JSON.parse((await run(`people file-token ${ADA} tok-1 --json`)).said)).toEqual({ ...filed, filed: false });
+    expect(JSON.parse((await run(`people remove-token ${ADA} tok-1 --json`)).said)).toEqual({ person: ada, removed: true });
+  });
+
+  test("event mail is stopped and allowed again, listed and shown, each told once", async () => {
+    expect(await told(`people stop-mail ${ADA}`)).toEqual([
+      0,
+      `${ADA} gets no more mail of kind event, until relay people allow-mail; mail about their account goes on.`,
+    ]);
+    const { mailStoppedAt } = await now();
+    expect(await told(`people stop-mail ${ADA}`)).toEqual([
+      0,
+      `${ADA} gets no mail of kind event since ${mailStoppedAt}: nothing changed. To allow it again: relay people allow-mail.`,
+    ]);
+    expect((await run(`people show ${ADA}`)).said).toContain(
+      `\n  mail      none of kind event since ${mailStoppedAt}; where they ask for it again: relay people allow-mail ${ada}`,
+    );
+    expect(JSON.parse((await run("emails stopped --json")).said).items).toEqual([{ person: ada, email: ADA, stoppedAt: mailStoppedAt }]);
+    expect(JSON.parse((await run(`people allow-mail ${ADA} --json`)).said)).toEqual({ person: ada, stoppedAt: null, changed: true });
+    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event already: nothing changed.`]);
+    await run(`people stop-mail ${ADA}`);
+    expect(await told(`people allow-mail ${ADA}`)).toEqual([0, `${ADA} gets mail of kind event again; what was skipped meanwhile is not sent now.`]);
+    expect(await told("emails stopped")).toEqual([0, "Nobody stopped mail of kind event."]);
+    const who = { actor: ACTOR, target: `person:${ada}` };
+    expect(await audited("person.mail_stopped")).toMatchObject([who, who]);
+    expect(await audited("person.mail_allowed")).toMatchObject([who, who]);
+    expect(await told("people stop-mail eve@example.com")).toEqual([1, expect.stringContaining("exists in this environment")]);
+  });
+
+  test("what a suspended person is refused names the command that ends it", async () => {
+    await running.api("PUT", "/access/beta", {});
+    await run(`people suspend ${ADA}`);
+    expect(await told(`people grant ${ADA} access:beta`)).toEqual([
+      1,
+      `The person is suspended: make them active again first, in the dashboard or with relay people activate ${ada}.`,
+    ]);
+    expect((await run(`people activate ${ada}`)).code).toBe(0);
+    expect((await run(`people grant ${ADA} access:beta`)).code).toBe(0);
+  });
+});
+
+test.each(COMMAND_PLACES)("%s the day's cap is the server's, and where it is reached nobody is made", async (place) => {
+  const limits = { ...DEFAULT_LIMITS, invitesPerDay: 1 };
+  await using capped = await startRunningService({ config: { limits } });
+  const unnote = noteRunning(capped.dataDir, { url: capped.service.baseUrl, near: capped.service.url, limits, allowPrivate: [] });
+  const invite = (email: string) => runAt(place, capped, ["people", "invite", email]);
+  expect((await invite(ADA)).code).toBe(0);
+  const { code, told } = await invite(BOB);
+  expect([code, told]).toEqual([1, expect.stringContaining("This environment created 1 people by address today, its limit")]);
+  expect((await invite(ADA)).told).toContain("was here already");
+  unnote();
+});

@@ -1,0 +1,82 @@
+/** `relay relays delete`: here and at a server alike, asked for first, and audited as the dashboard's Delete is. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
+import { sendEvent } from "../kit/event-flow.ts";
+import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await running.api("PUT", "/access/beta", {});
+  const actions = [{ type: "grant_access", entitlement: "access:beta" }];
+  await saveRelay(running, receiverDefinition({ map: { event_id: "id", person_email: "email" }, actions }));
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const GONE =
+  "its receiver URL answers 404, so its sender's calls are lost. What still waits ends failed. Its secrets are gone for good; its events stay for 30 days.";
+const names = async () => (await running.api("GET", "/relays")).body.items.map(({ name }: { name: string }) => name);
+
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const remove = (words: string, more = {}) => runAt(place, running, ["relays", "delete", ...words.split(" ")], "", more);
+
+  test("it is deleted where its name is written once more, what waited ends failed, and it is audited", async () => {
+    await running.api("POST", "/relays/orders/pause");
+    const event = await sendEvent(running, "in_1", { email: "ada@example.com" });
+    const { code, told } = await remove("orders --confirm orders");
+    expect([code, told]).toEqual([
+      0,
+      expect.stringContaining(`orders is deleted: ${GONE.replace("ends failed.", "ends failed (1 of the last 24 hours).")}`),
+    ]);
+    expect(await names()).toEqual([]);
+    expect((await running.api("GET", "/audit?action=relay.deleted")).body.items).toMatchObject([
+      { actor: expect.stringMatching(/^(command line|key:)/), target: "relay:orders" },
+    ]);
+    // A service looks once a second for what another process wrote.
+    await running.clock.advance(2_000);
+    await running.drain();
+    expect((await running.api("GET", `/events/${event}`)).body.event).toMatchObject({ state: "failed", reason: "relay_deleted" });
+  });
+
+  test("without it nothing is deleted: where nobody can be asked it is told how, and else whoever is asked decides", async () => {
+    const silent = await remove("orders");
+    expect([silent.code, silent.told]).toEqual([
+      1,
+      expect.stringContaining(
+        `orders would go: ${GONE}\nNothing was deleted, because nobody is there to be asked: say relay relays delete orders --confirm orders to do it without being asked.`,
+      ),
+    ]);
+    const asked: string[] = [];
+    const answer = (yes: boolean) => ({
+      interactive: true,
+      confirm: (question: string) => Promise.resolve(asked.push(question) > 0 && yes),
+    });
+    const no = await remove("orders", answer(false));
+    expect([no.code, no.told]).toEqual([1, expect.stringContaining("\nNothing was deleted.")]);
+    expect(await names()).toEqual(["orders"]);
+    expect((await remove("orders", answer(true))).code).toBe(0);
+    expect([asked, await names()]).toEqual([["Delete orders for good?", "Delete orders for good?"], []]);
+  });
+
+  test("another name behind --confirm is a line that is wrong, and a relay that is not there is refused with the nearest", async () => {
+    const other = await remove("orders --confirm order");
+    expect([other.code, other.told]).toEqual([
+      2,
+      expect.stringContaining('--confirm is "order", and the relay is orders: write its name once more, --confirm orders.'),
+    ]);
+    const near = await remove("order --confirm order");
+    expect([near.code, near.told]).toEqual([1, expect.stringContaining("Did you mean orders?")]);
+    expect(await names()).toEqual(["orders"]);
+  });
+
+  test("what is sold through it is warned of, and all is told with --json", async () => {
+    await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
+    const { code, said, told } = await remove("orders --confirm orders --json");
+    const { deleted, warnings } = JSON.parse(said);
+    expect([code, deleted]).toEqual([0, "orders"]);
+    expect(warnings.map(({ code }: { code: string }) => code)).toEqual(["reference_missing"]);
+    expect(told).toContain(`Warning: ${warnings[0].message}`);
+  });
+});
