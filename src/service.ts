@@ -281,6 +281,10 @@ async function startOnce(
       });
       for (const one of [runner, scheduler, ...houseRooms, backups]) void one?.stop();
     },
+    regained() {
+      runner.wake();
+      scheduler.refresh();
+    },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
   const app = createHttp(http);

@@ -17,6 +17,8 @@ export interface Keeper {
   end(environmentId: number, isLost: boolean): Promise<void>;
   /** Another server took all of it over, for good; `by` says which. */
   lost(by: string): void;
+  /** What seemed over for a while is this process's still: what it left alone meanwhile is to be looked for. */
+  regained(): void;
   /** A removed lock file was made anew. */
   renewed(): void;
 }

@@ -159,9 +159,11 @@ export class NodeHolding implements Holding {
     const found = await store.write("app", async (tx) =>
       lookAtLeases(tx, { ...believed, nowMs: await readNow(tx), clockAt: clock.now() }),
     );
+    const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
     // From before it was asked, so never longer than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
     this.#follow(found);
+    if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#keeper?.regained();
     return Math.min(RENEW_EVERY_MS, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
   }
 

@@ -45,6 +45,11 @@ export async function untilAnswered(): Promise<boolean> {
   return waits.length > 0;
 }
 
+/** For how many milliseconds each PostgreSQL that has not answered yet was silent. */
+export function listSilences(): number[] {
+  return [...open].map(({ silentMs }) => Math.round(silentMs)).filter((ms) => ms > 0);
+}
+
 if (ON_POSTGRES) {
   const connect = PostgresConnection.open.bind(PostgresConnection);
   PostgresConnection.open = async (...words) => {

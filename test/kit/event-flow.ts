@@ -3,6 +3,7 @@ import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/
 import { relayOf } from "./event-sql.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
+import { unrest } from "./unrest.ts";
 
 export const CALL = { type: "call_url", url: "https://example.com/notice" };
 export const GRANT = { type: "grant_credits", amount: 5 };
@@ -97,7 +98,7 @@ export async function until(
     if (await done()) return;
     await Bun.sleep(everyMs);
   }
-  throw new Error(`It never came about: ${what}.`);
+  throw await unrest(`It never came about: ${what}.`);
 }
 
 export function alertsOf(running: RunningService) {

@@ -16,6 +16,7 @@ import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { serviceConfig } from "./service-config.ts";
+import { tellUnrestOf, unrest } from "./unrest.ts";
 import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
@@ -86,6 +87,13 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     ...options.ports,
   };
   let service = await startService(config, ports);
+  const forget = tellUnrestOf({
+    clock,
+    logged,
+    get service() {
+      return service;
+    },
+  });
   return {
     get service() {
       return service;
@@ -102,6 +110,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
       service = await startService(config, ports);
     },
     async [Symbol.asyncDispose]() {
+      forget();
       const ended = service[Symbol.asyncDispose]();
       // A body that nobody reads holds its connection open for ten seconds of the service's clock.
       const isOpen = await Promise.race([ended.then(() => false), Bun.sleep(1_000).then(() => true)]);
@@ -140,6 +149,8 @@ export async function startRunningService(options: RunningOptions = {}): Promise
       for (let turn = 0; performance.now() < deadline; turn++) {
         // What waits for something outside of this process, such as a name that is looked up, takes time and not turns.
         if (turn > BUSY_TURNS) await Bun.sleep(1);
+        // Where its store failed it tries again by the clock, which stands still.
+        if (turn > BUSY_TURNS && !bare.service.runner.alive) bare.service.runner.wake();
         await settle();
         const [waiting] = await bare.rows<{ count: number }>(
           "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id WHERE state = 'active' AND held_at IS NULL))",
@@ -149,7 +160,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
         await settle();
         return;
       }
-      throw new Error("The service did not come to rest.");
+      throw await unrest("The service did not come to rest.");
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import Stripe from "stripe";
 import type { RunningService } from "./running-service.ts";
+import { unrest } from "./unrest.ts";
 
 const PROCESSOR_SECRET = "whsec_4cVqGZKd2TtW0nY8mRjXsLb6HuEaPo9f";
 
@@ -108,5 +109,5 @@ export async function drainWithMail(running: RunningService): Promise<void> {
     );
     if (rested) return;
   }
-  throw new Error("The service did not come to rest.");
+  throw await unrest("The service did not come to rest.");
 }

@@ -130,13 +130,17 @@ export class Stand {
 
   /** Until no event of the app runs or is about to; when those that wait are tried again. */
   async #rest(): Promise<number[]> {
+    type Item = { id: string; state: string; waits: { for: string; until: string } | null };
+    let items: Item[] = [];
     for (let turn = 0; turn < 1_000; turn++) {
-      const items = (await this.api("GET", "/events?limit=200")).body.items as { state: string; waits: { for: string; until: string } | null }[];
+      items = (await this.api("GET", "/events?limit=200")).body.items;
       if (!items.some(({ state, waits }) => state === "running" || waits?.for === "turn"))
         return items.flatMap(({ waits }) => (waits?.for === "retry" ? [Date.parse(waits.until)] : []));
       await Bun.sleep(5);
     }
-    throw new Error("The service did not come to rest.");
+    const open = items.filter(({ state }) => state === "queued" || state === "running");
+    const lines = [JSON.stringify(open), ...this.server.log.slice(-6)];
+    throw new Error(`The service did not come to rest; open, and said last:\n${lines.join("\n")}`);
   }
 
   async person(email = "ann@example.com"): Promise<string> {

@@ -37,6 +37,11 @@ export class VirtualClock implements Clock {
     };
   }
 
+  /** In how many milliseconds each timer fires, the next one first. */
+  get pending(): number[] {
+    return this.#timers.map(({ at }) => at - this.#monotonic).sort((one, other) => one - other);
+  }
+
   /** Moves on by `ms`, firing every timer on the way and letting what they started settle in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;

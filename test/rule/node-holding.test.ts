@@ -19,12 +19,14 @@ const TABLES = [
 class Node {
   readonly clock: VirtualClock;
   readonly holding: NodeHolding;
-  /** What its keeper was told: `+2` for a beginning, `-2` for an end. */
+  /** What its keeper was told: `+2` for a beginning, `-2` for an end, `=` where it has again what seemed over. */
   readonly told: string[] = [];
   /** While it is true it runs as others do. */
   runs = true;
   /** Its way to the database: open, cut off, or losing every answer. */
   way: "open" | "cut" | "deaf" = "open";
+  /** What a write waits for. */
+  slow: Promise<void> = Promise.resolve();
   /** What an end waits for. */
   busy: Promise<void> = Promise.resolve();
 
@@ -32,6 +34,7 @@ class Node {
     this.clock = new VirtualClock(startMs);
     const write: Store["write"] = async (origin, work) => {
       if (this.way === "cut") throw new StoreUnavailable("no way there");
+      await this.slow;
       const result = await fresh.store.write(origin, work);
       if (this.way === "deaf") throw new StoreUnavailable("no way back");
       return result;
@@ -46,6 +49,7 @@ class Node {
         this.told.push(`-${id}`);
       },
       lost: () => undefined,
+      regained: () => void this.told.push("="),
       renewed: () => undefined,
     });
   }
@@ -268,7 +272,7 @@ describe("a node that was stopped and goes on", () => {
     await pass(3_500);
     expect(one.held).toEqual(all);
     expect(await one.passes(store)).toBe(true);
-    expect(one.told.filter((word) => word.startsWith("-"))).toEqual([]);
+    expect(one.told.filter((word) => !word.startsWith("+"))).toEqual([]);
   });
 });
 
@@ -295,7 +299,22 @@ describe("a node that cannot renew", () => {
     await pass(3_500);
     expect(one.held).toEqual(all);
     expect(await one.passes(store)).toBe(true);
-    expect(one.told.toSorted()).toEqual(["+0", "+1", "+2", "+3"]);
+    expect(one.told.toSorted()).toEqual(["+0", "+1", "+2", "+3", "="]);
+  });
+
+  test("and whose renewal took longer than a lease says that it has it again once the next one tells so", async () => {
+    const one = await join();
+    const slow = Promise.withResolvers<void>();
+    one.slow = slow.promise;
+    await pass(20_000);
+    expect(one.held).toEqual([]);
+    slow.resolve();
+    await settle();
+    // What it was told now is of when it asked.
+    expect([one.held, one.told.includes("=")]).toEqual([[], false]);
+    await pass(3_500);
+    expect(one.held).toEqual(all);
+    expect(one.told.filter((word) => word === "=")).toHaveLength(1);
   });
 
   test("and hears no answers takes nothing that it does not know of, and all of it afterwards", async () => {

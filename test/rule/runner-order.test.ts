@@ -1,11 +1,14 @@
 /** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/ground/clock.ts";
+import { LEASE_MS } from "../../src/store/node-lease.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { NEXT_SEQ } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
 
 let running: RunningService;
 let caller: FakeCaller;
@@ -73,6 +76,24 @@ describe("order", () => {
       expect(orders.filter((order) => order.startsWith("f"))).toEqual(numbers(40, "f"));
       expect(orders.slice(0, 128).filter((order) => order.startsWith("f"))).toEqual(numbers(40, "f"));
       expect(await running.rows("SELECT count(DISTINCT CAST(xmin AS text)) AS transactions FROM run")).toEqual([{ transactions: 1 }]);
+    });
+
+  if (ON_POSTGRES)
+    test("what came while this node took its lease for over runs once it knows better, without another look of the runner", async () => {
+      await saveRelay(running, receiverDefinition({}));
+      const { monotonicMs } = systemClock;
+      // As where its renewal waited for as long, behind a batch on a machine with much to do.
+      systemClock.monotonicMs = () => monotonicMs() + LEASE_MS;
+      try {
+        await putEvents(running, numbers(5));
+        await settle();
+        expect(await written()).toEqual([]);
+        await running.service.store.write("app", async (tx) => tx.touch("lease"));
+        await running.drain();
+      } finally {
+        systemClock.monotonicMs = monotonicMs;
+      }
+      expect(await written()).toEqual(numbers(5));
     });
 
   test("events of one relay start in arrival order where another process stored the older one", async () => {
