@@ -195,7 +195,7 @@ export const REFUSALS = {
   data_invalid: {
     status: 400,
     when: "A record's data breaks its collection's field rules.",
-    todo: "The message names the field, why, and what to do.",
+    todo: "Correct the field that the message names; where a relay writes it, correct its action's data or the collection's fields, then replay the event.",
   },
   credits_short: {
     status: 409,

@@ -56,6 +56,16 @@ test("nothing in a payload is ever markup", async () => {
   expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
 });
 
+test("letters that run from right to left change no side with quotes, signs and escapes", async () => {
+  const turned = () =>
+    [...document.querySelectorAll("main bdi, main .escaped")].filter((one) => {
+      const { direction, unicodeBidi } = getComputedStyle(one);
+      return direction !== "ltr" || unicodeBidi !== "isolate";
+    }).length;
+  expect(await page.locator("main .escaped").count()).toBeGreaterThan(0);
+  expect(await page.evaluate(turned)).toBe(0);
+});
+
 test("integers beyond 2^53 are shown with every digit", async () => {
   const text = await page.getByRole("group", { name: "Payload" }).innerText();
   expect(text).toContain("id: 9007199254740993");

@@ -27,6 +27,8 @@ beforeAll(async () => {
   await relay("empties", { event_id: "id", order: "none" }, { type: "write_record", collection: "orders", data: { order: "{{mapped.order}}" } } as {
     type: string;
   });
+  await relay("misfits", { event_id: "id" }, { type: "write_record", collection: "orders", data: { unheard: "x" } } as { type: string });
+  await hook("misfits", { id: "1" });
   const watches = { kind: "data_change", collection: "orders", on: ["created"] };
   await made("/relays", { definition: { name: "watches", trigger: watches, actions: [CALLS] } });
   await relay("homeless", { event_id: "id" }, { type: "write_record", collection: "nowhere", data: {} } as { type: string });
@@ -111,6 +113,7 @@ const WAYS: [relay: string, link: string, to: string][] = [
   ["paused", "Open paused to resume it", "/relays/paused"],
   ["mails", "Set a sender domain", "/mail?tab=domain"],
   ["nobody", "Correct the map…", "/relays/nobody?tab=definition"],
+  ["misfits", "Correct its definition…", "/relays/misfits?tab=definition"],
   ["empties", "See its definition", "/relays/empties?tab=definition"],
 ];
 test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
@@ -213,6 +216,27 @@ test("on paper there are no rooms and no buttons of the page", async () => {
   await night.page.emulateMedia({ media: "print" });
   await rooms.waitFor({ state: "hidden" });
   await night.page.emulateMedia({ media: null });
+  await openEvent("mails");
+  const way = main().getByRole("link", { name: "Set a sender domain" });
+  await way.waitFor();
+  const arrived = main().locator(".facts time").first();
+  const exact = await arrived.getAttribute("title");
+  await night.page.emulateMedia({ media: "print" });
+  await way.waitFor({ state: "hidden" });
+  await night.page.getByRole("button", { name: "Find anything" }).waitFor({ state: "hidden" });
+  expect(await arrived.evaluate((one) => getComputedStyle(one, "::after").content)).toBe(`" (${exact})"`);
+  await night.page.emulateMedia({ media: null });
+});
+
+test("where colours are forced, what was chosen has a line of its own", async () => {
+  await night.page.emulateMedia({ forcedColors: "active" });
+  await night.page.goto(night.at("relays/mails"));
+  const style = (what: string, name: "outlineStyle" | "borderBottomColor") =>
+    night.page.locator(what).evaluate((one, property) => getComputedStyle(one)[property], name);
+  await main().getByRole("link", { name: "Definition" }).waitFor();
+  expect(await style(".rooms a[aria-current]", "outlineStyle")).toBe("solid");
+  expect(await style("a.tab[aria-current]", "borderBottomColor")).not.toBe(await style("a.tab:not([aria-current]) >> nth=0", "borderBottomColor"));
+  await night.page.emulateMedia({ forcedColors: null });
 });
 
 test("a service that does not answer at once is said to be waited for, and a proxy's word is told as a proxy's", async () => {

@@ -13,6 +13,7 @@ const WAYS: Readonly<Record<string, readonly [room: Room, tab: string, words: st
   mail_unsubscribed: ["mail", "stops", "See who stopped mail"],
   email_capped: ["settings", "limits", "See the limits"],
   person_not_found: ["definition", "", "Correct the map…"],
+  data_invalid: ["definition", "", "Correct its definition…"],
   ref_unresolved: ["definition", "", "Correct the ref…"],
   no_signing_secret: ["secrets", "", "Make a signing secret…"],
   https_only: ["definition", "", URL_WORDS],

@@ -3,7 +3,7 @@ import { sentenceOf } from "../ground/api.ts";
 import { makeCell, useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { Icon } from "./icon.ts";
-import { escapeTricky } from "./safe-text.ts";
+import { Sentence } from "./sentence.ts";
 
 interface Toast {
   id: number;
@@ -52,7 +52,7 @@ export function Toasts(): View {
     ${shown.map(
       ({ id, kind, text, undo }) => html`<div key=${id} class="toast toast-${kind}">
         <${Icon} name=${kind === "done" ? "check" : "attention"} />
-        <span>${escapeTricky(text)}</span>
+        <span><${Sentence} text=${text} /></span>
         ${undo !== undefined && html`<button type="button" class="link" onClick=${() => takeBack(id, undo)}>Undo</button>`}
         <button type="button" class="bare" aria-label="Dismiss" onClick=${() => dismiss(id)}>
           <${Icon} name="cross" size=${14} /></button>

@@ -65,7 +65,7 @@ export function RelayOverview({
           relay.receiverUrl !== undefined &&
           html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
             ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
-            ${remembered !== null && html`<p class="quiet">${remembered}</p>`}</section>`
+            ${remembered !== null && html`<p class="quiet"><${Sentence} text=${remembered} /></p>`}</section>`
         }
         ${
           relay.nextTick !== undefined &&

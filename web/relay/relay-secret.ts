@@ -67,7 +67,7 @@ export function RelaySecrets({
     ${
       handshake !== undefined &&
       html`<div class="fact"><h3>Handshake</h3><p>Answers <code>${handshake.name}</code></p>
-        <p class="quiet">${handshake.message}</p>
+        <p class="quiet"><${Sentence} text=${handshake.message} /></p>
         ${
           handshake.verifyToken !== undefined &&
           html`<p>Verify token <code>${handshake.verifyToken}</code> <${CopyButton} text=${handshake.verifyToken} label="Copy the verify token" /></p>`

@@ -7,6 +7,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
+import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { AppEnd } from "./app-end.ts";
@@ -67,7 +68,7 @@ function Hold({ place }: { place: Place }): View {
       isAsking &&
       html`<${Dialog} title="Hold everything in ${place.environment}?" onClose=${() => setAsking(false)}>
         <p>Every relay of this environment stops acting until somebody releases the hold. Calls are received and wait in order; schedule ticks in that time are lost.</p>
-        ${error !== null && html`<p role="alert">${error}</p>`}
+        ${error !== null && html`<p role="alert"><${Sentence} text=${error} /></p>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setAsking(false)}>Cancel</button>
           <button type="button" class="danger" disabled=${isSending} onClick=${() => void hold()}>Hold everything</button></div><//>`
     }

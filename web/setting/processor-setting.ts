@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
 import { Dialog } from "../part/dialog.ts";
+import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { SettingCard } from "./setting-card.ts";
 import { useSettings } from "./use-settings.ts";
@@ -39,7 +40,7 @@ export function ProcessorSetting({ place }: { place: Place }): View {
       isRemoving &&
       html`<${Dialog} title="Remove the processor’s secret?" onClose=${() => setRemoving(false)}>
         <p>Every relay whose scheme is <code>processor</code> refuses its calls from then on, and the processor sends them again later.</p>
-        ${error !== null && html`<p role="alert">${error}</p>`}
+        ${error !== null && html`<p role="alert"><${Sentence} text=${error} /></p>`}
         <div class="dialog-actions"><button type="button" onClick=${() => setRemoving(false)}>Cancel</button>
           <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>Remove secret</button></div><//>`
     }
