@@ -6,7 +6,7 @@ import { addCreditsByHand, type CreditView, viewCredit } from "../people/credit.
 import { requirePersonNamed } from "../people/person.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { count } from "./plan-lines.ts";
 import { askPlace, NothingSent } from "./remote.ts";
@@ -27,10 +27,7 @@ export const peopleCredits: Command = {
   summary: "add credits to somebody by hand, or spend them",
   details:
     "Each time it is written it applies once more, unless --key says that it is the same change as before. The balance never falls below zero.",
-  arguments: [
-    { name: "address or id", help: "an e-mail address, or an id as relay people list shows it" },
-    { name: "how many", help: "a whole number" },
-  ],
+  arguments: [PERSON, { name: "how many", help: "a whole number" }],
   options: [
     { name: "spend", help: "spend them; otherwise they are added" },
     { name: "reason", value: "<text>", help: "why; stands in their ledger for good" },
@@ -60,8 +57,9 @@ export const peopleCredits: Command = {
       writes: true,
       here: async (store, { id: environmentId }) => {
         const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const whole = await wholePersonId(store, environmentId, name);
         return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, environmentId, name);
+          const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
           const { line, applied } = await addCreditsByHand(tx, { ...change, personId, amount, reason, key });
           return { person: personId, credit: viewCredit(line), balance: line.balance, applied };
         });

@@ -11,7 +11,7 @@ import type { Store } from "../store/port.ts";
 import type { Change } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace, type Remote } from "./remote.ts";
 
@@ -30,7 +30,7 @@ export const peopleEnd: Command = {
   details:
     "Whatever gave it: a relay, a payment, a hand. A plan ends with its own grants, and they land on the default plan; of access every live grant ends. Receipts, credits and the ledger stay; a payment is refunded where it was taken.",
   arguments: [
-    { name: "address or id", help: "an e-mail address, or an id as relay people list shows it" },
+    PERSON,
     { name: "what", help: "a plan, a product or access:<slug>, or what relay people show tells" },
   ],
   options: [JSON_OUTPUT, ...ANYWHERE],
@@ -60,8 +60,9 @@ export const peopleEnd: Command = {
 
 async function endHere(store: Store, change: Change, name: string, what: string): Promise<Ended> {
   const { environmentId } = change;
+  const whole = await wholePersonId(store, environmentId, name);
   return await store.write("dashboard", async (tx) => {
-    const { id: personId } = await requirePersonNamed(tx, environmentId, name);
+    const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
     const active = await findActiveSubscription(tx, environmentId, personId);
     const subscription = active?.plan === what ? active : null;
     if (subscription !== null) await endSubscriptionByHand(tx, change, subscription.id);

@@ -7,7 +7,7 @@ import { requirePersonNamed } from "../people/person.ts";
 import { readMomentAhead } from "./ago.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -18,7 +18,7 @@ export const peopleGrant: Command = {
   details:
     "It is the owner's: no relay takes it back but revoke_access, and relay people end does. Each time it is written it gives one more. A plan's name gives what the plan opens, and starts no subscription.",
   arguments: [
-    { name: "address or id", help: "an e-mail address, or an id as relay people list shows it" },
+    PERSON,
     { name: "what", help: "a product or plan, or access:<slug>, as relay catalog list shows them" },
   ],
   options: [
@@ -41,8 +41,9 @@ export const peopleGrant: Command = {
       writes: true,
       here: async (store, { id }) => {
         const change = { environmentId: id, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const whole = await wholePersonId(store, id, name);
         return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, id, name);
+          const { id: personId } = await requirePersonNamed(tx, id, whole);
           const granted = await grantByHand(tx, { ...change, personId, entitlement, reason, expiresAtMs });
           return { person: personId, grant: viewGrant(granted, change.nowMs) };
         });

@@ -6,7 +6,7 @@ import { findMailStop, setMailStop } from "../mail/mail-stop.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -19,7 +19,7 @@ interface Turned {
 }
 
 const SHAPE = {
-  arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
+  arguments: [PERSON],
   options: [JSON_OUTPUT, ...ANYWHERE],
 };
 
@@ -48,8 +48,9 @@ async function turn(input: Input, world: World, stopped: boolean): Promise<void>
     writes: true,
     here: async (store, { id: environmentId }) => {
       const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+      const whole = await wholePersonId(store, environmentId, name);
       return await store.write("dashboard", async (tx) => {
-        const { id: personId } = await requirePersonNamed(tx, environmentId, name);
+        const { id: personId } = await requirePersonNamed(tx, environmentId, whole);
         const stop = { environmentId, personId };
         const changed = ((await findMailStop(tx, stop)) !== null) !== stopped;
         await setMailStop(tx, change, { personId, stopped });

@@ -10,7 +10,7 @@ import {
 } from "../people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -18,7 +18,7 @@ import type { World } from "./world.ts";
 type Wanted = "suspended" | "active";
 
 const SHAPE = {
-  arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
+  arguments: [PERSON],
   options: [JSON_OUTPUT, ...ANYWHERE],
 };
 
@@ -46,8 +46,9 @@ async function setStatus(input: Input, world: World, status: Wanted): Promise<vo
     writes: true,
     here: async (store, { id: environmentId }) => {
       const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+      const whole = await wholePersonId(store, environmentId, name);
       return await store.write("dashboard", async (tx) => {
-        const found = await requirePersonNamed(tx, environmentId, name);
+        const found = await requirePersonNamed(tx, environmentId, whole);
         if (isSo(found.status, status)) return { person: viewPerson(found), changed: false };
         const after = await changePersonByHand(tx, change, found.id, { status });
         return { person: viewPerson(after), changed: true };

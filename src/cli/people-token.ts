@@ -10,13 +10,13 @@ import { fileTokenByHand, removeTokenByHand } from "../people/person-key.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
-import { findPersonThere } from "./people.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
 
 const ARGUMENTS = [
-  { name: "address or id", help: "an e-mail address, or an id as relay people list shows it" },
+  PERSON,
   { name: "token", help: "as the store gives it back; else read from standard input", optional: true },
 ];
 const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
@@ -45,8 +45,9 @@ export const peopleFileToken: Command = {
       writes: true,
       here: async (store, environment) => {
         const by = await byHand(store, environment, input, world);
+        const whole = await wholePersonId(store, environment.id, name);
         return await store.write("dashboard", async (tx) => {
-          const { id: person } = await requirePersonNamed(tx, environment.id, name);
+          const { id: person } = await requirePersonNamed(tx, environment.id, whole);
           const made = await fileTokenByHand(tx, by.change, { ...by, personId: person, token });
           return { person, ...made };
         });
@@ -84,8 +85,9 @@ export const peopleRemoveToken: Command = {
       writes: true,
       here: async (store, environment) => {
         const by = await byHand(store, environment, input, world);
+        const whole = await wholePersonId(store, environment.id, name);
         return await store.write("dashboard", async (tx) => {
-          const { id: personId } = await requirePersonNamed(tx, environment.id, name);
+          const { id: personId } = await requirePersonNamed(tx, environment.id, whole);
           await removeTokenByHand(tx, by.change, { ...by, personId, token });
           return personId;
         });

@@ -21,7 +21,7 @@ import { listTokens } from "../people/person-key.ts";
 import { addHoldings, listPersons, type PersonItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
-import type { Reader } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
 import type { StoryItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
@@ -33,6 +33,11 @@ import { askPlace, listRemote, pageRemote, type Remote } from "./remote.ts";
 import { sayList, saySheet } from "./terminal.ts";
 
 const LATELY = { limit: 10, after: null };
+/** Who is meant. */
+export const PERSON = {
+  name: "address or id",
+  help: "an e-mail address, or an id as relay people list shows it, or its ending",
+};
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
 
 export const peopleList: Command = {
@@ -79,12 +84,7 @@ export const peopleShow: Command = {
   words: ["people", "show"],
   summary: "one person: what they have now, and their story",
   details: "What they have now, why and since when, and their story, newest first.",
-  arguments: [
-    {
-      name: "address or id",
-      help: "an e-mail address, or an id as relay people list shows it, or its ending",
-    },
-  ],
+  arguments: [PERSON],
   options: [{ ...LIMIT, help: "how much of the story" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
@@ -92,8 +92,7 @@ export const peopleShow: Command = {
     const limit = readLimit(input);
     const shown = await atPlace<Shown>(input, world, {
       here: async (store, { id }) => {
-        const pages = pagesOf(store, (tx, part) => listPersons(tx, id, part, {}));
-        const name = await wholeId(input.first(), "people", pages);
+        const name = await wholePersonId(store, id, input.first());
         const held = await store.read((tx) => readHeld(tx, id, name, nowMs));
         const person = held.person.id;
         const events = await readEvents(store, id, { person }, LATELY);
@@ -102,10 +101,7 @@ export const peopleShow: Command = {
         return { ...held, events: events.items, story: story.items, goesOn: story.next !== null };
       },
       there: async (remote) => {
-        const name = await wholeId(input.first(), "people", (most, cursor) =>
-          pageRemote<PersonView>(remote, "/persons", {}, most, cursor),
-        );
-        return await readThere(remote, name, limit);
+        return await readThere(remote, input.first(), limit);
       },
     });
     const { goesOn, ...told } = shown;
@@ -190,9 +186,23 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   };
 }
 
-/** The id is taken as it stands. Refuses with `not_found`. */
+/** An id whole where its ending was written; an address as it stands. Fails where several have the ending. */
+export async function wholePersonId(store: Store, environmentId: number, name: string): Promise<string> {
+  return await wholeId(
+    name,
+    "people",
+    pagesOf(store, (tx, part) => listPersons(tx, environmentId, part, {})),
+  );
+}
+
+/** An id is taken as it stands, or by its ending. Refuses with `not_found`. */
 export async function findPersonThere(remote: Remote, name: string): Promise<{ id: string }> {
-  if (!name.includes("@")) return { id: name };
+  if (!name.includes("@"))
+    return {
+      id: await wholeId(name, "people", (most, cursor) =>
+        pageRemote<PersonView>(remote, "/persons", {}, most, cursor),
+      ),
+    };
   const { items } = await listRemote<PersonView>(remote, "/persons", { email: name }, 1);
   const [found] = items;
   if (found !== undefined) return found;

@@ -58,6 +58,24 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await held()).toEqual([]);
   });
 
+  test("an id's ending names them, as the lists of a terminal show it", async () => {
+    const ending = ada.slice(-8);
+    for (const line of [
+      ["grant", ending, "access:beta"],
+      ["end", `…${ending}`, "access:beta"],
+      ["credits", ending, "5", "--reason", "x"],
+      ["suspend", ending],
+      ["activate", ending],
+      ["file-token", ending, "tok-1"],
+      ["remove-token", ending, "tok-1"],
+      ["stop-mail", ending],
+      ["allow-mail", ending],
+    ])
+      expect([line[0], (await runAt(place, running, ["people", ...line])).code]).toEqual([line[0], 0]);
+    const none = await runAt(place, running, ["people", "suspend", "0000beef"]);
+    expect([none.code, none.told]).toEqual([1, expect.stringContaining("exists")]);
+  });
+
   test("what was granted is told whole with --json", async () => {
     const { said } = await grant(ADA, "access:beta", "--json");
     const [grantNow] = await held();
