@@ -16,6 +16,7 @@ const GROUPS = {
   keys: "create|list|revoke",
   people: "list|show|invite|grant|end|credits|suspend|activate|file-token|remove-token|stop-mail|allow-mail",
   problems: "list",
+  receipts: "list|refund",
   relays: "list|show|funnel|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",
   settings: "get|set",

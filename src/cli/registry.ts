@@ -36,6 +36,7 @@ import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import { ready } from "./ready.ts";
+import { receiptsList, receiptsRefund } from "./receipts.ts";
 import { relaysDelete } from "./relay-delete.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
 import { relaysHistory, relaysRestore } from "./relay-versions.ts";
@@ -96,6 +97,8 @@ export const GROUPS: readonly Group[] = [
       emailsList,
       emailsStopped,
       emailsSendAgain,
+      receiptsList,
+      receiptsRefund,
       auditList,
     ],
   },

@@ -12,7 +12,8 @@ import { defineTable, integer, json, orNull, type RowOf, text } from "../store/t
 import { equals, walkPage } from "../store/walk.ts";
 import type { ItemKind } from "./catalog-item.ts";
 
-export const purchaseKind = oneOf(["purchase", "refund"]);
+export const PURCHASE_KINDS = ["purchase", "refund"] as const;
+export const purchaseKind = oneOf(PURCHASE_KINDS);
 type PurchaseKind = Static<typeof purchaseKind>;
 
 /** What stands in a receipt's JSON. */

@@ -121,7 +121,7 @@ async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promi
   }
   throw new Refusal(
     "not_found",
-    "No card purchase of this product by this person is recorded under this ref; relay people show <address> lists theirs.",
+    "No card purchase of this product by this person is recorded under this ref; relay receipts list shows the refs.",
   );
 }
 

@@ -158,6 +158,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "domain show": [""],
   "emails list": ["", "--state failed"],
   "emails stopped": ["", "--limit 1"],
+  "receipts list": ["", "--ref nothing", "--person ada@example.com", "--kind refund"],
   "keys list": [""],
 };
 
@@ -227,6 +228,7 @@ const REFUSED_ALIKE: readonly string[] = [
   "relays delete nobody --confirm nobody",
   "relays delete orders",
   "domain remove --confirm nothing",
+  "receipts refund nothing --confirm nothing",
   "people end nobody@example.com pro",
   "emails send-again eml_nothing",
   "emails test --to nobody@example.com",
@@ -256,7 +258,7 @@ describe("a command that reads says the same of a server as of its data director
   test.each(LINES)("%s", async (line) => {
     const [near, far] = [await here(line), await there(line)];
     expect(plainly(far)).toEqual(plainly(near));
-    if (!/nobody|nothing|tail|replays|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
+    if (!/nobody|nothing|tail|replays|receipts|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
       expect([line, near.code, near.said.length > 20]).toEqual([line, 0, true]);
   });
 });

@@ -55,6 +55,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "flow/people-end",
       "flow/people-invite",
       "flow/relays-delete",
+      "flow/receipts-refund",
       "flow/people-grant",
       "flow/people-credits",
       "flow/people-suspend",

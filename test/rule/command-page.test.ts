@@ -31,6 +31,7 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay emails stopped", "Mail › Stopped", "/mail?tab=stops", null],
   ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
   ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
+  ["relay receipts refund pay_7", "Selling › Receipts", "/selling?tab=receipts", "Refund…"],
   ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
 ];
 test.each(LEADS)("%s leads to %s", (command, words, path, button) => {

@@ -113,6 +113,8 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "people stop-mail": [person, "Stop it"],
   "people suspend": [person, "Suspend"],
   "problems list": [at("Attention › Problems", "attention", "problems")],
+  "receipts list": [at("Selling › Receipts", "selling", "receipts")],
+  "receipts refund": [at("Selling › Receipts", "selling", "receipts"), "Refund…"],
   "relays delete": [relayAt(), "Delete…"],
   "relays end-overlap": [SECRETS],
   "relays funnel": [relayAt()],
