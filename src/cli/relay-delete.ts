@@ -57,7 +57,7 @@ export const relaysDelete: Command = {
         const isLocal = remote.environment === "local";
         const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
         await askFirst(input, world, relay, isLocal);
-        const { warnings } = await askPlace<{ warnings: Warning[] }>(remote, "DELETE", pathOf(name));
+        const { warnings = [] } = await askPlace<{ warnings?: Warning[] }>(remote, "DELETE", pathOf(name));
         return { relay, warnings, isLocal, foundSoon: "" };
       },
     });

@@ -18,6 +18,7 @@ interface DocumentedRoute {
   body: object | null;
   rawBytes: number | null;
   status: number;
+  warnsOnly: boolean;
 }
 
 const PLACE = "/api/apps/:appId/:environment";
@@ -174,7 +175,7 @@ function writeRoute(route: DocumentedRoute): string {
   return [
     `## ${keyOf(route)}`,
     route.summary,
-    `${WHO[route.who]} It answers ${route.status}.`,
+    `${WHO[route.who]} It answers ${route.status}${route.warnsOnly ? ", or 200 with its warnings" : ""}.`,
     ...(query === null ? [] : ["In the query:", query]),
     ...(route.rawBytes === null ? [] : ["The body is raw bytes."]),
     ...(body === null ? [] : ["In the body:", body]),

@@ -140,7 +140,8 @@ function describeRoute(route: Route, path: string): object {
     parameters: [...pathParameters(path), ...queryParameters(route)],
     ...describeBody(route),
     responses: {
-      [route.status]: {
+      ...(route.warnsOnly ? { 204: { description: `${route.summary} There are none.` } } : {}),
+      [route.warnsOnly ? 200 : route.status]: {
         description: route.summary,
         ...(route.answer === null
           ? {}

@@ -229,8 +229,10 @@ export const relayRoutes = [
     method: "DELETE",
     path: "/relays/:name",
     saves: "relay",
-    summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
+    summary:
+      "Deletes a relay with its secrets; its receiver answers 404 from then on. Warnings say what was sold through it.",
     answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
+    warnsOnly: true,
     async write(tx, call) {
       const { environmentId, params } = call;
       await deleteRelay(tx, relayContext(call), params.name);

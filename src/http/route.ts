@@ -6,6 +6,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { checkInput } from "../ground/check-shape.ts";
 import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
+import type { Warning } from "../ground/refusal.ts";
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
@@ -70,6 +71,8 @@ interface Words<Path, Query, Body, Answer> {
   answer: Answer;
   /** 200, or 204 without an answer, unless given. */
   status?: number;
+  /** 204 with no body where the answer has no warning. */
+  warnsOnly?: boolean;
   /** What it saves stands in a file too, in local development. */
   saves?: Saves;
 }
@@ -114,6 +117,8 @@ export interface Route {
   rawBytes: number | null;
   answer: TSchema | null;
   status: number;
+  /** 204 with no body, or 200 with the answer where it has warnings. */
+  warnsOnly: boolean;
   /** Serves one call. Refusals are thrown. */
   serve(deps: HttpDeps, received: Received): Promise<Response>;
 }
@@ -229,7 +234,8 @@ export function makeRoute<
   More,
 >(who: Who, path: string, words: RouteWords<Path, Query, Body, Answer, More>, letIn: Admission<More>): Route {
   const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
-  const status = words.status ?? (answer === null ? 204 : 200);
+  const { warnsOnly = false } = words;
+  const status = words.status ?? (answer === null || warnsOnly ? 204 : 200);
   // Where a schema is absent its type is this one.
   const querySchema = words.query ?? (NOTHING as TObject as Query);
   const bodySchema = words.body ?? (NOTHING as TSchema as Body);
@@ -256,10 +262,16 @@ export function makeRoute<
         : await saveToFile(folder, words.saves, call, work);
     if (value instanceof Response) return value;
     return withHeaders(headers, (extra) =>
-      answer === null ? answerEmpty(extra) : answerJson(status, value, extra),
+      answer === null || (warnsOnly && !hasWarnings(value))
+        ? answerEmpty(extra)
+        : answerJson(warnsOnly ? 200 : status, value, extra),
     );
   };
-  return { who, method, path, summary, query, body, rawBytes, answer, status, serve };
+  return { who, method, path, summary, query, body, rawBytes, answer, status, warnsOnly, serve };
+}
+
+function hasWarnings(value: unknown): boolean {
+  return (value as { warnings: readonly Warning[] }).warnings.length > 0;
 }
 
 function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(

@@ -334,12 +334,12 @@ describe("what an owner looks at before saying yes", () => {
     const asked = await ask(api);
     await decide(api, asked, "approve");
     await apply(api, asked);
-    expect((await api.call(`${DEV}/relays/one`, { method: "DELETE", session: true })).status).toBe(200);
+    expect((await api.call(`${DEV}/relays/one`, { method: "DELETE", session: true })).status).toBe(204);
     const ticks = { name: "one", trigger: { kind: "schedule", every: "1h" }, actions: WRITES };
     await setDevelopment(api, [ticks as never]);
     const refused = (await planOf(api)).json.entries[0].refusal;
     expect([refused.code, refused.message.includes("delete it in production's dashboard")]).toEqual(["trigger_kind_fixed", true]);
-    expect((await api.call(`${LIVE}/relays/one`, { method: "DELETE", session: true })).status).toBe(200);
+    expect((await api.call(`${LIVE}/relays/one`, { method: "DELETE", session: true })).status).toBe(204);
     expect((await planOf(api)).json.entries[0].refusal).toBeNull();
   });
 });

@@ -83,7 +83,7 @@ describe("a save over HTTP", () => {
     expect([(await stands("one")).version, (await stands("two")).version]).toEqual([edited.json.relay.version, 1]);
     expect(dev.lines().filter((line) => /from service\/relays/.test(line))).toEqual(["relay one: created from service/relays/one.json"]);
     const gone = await call("DELETE", "/relays/two");
-    expect([gone.status, gone.json, existsSync(file("two"))]).toEqual([200, { warnings: [] }, false]);
+    expect([gone.status, gone.json, existsSync(file("two"))]).toEqual([204, null, false]);
     expect(readdirSync(at("relays"))).toEqual(["one.json"]);
   });
 

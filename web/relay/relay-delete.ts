@@ -29,10 +29,10 @@ export function RelayDelete({
     event.preventDefault();
     setSending(true);
     try {
-      const { warnings } = await call<{ warnings: Warning[] }>(
-        "DELETE",
-        apiPath(place, "relays", relay.name),
-      );
+      const path = apiPath(place, "relays", relay.name);
+      const { warnings } = (await call<{ warnings: Warning[] } | undefined>("DELETE", path)) ?? {
+        warnings: [],
+      };
       if (warnings.length === 0) tellDone(`Deleted ${relay.name}${isLocal ? " and its file" : ""}.`);
       else tellFailed(`Deleted ${relay.name}. ${warnings.map(({ message }) => message).join(" ")}`);
       navigate(pagePath(place, "relays"));
