@@ -3,6 +3,7 @@
  * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
  */
 import { HOUR_MS } from "../ground/limit.ts";
+import { findPerson } from "../people/person.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
@@ -53,6 +54,7 @@ const ENDS: Partial<Record<AlertCode, IsOver>> = {
     (await look.hasNone("failed", alert, ({ reason }) => reason === "person_not_found")) &&
     (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
     (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
+  sale_suspended: (look, alert) => look.mayAct(alert),
   mail_unknown: (look, alert) => look.hasNone("unknownMail", alert),
   codes_capped: capOver,
   writes_capped: capOver,
@@ -110,6 +112,12 @@ class Look {
       known.reduce((sum, { count }) => sum + count, 0) < MAX_LOOKED_AT &&
       !known.some((one) => relayTarget(one.name ?? "") === target && counts(one))
     );
+  }
+
+  /** Whether the target person is active again, or erased. */
+  async mayAct({ environmentId, target }: OpenAlert): Promise<boolean> {
+    const id = target.slice("person:".length);
+    return (await findPerson(this.#tx, environmentId, id))?.status !== "suspended";
   }
 
   #read(rows: Rows, environmentId: number): Promise<Undone[]> {

@@ -29,6 +29,10 @@ export const TROUBLES = {
     when: "An event that was to give somebody a product or a plan, or to take it back, found nobody, so that what was paid or paid back changed nothing.",
     todo: "Read with relay events show which key of the map was tried. Make the person, file the token for them or correct the map, then replay the event: it is over when none that found nobody is left; where 10000 failed events or more are kept that is not looked for, so resolve the alert. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
   },
+  sale_suspended: {
+    when: "A payment was recorded for somebody who is suspended, so that they may not use what was paid for.",
+    todo: "Make them active again (relay people activate), or pay it back where it was paid and resolve the alert. It is over once they are active.",
+  },
   relay_failing: {
     when: "Every attempt of a relay's events failed for half an hour, or failed with what waiting cannot mend.",
     todo: "Read why with relay events list and relay events show, mend the cause, and replay the events that died. It is over with the first that succeeds.",

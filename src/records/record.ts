@@ -119,6 +119,8 @@ export interface RecordWrite {
   nowMs: number;
   /** The strings of `data` went through templates; see record-data.ts. */
   rendered?: boolean;
+  /** Also for somebody who is suspended: it tells what happened. */
+  whoever?: boolean;
 }
 
 /**
@@ -139,7 +141,8 @@ export async function writeRecordIn(
   write: RecordWrite,
 ): Promise<NewRecord> {
   const data = await requireData(tx, collection, write);
-  await requirePeople(tx, write.environmentId, { owner: write.ownerId, to: write.recipientId });
+  const people = { owner: write.ownerId, to: write.recipientId };
+  await requirePeople(tx, write.environmentId, people, write.whoever);
   const row = {
     id: newId("rec", write.nowMs),
     environmentId: write.environmentId,
@@ -253,11 +256,12 @@ async function requireData(
   throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
 }
 
-/** The people a record newly names exist and are not suspended. */
+/** The people a record newly names exist and, unless it is for whoever, are not suspended. */
 async function requirePeople(
   tx: Reader,
   environmentId: number,
   people: { owner: string | null; to: string | null },
+  whoever = false,
 ): Promise<void> {
   if (people.owner === null && people.to === null) return;
   for (const [field, personId] of Object.entries(people)) {
@@ -273,7 +277,7 @@ async function requirePeople(
         `\`${field}\` names no person of this environment: use a person's id.`,
       );
     }
-    if (person.status === "suspended") {
+    if (person.status === "suspended" && !whoever) {
       throw new Refusal(
         "person_suspended",
         `\`${field}\` names a suspended person: make the person active again first.`,

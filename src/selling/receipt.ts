@@ -1,20 +1,21 @@
 /**
  * Payments the app's own processor took, told by the app's server with a secret key: a receipt that gives the product or plan as a relay's
  * sale does, or the refund of one. Where a collection is mapped to receipts, each is also written there as a record, so that record-change
- * relays hear of it. It never refunds what a relay fulfilled.
+ * relays hear of it. It never refunds what a relay fulfilled, and never asks whether who paid is suspended.
  */
 import { type Static, Type } from "typebox";
 import { findEnvironmentById, settingsSection } from "../account/environment.ts";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { MAX_REF_CHARS } from "../ground/limit.ts";
+import { DAY_MS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Outcome, Success } from "../ground/outcome.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { fields } from "../ground/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
-import { requireActingPerson } from "../people/person.ts";
+import { requirePerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { plans } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
@@ -48,7 +49,7 @@ const MAX_DATA_BYTES = 16 * 1024;
 
 /**
  * Records a receipt; `created: false` for one recorded before (the same ref, person and item). Refuses with `invalid_input`, `not_found`,
- * `person_suspended`, `ref_used` (audited) and `data_invalid` (the mapped collection refuses the record).
+ * `ref_used` (audited) and `data_invalid` (the mapped collection refuses the record).
  */
 export async function recordReceipt(
   store: Store,
@@ -68,7 +69,7 @@ async function writeReceipt(
 ): Promise<{ receipt: PurchaseView; created: boolean } | { refused: Refusal }> {
   const { environmentId, nowMs } = change;
   checkReceipt(input);
-  await requireActingPerson(tx, environmentId, input.person);
+  const person = await requirePerson(tx, environmentId, input.person);
   const sale: SaleContext = {
     environmentId,
     personId: input.person,
@@ -87,8 +88,20 @@ async function writeReceipt(
   if (created) {
     await writeReceiptRecord(tx, sale, receipt);
     await auditReceipt(tx, change, receipt, outcome);
+    if (kind === "purchase" && person.status === "suspended") await alertSuspended(tx, change, receipt);
   }
   return { receipt, created };
+}
+
+/** The money was taken whoever paid it, so it is recorded, and the owner hears of it; one a day for each person, with a count. */
+function alertSuspended(
+  tx: Writer,
+  { environmentId, nowMs }: Change,
+  { person, itemKind, item, ref }: PurchaseView,
+): Promise<void> {
+  const said = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for somebody who is suspended and may not use it: make them active again with relay people activate ${person}, or pay it back.`;
+  const burst = { target: `person:${person}`, burstMs: DAY_MS, nowMs };
+  return raiseAlert(tx, { environmentId, code: "sale_suspended", message: said, ...burst });
 }
 
 function auditReceipt(
@@ -191,6 +204,7 @@ async function writeReceiptRecord(tx: Writer, sale: SaleContext, receipt: Purcha
     by: sale.by,
     eventId: sale.eventId,
     nowMs: sale.nowMs,
+    whoever: true,
   });
 }
 

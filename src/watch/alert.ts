@@ -35,6 +35,7 @@ export const ALERT_CODES = [
   "sender_domain_required",
   "invite_capped",
   "sale_nobody",
+  "sale_suspended",
 ] as const satisfies readonly (TroubleCode | ResultCode)[];
 export type AlertCode = (typeof ALERT_CODES)[number];
 

@@ -20,7 +20,7 @@ const RULES: readonly string[] = [
 const FLOWS: readonly string[] = [
   ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
   ...["event-count", "event-waits", "events-expiring", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
-  ...["purchase-story", "store-purchase", "sale-order", "sale-nobody", "person-story", "person-filter"],
+  ...["purchase-story", "store-purchase", "sale-order", "sale-nobody", "sale-suspended", "person-story", "person-filter"],
   ...[
     "hand-mail",
     "mail-stop",
@@ -79,6 +79,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
         "flow/client-words",
         "flow/connector",
         "flow/connector-wire",
+        "flow/list-filter",
       ],
       ...["flow/docs-example", "flow/docs-page", "flow/explain", "flow/metrics", "flow/public-folder", "rule/listening"],
     ],

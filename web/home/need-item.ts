@@ -109,6 +109,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
     ${code === "relay_failing" && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+    ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open the person</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}

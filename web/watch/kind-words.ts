@@ -6,6 +6,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   relay_ignoring: "Ignores every call",
   relay_nobody: "Finds nobody",
   sale_nobody: "A sale found nobody",
+  sale_suspended: "Somebody suspended paid",
   relay_failing: "Every attempt fails",
   relay_capped: "Over the cap",
   relay_uncalled: "Never called",

@@ -1,0 +1,73 @@
+/** Money of somebody who is suspended: a card payment is recorded and told, never refused, and what it bought waits for them. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  ada = (await running.api("POST", "/persons", { email: "ada@example.com" })).body.person.id;
+  await running.api("PUT", "/products/book", { credits: 3 });
+  await running.api("PUT", "/plans/free", { default: true });
+  await running.api("PUT", "/plans/pro", {});
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const setStatus = (status: string) => running.api("PATCH", `/persons/${ada}`, { status });
+const pay = (input: object) => running.api("POST", "/receipts", { person: ada, ...input });
+const holds = async () => {
+  const { person, credits, plan, access } = (await running.api("GET", `/persons/${ada}`)).body;
+  return { status: person.status, credits, plan, granted: access.granted, grants: access.grants.length };
+};
+const alerts = async () => (await running.api("GET", "/alerts?open=true")).body.items;
+
+describe("a receipt of somebody suspended", () => {
+  const book = { ref: "pi_1", product: "book" };
+  test.each([
+    ["a product's payment is kept, with its key and credits, which they may not use", [], book, { credits: 3, plan: "free", grants: 1 }],
+    ["a plan's payment is kept, with its subscription", [], { ref: "in_1", plan: "pro" }, { credits: 0, plan: "pro", grants: 1 }],
+    ["a refund takes back what was paid before", [book], { ...book, kind: "refund" }, { credits: 0, plan: "free", grants: 0 }],
+  ])("%s", async (_rule, before, receipt, left) => {
+    for (const one of before) expect((await pay(one)).status).toBe(201);
+    await setStatus("suspended");
+    const { status, body } = await pay(receipt);
+    expect([status, body.created]).toEqual([201, true]);
+    expect(await holds()).toEqual({ status: "suspended", granted: false, ...left });
+    await setStatus("active");
+    expect(await holds()).toEqual({ status: "active", granted: left.grants > 0, ...left });
+  });
+
+  test("is written to the collection that receipts are mapped to", async () => {
+    await running.api("POST", "/collections", { name: "payments", kind: "addressed", fields: { ref: { type: "text" } } });
+    const { settings } = (await running.api("GET", "/settings")).body;
+    const mapped = await running.api("PUT", "/settings", { version: settings.version, receipts: { collection: "payments" } });
+    expect(mapped.status).toBe(200);
+    await setStatus("suspended");
+    expect((await pay(book)).status).toBe(201);
+    const { items } = (await running.api("GET", "/collections/payments/records")).body;
+    expect(items).toMatchObject([{ data: { ref: "pi_1" }, recipient: ada, by: "receipt" }]);
+  });
+
+  test("needs somebody, once a day with how many they are, until they are active again", async () => {
+    await setStatus("suspended");
+    for (const ref of ["pi_1", "pi_2"]) await pay({ ...book, ref });
+    expect((await pay(book)).body.created).toBe(false);
+    const said = `A payment of the product book (ref pi_2) was recorded for somebody who is suspended and may not use it: make them active again with relay people activate ${ada}, or pay it back.`;
+    expect(await alerts()).toMatchObject([{ code: "sale_suspended", target: `person:${ada}`, count: 2, message: said }]);
+    expect((await running.api("GET", "/overview")).body.needs).toMatchObject([{ code: "sale_suspended", message: said }]);
+    await running.clock.advance(2 * MINUTE_MS);
+    expect(await alerts()).toHaveLength(1);
+    await setStatus("active");
+    await running.clock.advance(2 * MINUTE_MS);
+    expect(await alerts()).toEqual([]);
+  });
+
+  test("that pays back raises nothing, and a payment of somebody active neither", async () => {
+    await pay(book);
+    await setStatus("suspended");
+    await pay({ ...book, kind: "refund" });
+    expect(await alerts()).toEqual([]);
+  });
+});
