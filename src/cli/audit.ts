@@ -19,7 +19,7 @@ export const auditList: Command = {
   details: "Newest first; runs of relays with --runs.",
   options: [
     { name: "actor", value: "<who>", help: "such as owner:ann@example.com, key:<id>, relay:<name>" },
-    { name: "action", value: "<what>", help: "such as relay.changed" },
+    { name: "action", value: "<what>", help: "such as relay.updated" },
     { name: "target", value: "<thing>", help: "such as relay:<name>, person:<id>" },
     { name: "runs", help: "runs of relays, instead of changes by people and keys" },
     SINCE,

@@ -6,10 +6,10 @@ import { countEvents, type EventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents, readEvents } from "../event/list.ts";
+import { lookUpNames } from "../event/named-filter.ts";
 import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -60,16 +60,6 @@ function readEventFilter(input: Input, world: World): EventFilter {
   };
 }
 
-/** The filter with the person's id, who was named by address, token or id. */
-export async function findFilteredPerson<Filter extends { person?: string | undefined }>(
-  store: Store,
-  environmentId: number,
-  filter: Filter,
-): Promise<Filter> {
-  const person = await readPersonFilter(store, environmentId, filter.person);
-  return person === undefined ? filter : { ...filter, person };
-}
-
 /** The filter as the API takes it. */
 function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
   return { ...filter, since: toIsoOrNull(sinceMs ?? null), until: toIsoOrNull(untilMs ?? null) };
@@ -99,7 +89,7 @@ export const eventsList: Command = {
     const filter = readEventFilter(input, world);
     const events = await atPlace(input, world, {
       here: async (store, { id }) => {
-        const found = await findFilteredPerson(store, id, filter);
+        const found = await lookUpNames(store, id, filter);
         const read: ReadPage<EventItem> = (most, cursor) =>
           readEvents(store, id, found, { limit: most, after: keyOf(cursor) }, EVERY_STEP);
         const listed = await gather(input, world, read, { limit, counted: true });
@@ -219,7 +209,7 @@ export const eventsTail: Command = {
     const filter = readEventFilter(input, world);
     await atPlace(input, world, {
       here: async (store, { id }) => {
-        const found = await findFilteredPerson(store, id, filter);
+        const found = await lookUpNames(store, id, filter);
         const look = async () => (await readEvents(store, id, found, PAGE)).items;
         await follow(input, world, { ...TAIL, look, everyMs: LOOK_EVERY_MS });
       },

@@ -17,12 +17,12 @@ import {
   stopBulkReplay,
 } from "../event/bulk-replay.ts";
 import { EVENT_TRIGGERS } from "../event/event.ts";
+import { lookUpNames } from "../event/named-filter.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { findFilteredPerson } from "./events.ts";
 import { wholeId } from "./id-ending.ts";
 import { LIMIT, pagesOf, readTime, SINCE, UNTIL } from "./listing.ts";
 import { ANYWHERE, atPlace, listAtPlace } from "./place.ts";
@@ -63,7 +63,7 @@ function readFilter(input: Input, world: World): BulkFilter {
 async function plan(input: Input, world: World): Promise<BulkPlan> {
   const filter = readFilter(input, world);
   return await atPlace(input, world, {
-    here: async (store, { id }) => planBulkReplay(store, id, await findFilteredPerson(store, id, filter)),
+    here: async (store, { id }) => planBulkReplay(store, id, await lookUpNames(store, id, filter)),
     there: async (remote) =>
       (await askPlace<{ plan: BulkPlan }>(remote, "POST", "/bulk-replays/plan", filter)).plan,
   });
@@ -155,7 +155,7 @@ export const replaysStart: Command = {
     const replay = await atPlace(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {
-        const found = await findFilteredPerson(store, environmentId, filter);
+        const found = await lookUpNames(store, environmentId, filter);
         const counted = await countChosen(store, environmentId, found);
         const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
         return await store.write("dashboard", (tx) =>

@@ -23,7 +23,7 @@ export function readPageRequest(query: {
   cursor?: string | undefined;
 }): PageRequest {
   const limit = query.limit === undefined ? DEFAULT_PAGE_SIZE : Number(query.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
+  if (!/^\d+$/.test(query.limit ?? "1") || limit < 1 || limit > MAX_PAGE_SIZE) {
     throw new Refusal("invalid_input", `limit is not valid: use an integer from 1 to ${MAX_PAGE_SIZE}.`);
   }
   return { limit, after: query.cursor === undefined ? null : readCursor(query.cursor) };

@@ -61,6 +61,10 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ description: "the next value of the page before" })),
 };
 
+/** A filter by a text that something has whole: never an empty one, none longer than such a text is. */
+export const exactText = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description }));
+
 /** Milliseconds since the epoch of an ISO 8601 text in a query. Refuses with `invalid_input`; undefined stays undefined. */
 export function readTime(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;

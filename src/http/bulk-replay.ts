@@ -10,9 +10,9 @@ import {
   requireBulkReplay,
   stopBulkReplay,
 } from "../event/bulk-replay.ts";
+import { lookUpNames } from "../event/named-filter.ts";
 import { toIso } from "../ground/clock.ts";
 import { fields, readTime } from "../ground/schema.ts";
-import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
@@ -30,16 +30,16 @@ const askedBody = fields(asked);
 async function readFilter(
   store: Store,
   environmentId: number,
-  { state, relay, trigger, reason, person, since, until }: Static<typeof askedBody>,
+  { state, relay, trigger, reason, since, until, ...named }: Static<typeof askedBody>,
 ): Promise<BulkFilter> {
   const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
-  const found = await readPersonFilter(store, environmentId, person);
+  const { person } = await lookUpNames(store, environmentId, { relay, ...named });
   return {
     state,
     ...(relay === undefined ? {} : { relay }),
     ...(trigger === undefined ? {} : { trigger }),
     ...(reason === undefined ? {} : { reason }),
-    ...(found === undefined ? {} : { person: found }),
+    ...(person === undefined ? {} : { person }),
     ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
     ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),
   };

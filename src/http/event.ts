@@ -5,6 +5,7 @@ import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { BAR_WIDTHS, drawHistogram, histogramView } from "../event/histogram.ts";
 import { readEvents } from "../event/list.ts";
+import { lookUpNames } from "../event/named-filter.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import { replayPlan } from "../event/replay-plan.ts";
 import { tryEventNow } from "../event/try-now.ts";
@@ -13,7 +14,6 @@ import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { causeView, judgeEvent } from "../overview/dead.ts";
-import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -33,7 +33,9 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
 
 /** What the list is asked by, but for the state. */
 const eventFilter = {
-  relay: Type.Optional(Type.String()),
+  relay: Type.Optional(
+    Type.String({ maxLength: 63, description: "the name of a relay that is here or was" }),
+  ),
   trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
   reason: Type.Optional(
     Type.String({
@@ -57,10 +59,10 @@ const eventFilterFields = Type.Object(eventFilter);
 async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   store: Store,
   environmentId: number,
-  { since, until, person, ...asked }: Asked,
+  { since, until, ...asked }: Asked,
 ) {
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-  return { ...asked, ...between, person: await readPersonFilter(store, environmentId, person) };
+  return { ...(await lookUpNames(store, environmentId, asked)), ...between };
 }
 
 export const eventRoutes = [

@@ -1,7 +1,8 @@
 /** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
 import {
   accessView,
   checkAccess,
@@ -14,7 +15,7 @@ import {
   viewGrant,
 } from "../people/access-grant.ts";
 import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
-import { resolveEntitlementKey } from "../people/entitlement.ts";
+import { findEntitlement, resolveEntitlementKey, sayEntitlementUnknown } from "../people/entitlement.ts";
 import { requirePerson } from "../people/person.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
@@ -57,13 +58,18 @@ export const grantRoutes = [
     summary:
       "Lists the live grants of an entitlement with who holds it, from what and until when, newest first.",
     filter: {
-      entitlement: Type.Optional(Type.String({ description: "a product or plan name, or access:<slug>" })),
+      entitlement: exactText(80, "a product or plan name, or access:<slug>"),
     },
     item: grantView,
     async list(tx, { environmentId, nowMs }, page, { entitlement: name }) {
-      const entitlement =
-        name === undefined ? undefined : await resolveEntitlementKey(tx, environmentId, name);
-      return await listHolders(tx, { environmentId, entitlement, nowMs }, page);
+      if (name === undefined)
+        return await listHolders(tx, { environmentId, entitlement: undefined, nowMs }, page);
+      const known = await findEntitlement(tx, environmentId, name);
+      const held = await listHolders(tx, { environmentId, entitlement: known?.key ?? name, nowMs }, page);
+      // What left the catalog may be held still.
+      if (known === null && held.items.length === 0 && held.next === null && page.after === null)
+        throw new Refusal("invalid_input", sayEntitlementUnknown(name));
+      return held;
     },
   }),
   environmentRoute({

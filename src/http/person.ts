@@ -6,9 +6,19 @@
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
+import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, textOrNull, timeOrNull } from "../ground/schema.ts";
+import {
+  exactText,
+  fields,
+  oneOf,
+  orNull,
+  pageOf,
+  pageQuery,
+  textOrNull,
+  timeOrNull,
+} from "../ground/schema.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
@@ -85,11 +95,14 @@ export const personRoutes = [
     summary:
       "Lists people with what they have now, newest first; q finds by a part of the address, find by index whom a text names or begins.",
     filter: {
-      q: Type.Optional(Type.String()),
-      email: Type.Optional(Type.String({ description: "a whole e-mail address; alone" })),
-      find: Type.Optional(
-        Type.String({ description: "an address or its beginning, an id or a store account token; alone" }),
+      q: Type.Optional(
+        Type.String({
+          maxLength: MAX_EMAIL_CHARS,
+          description: "a part of an address, or the beginning of an id",
+        }),
       ),
+      email: exactText(MAX_EMAIL_CHARS, "a whole e-mail address; alone"),
+      find: exactText(MAX_EMAIL_CHARS, "an address or its beginning, an id or a store account token; alone"),
       status: Type.Optional(personStatus),
       access: Type.Optional(oneOf(["true", "false"])),
     },

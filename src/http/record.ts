@@ -84,7 +84,6 @@ export const recordRoutes = [
       to: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       q: Type.Optional(
         Type.String({
-          minLength: 1,
           maxLength: MAX_SOUGHT_CHARS,
           description: "text of at most 200 characters anywhere in the data, in small or capital letters",
         }),

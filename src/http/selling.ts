@@ -3,8 +3,9 @@
  * payments that the app's own processor took and its server tells of, and subscriptions.
  */
 import { Type } from "typebox";
+import { MAX_REF_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, savedFile, warningView } from "../ground/schema.ts";
+import { exactText, fields, oneOf, savedFile, warningView } from "../ground/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -241,7 +242,7 @@ export const sellingRoutes = [
     path: "/purchases",
     summary: "Lists receipts and refunds, newest first; ref finds a receipt with its refund.",
     filter: {
-      ref: Type.Optional(Type.String({ description: "the ref of a receipt" })),
+      ref: exactText(MAX_REF_CHARS, "the ref of a receipt"),
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
       kind: Type.Optional(purchaseKind),
     },

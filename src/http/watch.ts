@@ -1,7 +1,7 @@
 /** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
 import { Type } from "typebox";
 import { type Page, readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
+import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import {
   CALL_OUTCOMES,
   callCountsView,
@@ -16,6 +16,9 @@ import { listProblems, problemView } from "../watch/problem.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";
+
+/** Any name that is called, of a relay or not. */
+const calledName = exactText(63, "the name in the called URL");
 
 /** Each with the page that explains its code, where the caller is one who is told of pages. */
 function withDocs<Item extends { code: string }>(
@@ -76,9 +79,9 @@ export const watchRoutes = [
       "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
     query: fields({
       ...pageQuery,
-      relay: Type.Optional(Type.String()),
+      relay: calledName,
       outcome: Type.Optional(oneOf(CALL_OUTCOMES)),
-      code: Type.Optional(Type.String({ description: "what they were refused for, such as bad_signature" })),
+      code: exactText(63, "what they were refused for, such as bad_signature"),
       since: Type.Optional(Type.String()),
     }),
     answer: pageOf(recentCallView),
@@ -95,7 +98,7 @@ export const watchRoutes = [
     path: "/calls/counts",
     summary:
       "Counts the receiver calls that became no event since a time, by outcome and cause, as far as the last 1,000 tell.",
-    query: fields({ relay: Type.Optional(Type.String()), since: Type.Optional(Type.String()) }),
+    query: fields({ relay: calledName, since: Type.Optional(Type.String()) }),
     answer: Type.Object({ counts: callCountsView }),
     async handle({ deps, environmentId, query: { relay, since } }) {
       const filter = { relay, sinceMs: readTime("since", since) };

@@ -14,6 +14,7 @@ import {
 } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, time } from "../ground/schema.ts";
+import { showText } from "../ground/shape.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
@@ -153,7 +154,7 @@ export async function readPersonId(
 export function refuseNobody(name: string): Refusal {
   return new Refusal(
     "not_found",
-    `No person ${JSON.stringify(name)} exists in this environment: relay people list shows who does.`,
+    `No person ${showText(name)} exists in this environment: relay people list shows who does.`,
   );
 }
 

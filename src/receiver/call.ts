@@ -7,8 +7,10 @@ import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { REFUSALS } from "../ground/refusal-code.ts";
 import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
-import { showChoices } from "../ground/shape.ts";
+import { showChoices, showText } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
 import type { WhenMismatch } from "../relay/live-receiver.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -132,13 +134,26 @@ export interface CallFilter {
   sinceMs?: number | undefined;
 }
 
-/** The last come first; a ring is small enough to be read whole. */
+/** What a call that became no event may bear beside a refusal's code. */
+const OTHER_CODES = ["when", "duplicate", "handshake"];
+
+/** Refuses with `invalid_input` what no call is refused for, as nothing would ever be found by it. */
+function checkCode(code: string | undefined): void {
+  if (code === undefined || OTHER_CODES.includes(code) || Object.hasOwn(REFUSALS, code)) return;
+  throw new Refusal(
+    "invalid_input",
+    `code is not valid: no call is refused for ${showText(code)}: /docs/errors lists the codes, such as bad_signature.`,
+  );
+}
+
+/** The last come first; a ring is small enough to be read whole. Refuses with `invalid_input` a code that there is not. */
 export async function listRecentCalls(
   tx: Reader,
   environmentId: number,
   { relay, outcome, code, sinceMs }: CallFilter,
   request: PageRequest,
 ): Promise<Page<RecentCallView>> {
+  checkCode(code);
   const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
       AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
     ORDER BY at DESC, seq DESC LIMIT $limit`;

@@ -5,7 +5,10 @@
 import { type Static, Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { json as anyJson, show, orNull as shownOrNull, time } from "../ground/schema.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../ground/schema.ts";
+import { showText } from "../ground/shape.ts";
+import { findNearestName } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import {
   defineTable,
@@ -18,7 +21,10 @@ import {
   text,
 } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import type { AuditAction } from "./audit-action.ts";
+import { AUDIT_ACTIONS, type AuditAction } from "./audit-action.ts";
+
+/** An actor or a target is no longer: a kind, and an address or a ref. */
+const MAX_WHO_CHARS = 300;
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
 export const WHOLE_SERVER = 0;
@@ -78,9 +84,9 @@ export type AuditView = Static<typeof auditView>;
 
 /** They look at management changes alone, so that they stay quick beside millions of runs. */
 export const auditFilter = {
-  target: Type.Optional(Type.String()),
-  actor: Type.Optional(Type.String()),
-  action: Type.Optional(Type.String()),
+  target: exactText(MAX_WHO_CHARS, "such as relay:<name>, person:<id>"),
+  actor: exactText(MAX_WHO_CHARS, "such as owner:ann@example.com, key:<id>, relay:<name>"),
+  action: Type.Optional(Type.String({ description: "what the audit tells, such as relay.updated" })),
 };
 
 export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string | undefined } & {
@@ -110,7 +116,15 @@ function asRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
   return { environmentId, actor: by, at: nowMs, action, target, eventId, before, after };
 }
 
-/** A page of the environment's audit, newest first; cursors are row numbers. */
+/** Refuses with `invalid_input` what is no action, as nothing would ever be found by it. */
+function checkAction(action: string | undefined): void {
+  if (action === undefined || Object.hasOwn(AUDIT_ACTIONS, action)) return;
+  const near = findNearestName(action, Object.keys(AUDIT_ACTIONS));
+  const way = near === null ? "/docs/audit lists what is." : `did you mean ${near}?`;
+  throw new Refusal("invalid_input", `action is not valid: nothing is told as ${showText(action)}: ${way}`);
+}
+
+/** A page of the environment's audit, newest first; cursors are row numbers. Refuses with `invalid_input` an action that there is not. */
 export async function listAudit(
   tx: Reader,
   environmentId: number,
@@ -118,6 +132,7 @@ export async function listAudit(
   request: PageRequest,
 ): Promise<Page<AuditView>> {
   const { kind, target, actor, action } = filter;
+  checkAction(action);
   const changesOnly =
     kind === "change" || target !== undefined || actor !== undefined || action !== undefined;
   const index =

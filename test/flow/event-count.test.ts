@@ -40,7 +40,6 @@ describe("each count is what the list finds", () => {
     "no filter": () => "",
     "a relay": () => "relay=orders",
     "another relay": () => "relay=others",
-    "a name that never was": () => "relay=nobody",
     "a trigger": () => "trigger=receiver",
     "a trigger without events": () => "trigger=schedule",
     "a reason": () => "reason=collection_missing",

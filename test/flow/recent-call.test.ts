@@ -309,7 +309,7 @@ describe("the ring", () => {
     expect(rest.body.next).toBeNull();
     expect((await running.api("GET", "/calls?outcome=fine")).status).toBe(400);
     expect((await calls("?code=bad_signature")).map(({ id }) => id)).toEqual(["3", "2", "1"]);
-    expect(await calls("?code=bad_content_type")).toEqual([]);
+    expect(await calls("?code=source_capped")).toEqual([]);
   });
 
   test("is counted by outcome and cause, since a time and of a relay", async () => {

@@ -202,11 +202,13 @@ test("a command beside a server may reach the private addresses that the server 
   expect(await told()).toContain("--allow-private");
 });
 
-test("a relay's name that is nearly right is told, where it is refused and where a filter finds nothing", async () => {
+test("a relay's name that is nearly right is told, where it is refused and where a filter names it", async () => {
   expect((await run("relays show order")).told).toContain("Did you mean orders?");
   expect((await run("relays pause nightli --json")).said).toContain("Did you mean nightly?");
-  expect((await run("events list --relay ordres")).told).toBe('No events match.\nThere is no relay "ordres": did you mean orders?');
-  expect((await run("events list --relay frobnicate")).told).toBe("No events match.");
+  expect((await run("calls list --relay ordres")).told).toBe('No calls match.\nThere is no relay "ordres": did you mean orders?');
+  expect((await run("calls list --relay frobnicate")).told).toBe("No calls match.");
+  for (const command of ["events list", "events tail", "replays start --plan"])
+    expect(await run(`${command} --relay ordres`)).toMatchObject({ code: 1, told: expect.stringContaining("did you mean orders?") });
   expect((await run("events list --relay orders")).told).toBe("No events match.");
 });
 
