@@ -96,7 +96,7 @@ test("a secret is written to standard output once, and to no other line", async 
 
 const refused: [string, string, number, string][] = [
   ["a relay that is not there", "relays show order", 1, "relay relays list shows the ones there are"],
-  ["a word that is none", "relays stop orders", 2, "list, show, funnel, pause, resume, retry, history"],
+  ["a word that is none", "relays stop orders", 2, "list, show, funnel, pause, resume, retry, delete, history"],
   ["nothing on standard input", "relays set-secret orders", 2, "which was empty"],
   ["a signing secret where nothing is signed", "relays rotate-secret orders --signing", 1, "no call_url action"],
   ["an overlap of a week and a day", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
