@@ -200,8 +200,8 @@ export class AlertMail {
     const told: ToldAlert[] = [];
     for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
-    const pageUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}/attention`;
-    const { subject, text } = writeAlertMail({ appName, environment, pageUrl }, told);
+    const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
+    const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, told);
     const alertIds = alerts.map(({ id }) => id);
     return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, sinceMs };
   }
@@ -272,9 +272,9 @@ interface ToldAlert {
   before: AlertRow | null;
 }
 
-/** `pageUrl`: where the dashboard shows them. */
+/** `placeUrl`: where the dashboard shows the environment. */
 function writeAlertMail(
-  words: { appName: string; environment: Pick<Environment, "name">; pageUrl: string },
+  words: { appName: string; environment: Pick<Environment, "name">; placeUrl: string },
   told: readonly ToldAlert[],
 ): { subject: string; text: string } {
   const where = `${words.appName} (${words.environment.name})`;
@@ -284,20 +284,21 @@ function writeAlertMail(
       ? `${only.alert.code} of ${nameOf(only.alert)}${times(only.alert.count)}`
       : `${told.length} alerts`;
   const parts = [
-    ...told.map(tellAlert),
-    `All of them: ${words.pageUrl}\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
+    ...told.map((one) => tellAlert(one, words.placeUrl)),
+    `All of them: ${words.placeUrl}/attention\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }
 
-function tellAlert({ alert, before }: ToldAlert): string {
-  const { code, message, count, at, lastAt } = alert;
+function tellAlert({ alert, before }: ToldAlert, placeUrl: string): string {
+  const { code, target, message, count, at, lastAt } = alert;
   const when = count === 1 ? toIso(at) : `${count} times, first ${toIso(at)}, last ${toIso(lastAt)}`;
   const lines = [`${nameOf(alert)} · ${code} · ${when}`, message];
   if (before !== null && before.count > 1)
     lines.push(
       `The burst before it, from ${toIso(before.at)} to ${toIso(before.lastAt)}, came to ${before.count}.`,
     );
+  if (target.startsWith("relay:")) lines.push(`${placeUrl}/relays/${encodeURIComponent(nameOf(alert))}`);
   return lines.join("\n");
 }
 

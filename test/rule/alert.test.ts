@@ -120,7 +120,7 @@ describe("the mail", () => {
         to: "ada@example.com",
         subject: "Test (development): relay_failed of orders, 40 times",
         text: expect.stringContaining(
-          "orders · relay_failed · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nAn event of orders is dead.\n",
+          "orders · relay_failed · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nAn event of orders is dead.\nhttps://relay.example.com/apps/app_test/development/relays/orders\n",
         ),
       },
     ]);

@@ -39,7 +39,7 @@ export function ApprovalPage({ id }: { id: string }): View {
     <header class="live-band">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</header>
     <main class="live-main">${
       data === undefined
-        ? html`<${NotYet} error=${error} isGone=${isGone} back="the dashboard" backTo="/" onRetry=${reload} />`
+        ? html`<h1 class="off-screen">Approval</h1><${NotYet} error=${error} isGone=${isGone} back="the dashboard" backTo="/" onRetry=${reload} />`
         : html`<${Asked} approval=${data.approval} path=${path} reload=${reload} />`
     }</main>
   </div>`;

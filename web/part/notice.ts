@@ -63,7 +63,7 @@ function GoneState({ error, back, backTo }: { error: string; back?: string; back
 
 /** As many grey rows as are likely to come, of the height they will have. */
 export function Skeleton({ rows = 6 }: { rows?: number }): View {
-  return html`<div class="skeleton" aria-busy="true" aria-label="Loading">
+  return html`<div class="skeleton" role="group" aria-busy="true" aria-label="Loading">
     ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class="skeleton-row"><span /><span /><span /></div>`)}
   </div>`;
 }

@@ -1,18 +1,23 @@
 /** The whole page: a sign-in page or the shell, by address and session. A session lost on the way is asked for in front of the page. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
-import { LoginPage } from "../account/login-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
 import { loadSession, type Session, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
-import { ApprovalPage } from "../approval/approval-page.ts";
 import { sentenceOf, signedOut } from "../ground/api.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { useRoute } from "../ground/route.ts";
 import { ErrorState } from "../part/notice.ts";
 import { Toasts } from "../part/toast.ts";
+import { laterPage } from "./later-page.ts";
 import { Shell } from "./shell.ts";
+
+const ApprovalPage = laterPage(
+  "Approval",
+  async () => (await import("../approval/approval-page.ts")).ApprovalPage,
+);
+const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);
 
 const STARTING_MS = 1_000;
 

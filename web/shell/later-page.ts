@@ -7,12 +7,15 @@ import type { PageProps } from "../ground/page.ts";
 import { NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 
-type PageOf = (props: PageProps) => View;
+type PageOf<Props> = (props: Props) => View;
 
 /** `title` stands in the head until the page knows a better one. */
-export function laterPage(title: string, load: () => Promise<PageOf>): PageOf {
-  let loaded: PageOf | undefined;
-  const Loading: PageOf = () => {
+export function laterPage<Props extends object = PageProps>(
+  title: string,
+  load: () => Promise<PageOf<Props>>,
+): PageOf<Props> {
+  let loaded: PageOf<Props> | undefined;
+  const Loading = (): View => {
     const [error, setError] = useState<string | null>(null);
     useEffect(() => {
       load().then(
