@@ -10,7 +10,7 @@ import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { AppSweep } from "./caretaker/app-sweep.ts";
 import { BulkReplays } from "./caretaker/bulk-replays.ts";
-import { Caretakers } from "./caretaker/caretakers.ts";
+import { Caretakers, readNewestMs } from "./caretaker/caretakers.ts";
 import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
 import { ProblemLog } from "./caretaker/problem-log.ts";
 import { ClientWrites } from "./client/person-record.ts";
@@ -189,7 +189,8 @@ async function startOnce(
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
   const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
   const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
-  const caretakers = started.adopt(new Caretakers({ store: own, clock, log }), ending);
+  const newestMs = await store.read(readNewestMs);
+  const caretakers = started.adopt(new Caretakers({ store: own, clock, log, newestMs }), ending);
   const problems = started.adopt(
     new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),
     ending,

@@ -1,12 +1,13 @@
 /**
  * The caretakers: once an hour each goes through its own table in small transactions with a pause after each, so that ingestion never
  * waits for them, and at the end the store's file is looked after. How long something is kept is retention.ts's. They do nothing
- * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events.
+ * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events, nor one that a start finds
+ * so. A process cannot know what the clock was before it, so a start long after the newest event waits as well.
  */
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
-import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import type { FencedStore } from "../store/port.ts";
+import type { FencedStore, Reader } from "../store/port.ts";
 import { RETENTION, type Step } from "./retention.ts";
 
 /** After the start, so that it is quick; then once an hour. */
@@ -16,21 +17,34 @@ const ROUND_EVERY_MS = HOUR_MS;
 const PAUSE_MS = 10;
 /** A wall clock that moved by so much more or less than the time that passed since the last round was set. */
 const CLOCK_SET_MS = 10 * MINUTE_MS;
+/** So long after the newest event a start may as well have found a clock that is wrong. */
+const QUIET_MS = DAY_MS;
 
 interface CaretakerDeps {
   store: FencedStore;
   clock: Clock;
   log: Log;
+  /** When the newest event arrived that an earlier process stored; null where there is none. */
+  newestMs: number | null;
+}
+
+/** To be asked before anything is stored by a clock that may be wrong. */
+export async function readNewestMs(tx: Reader): Promise<number | null> {
+  const sql = "SELECT (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at";
+  return (await tx.get<{ at: number | null }>(sql))?.at ?? null;
 }
 
 export class Caretakers {
   readonly #deps: CaretakerDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
+  /** Until the first round. */
+  #isDoubtful: boolean;
 
   constructor(deps: CaretakerDeps) {
     this.#deps = deps;
     this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
+    this.#isDoubtful = deps.newestMs !== null && deps.clock.now() - deps.newestMs >= QUIET_MS;
     this.#loop = new Loop({
       clock: deps.clock,
       everyMs: ROUND_EVERY_MS,
@@ -52,8 +66,16 @@ export class Caretakers {
 
   async #goRound(): Promise<undefined> {
     const { log } = this.#deps;
+    const isDoubtful = this.#isDoubtful;
+    this.#isDoubtful = false;
     if (this.#clockWatch.look() !== 0) {
       log.warn("the clock was set, so nothing is cleaned up before it has kept for an hour");
+      return;
+    }
+    if (isDoubtful) {
+      log.info(
+        "by the clock no event came for a day or more before the start, so nothing is cleaned up before it has kept for an hour",
+      );
       return;
     }
     for (const [name, step] of Object.entries(RETENTION)) {

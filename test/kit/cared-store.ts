@@ -23,11 +23,12 @@ export interface CaredStore extends TestStore {
   size(): { database: number; log: number };
 }
 
-export async function openCaredStore(): Promise<CaredStore> {
+/** `newestMs`: when the newest event came that an earlier process stored. */
+export async function openCaredStore({ newestMs = null }: { newestMs?: number | null } = {}): Promise<CaredStore> {
   const opened = await openTestStore({ environments: ["development"] });
   const { file, store, clock, log } = opened;
   const environmentId = (await opened.environment("development")).id;
-  const caretakers = new Caretakers({ store, clock, log });
+  const caretakers = new Caretakers({ store, clock, log, newestMs });
   caretakers.start();
   return {
     ...opened,

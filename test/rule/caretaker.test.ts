@@ -4,11 +4,13 @@ import { describe, expect, test } from "bun:test";
 import { setHold } from "../../src/account/environment.ts";
 import { retireEvents } from "../../src/caretaker/retention.ts";
 import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
-import { settle } from "../kit/virtual-clock.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { startRunningService } from "../kit/running-service.ts";
+import { START_MS, settle } from "../kit/virtual-clock.ts";
 
 describe("an event", () => {
   test.each([
@@ -240,6 +242,33 @@ describe("a round", () => {
     await cared.clock.advance(HOUR_MS);
     expect(await cared.count("event")).toBe(0);
   });
+
+  test.each([
+    ["a clock that stands a day or more after the newest event waits for an hour", DAY_MS, 1],
+    ["one that goes on where the last process ended does not", DAY_MS - 1, 0],
+    ["one that stands before it does not", -DAY_MS, 0],
+  ])("at a start: %s", async (_, quietMs, remain) => {
+    await using cared = await openCaredStore({ newestMs: START_MS - quietMs });
+    await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
+    await cared.clock.advance(MINUTE_MS + 1_000);
+    expect(await cared.count("event")).toBe(remain);
+    await cared.clock.advance(HOUR_MS);
+    expect(await cared.count("event")).toBe(0);
+  });
+});
+
+test("a service that starts while the clock stands two months ahead keeps its events, and takes a repeat for one", async () => {
+  await using running = await startRunningService();
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  expect((await running.hook("orders", signedCall({ id: "1" }))).body).not.toHaveProperty("duplicate");
+  running.clock.jump(60 * DAY_MS);
+  await running.restart();
+  await running.clock.advance(5 * MINUTE_MS);
+  await settle();
+  running.clock.jump(-60 * DAY_MS);
+  await running.restart();
+  expect((await running.hook("orders", signedCall({ id: "1" }))).body).toMatchObject({ duplicate: true });
 });
 
 describe("the file", () => {
