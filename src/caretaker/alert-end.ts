@@ -39,7 +39,8 @@ interface Undone {
 
 type IsOver = (look: Look, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
 
-const capOver: IsOver = (_look, { lastAt }, nowMs) => nowMs - lastAt >= CAP_OVER_MS;
+/** Also where the clock stood far ahead then. */
+const capOver: IsOver = (_look, { lastAt }, nowMs) => Math.abs(nowMs - lastAt) >= CAP_OVER_MS;
 const noneWaits: IsOver = (look, alert) =>
   look.hasNone("queued", alert, ({ reason }) => reason === alert.code);
 

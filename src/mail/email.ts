@@ -156,8 +156,9 @@ export async function withdrawEmail(tx: Writer, id: string): Promise<void> {
 
 /**
  * One sentence naming the cap that one more mail would break, or null. Mails of an app's relays (in all its environments) count for a
- * rolling hour, a person's event mails for a UTC day; a mail that failed did not leave and does not count. Sign-in codes have a budget of
- * their own (`client/person-signin.ts`), so that strangers who ask for codes never keep an event's mail from leaving.
+ * rolling hour, a person's event mails for a UTC day; a mail that failed did not leave and does not count, nor does one that a clock dated which
+ * stood ahead and was set back since: it would fill the cap until then. Sign-in codes have a budget of their own (`client/person-signin.ts`), so
+ * that strangers who ask for codes never keep an event's mail from leaving.
  */
 export async function findBrokenCap(
   tx: Reader,
@@ -166,18 +167,21 @@ export async function findBrokenCap(
 ): Promise<string | null> {
   const hour = await tx.get<{ count: number }>(
     `SELECT COUNT(*) AS count FROM email WHERE environment_id IN (SELECT id FROM environment WHERE app_id = ?1)
-       AND created_at > ?2 AND state <> 'failed' AND kind IN ('event', 'account') AND relay_name IS NOT NULL`,
+       AND created_at > ?2 AND created_at < ?3 AND state <> 'failed' AND kind IN ('event', 'account') AND relay_name IS NOT NULL`,
     mail.appId,
     mail.nowMs - HOUR_MS,
+    mail.nowMs + HOUR_MS,
   );
   if ((hour?.count ?? 0) >= limits.emailsPerHour) {
     return `The app sent ${limits.emailsPerHour} mails within an hour, its limit: this one is tried again later.`;
   }
   if (mail.kind === "account") return null;
+  const dayMs = mail.nowMs - (mail.nowMs % DAY_MS);
   const day = await tx.get<{ count: number }>(
-    `SELECT COUNT(*) AS count FROM email WHERE person_id = ?1 AND created_at >= ?2 AND state <> 'failed' AND kind = 'event'`,
+    `SELECT COUNT(*) AS count FROM email WHERE person_id = ?1 AND created_at >= ?2 AND created_at < ?3 AND state <> 'failed' AND kind = 'event'`,
     mail.personId,
-    mail.nowMs - (mail.nowMs % DAY_MS),
+    dayMs,
+    dayMs + DAY_MS,
   );
   if ((day?.count ?? 0) < limits.eventEmailsPerPersonPerDay) return null;
   return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), the limit: this one is tried again later.`;

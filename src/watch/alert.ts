@@ -111,7 +111,7 @@ export async function raiseAlert(
   const environment = await findEnvironmentById(tx, environmentId);
   if (environment === null || !alertOn(environment, code) || !alertOn(environment, endOf)) return;
   const key = { environmentId, code, target };
-  const burst = await findBurst(tx, key, nowMs - burstMs);
+  const burst = await findBurst(tx, key, { nowMs, burstMs });
   const all = count + (burst?.count ?? 0);
   const said = typeof message === "string" ? message : message(all, burst?.at ?? nowMs);
   // News of an end asks nothing of anybody; any other alert that comes again is open again.
@@ -126,14 +126,15 @@ export async function raiseAlert(
   await ALERT.insert(tx, row);
 }
 
+/** One of a clock that stood ahead is none of it: it was mailed, and what comes now would be told to nobody until that clock's time. */
 function findBurst(
   tx: Reader,
   key: Pick<AlertRow, "environmentId" | "code" | "target">,
-  sinceMs: number,
+  { nowMs, burstMs }: { nowMs: number; burstMs: number },
 ): Promise<AlertRow | null> {
   const rest = `WHERE environment_id = $environmentId AND last_at > $sinceMs AND code = $code AND target = $target AND at > $sinceMs
-    ORDER BY last_at DESC LIMIT 1`;
-  return ALERT.get(tx, rest, { ...key, sinceMs });
+    AND at <= $untilMs ORDER BY last_at DESC LIMIT 1`;
+  return ALERT.get(tx, rest, { ...key, sinceMs: nowMs - burstMs, untilMs: nowMs + burstMs });
 }
 
 /** Alerts not mailed yet that began after `sinceMs`, oldest first, at most `limit`. */

@@ -7,7 +7,7 @@ import { AlertMail } from "../../src/caretaker/alert-mail.ts";
 import { alertDead } from "../../src/event/alert.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
-import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
@@ -126,6 +126,22 @@ describe("the mail", () => {
     ]);
     expect(left[0]?.text).toContain("https://relay.example.com/apps/app_test/development/attention");
     expect(await rows()).toEqual({ mailed: 1, emails: ["alert sent"] });
+  });
+
+  test("is sent of what happens after the clock stood two months ahead, though the same was told then", async () => {
+    await makeReady();
+    fresh.clock.jump(60 * DAY_MS);
+    await raise();
+    await fresh.clock.advance(2 * MINUTE_MS);
+    fresh.clock.jump(-60 * DAY_MS);
+    await fresh.clock.advance(20 * MINUTE_MS);
+    await raise();
+    await raise();
+    await fresh.clock.advance(2 * MINUTE_MS);
+    expect(left.map(({ subject }) => subject)).toEqual([
+      "Test (development): relay_failed of orders",
+      "Test (development): relay_failed of orders, 2 times",
+    ]);
   });
 
   test("goes to every owner, each a mail of their own", async () => {

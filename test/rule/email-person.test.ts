@@ -202,6 +202,17 @@ describe("email_person", () => {
     await mailTimes(1, person);
   });
 
+  test("mails that were sent while the clock stood two months ahead fill no cap until then", async () => {
+    const person = await market.newPerson();
+    const limits = { ...DEFAULT_LIMITS, emailsPerHour: 5 };
+    clock.jump(60 * DAY_MS);
+    for (let number = 0; number < 5; number++) expect(summary(await mail(person, {}, { limits }))).toEqual(["done"]);
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
+    clock.jump(-60 * DAY_MS);
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["done"]);
+    expect(summary(await mail(person))).toEqual(["done"]);
+  });
+
   test("200 mails an app an hour, all its environments together", async () => {
     const person = await market.newPerson();
     await store.write("app", async (tx) => {
