@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
-import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, type warningView } from "../ground/schema.ts";
@@ -25,6 +25,7 @@ import { KINDS, type Kind, sayItem } from "./catalog-words.ts";
 import { type Command, type Input, refuseChoice, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
+import { readJsonObject } from "./read-json.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
@@ -187,7 +188,7 @@ export const catalogSet: Command = {
   ],
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
-    const value = readObject(input.positionals[2] ?? (await world.readInput()));
+    const value = readJsonObject(input.positionals[2] ?? (await world.readInput()));
     const warnings = await atPlace(input, world, {
       writes: true,
       here: (store, { id }) =>
@@ -289,15 +290,4 @@ function readKind(input: Input): Kind {
   const found = KINDS.find((kind) => kind === input.first());
   if (found !== undefined) return found;
   throw new UsageError(refuseChoice("The kind", input.first(), KINDS));
-}
-
-function readObject(text: string): JsonObject {
-  let value: Json | undefined;
-  try {
-    value = parseJson(text);
-  } catch {}
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new UsageError(
-    "What is set is not a JSON object: write one such as {}, as an argument or on standard input.",
-  );
 }

@@ -17,6 +17,7 @@ const GROUPS = {
   people: "list|show|invite|grant|end|credits|suspend|activate|file-token|remove-token|stop-mail|allow-mail",
   problems: "list",
   receipts: "list|refund",
+  records: "list|show|set|delete",
   relays: "list|show|funnel|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",
   settings: "get|set",

@@ -37,6 +37,8 @@ import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import { ready } from "./ready.ts";
 import { receiptsList, receiptsRefund } from "./receipts.ts";
+import { recordsDelete, recordsSet } from "./record-edit.ts";
+import { recordsList, recordsShow } from "./records.ts";
 import { relaysDelete } from "./relay-delete.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
 import { relaysHistory, relaysRestore } from "./relay-versions.ts";
@@ -97,6 +99,10 @@ export const GROUPS: readonly Group[] = [
       emailsList,
       emailsStopped,
       emailsSendAgain,
+      recordsList,
+      recordsShow,
+      recordsSet,
+      recordsDelete,
       receiptsList,
       receiptsRefund,
       auditList,

@@ -29,11 +29,11 @@ import {
   writeRecord,
 } from "../records/record.ts";
 import { storerOf, withinStorage } from "../records/record-budget.ts";
+import { auditRecord } from "../records/record-by-hand.ts";
 import { listRecords } from "../records/record-right.ts";
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
-import type { AuditAction } from "../watch/audit-action.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
@@ -48,20 +48,13 @@ const followed = { warnings: Type.Array(warningView), ...savedFile };
 
 const MAX_SOUGHT_CHARS = 200;
 
-type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
-
-async function auditRecord(
+/** A key is the app, and what it writes is told on the record alone. */
+async function auditOwner(
   tx: Writer,
-  { actor, audit }: AuditCall,
-  action: AuditAction,
-  row: NewRecord,
+  { actor, change }: Pick<EnvironmentCall, "actor" | "change">,
+  ...of: [action: Parameters<typeof auditRecord>[2], row: NewRecord]
 ): Promise<void> {
-  if (actor.kind === "key") return;
-  await audit(tx, {
-    action,
-    target: `record:${row.id}`,
-    after: { collection: row.collection, fields: Object.keys(row.data) },
-  });
+  if (actor.kind !== "key") await auditRecord(tx, change, ...of);
 }
 
 type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
@@ -113,7 +106,7 @@ export const recordRoutes = [
       const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
         writeRecord(tx, { ...change, ...address, data: data as Json }),
       );
-      await auditRecord(tx, call, "record.created", row);
+      await auditOwner(tx, call, "record.created", row);
       return { record: viewRecordItem(row) };
     },
   }),
@@ -147,7 +140,7 @@ export const recordRoutes = [
       const { after } = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
         updateRecord(tx, { ...change, ...address, recordId: params.id, readAt, data: body.data as Json }),
       );
-      await auditRecord(tx, call, "record.changed", after);
+      await auditOwner(tx, call, "record.changed", after);
       return { record: viewRecordItem(after) };
     },
   }),
@@ -159,7 +152,7 @@ export const recordRoutes = [
     async write(tx, call) {
       const { environmentId, params } = call;
       const at = { environmentId, collection: params.name, recordId: params.id };
-      await auditRecord(tx, call, "record.deleted", await deleteRecord(tx, at));
+      await auditOwner(tx, call, "record.deleted", await deleteRecord(tx, at));
     },
   }),
   listRoute({

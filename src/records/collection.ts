@@ -114,7 +114,10 @@ export async function requireCollection(
 ): Promise<CollectionRow> {
   const collection = await findCollection(tx, environmentId, name);
   if (collection !== null) return collection;
-  throw new Refusal("not_found", "No collection with this name exists in this environment.");
+  throw new Refusal(
+    "not_found",
+    "No collection with this name exists in this environment: relay catalog list collection shows those that do.",
+  );
 }
 
 /** A page of them, newest first. */

@@ -235,7 +235,8 @@ export function requireRecord(
   collection: string,
   recordId: string,
 ): Promise<RecordRow> {
-  const sentence = "No record with this id exists in this collection.";
+  const sentence =
+    "No record with this id exists in this collection: relay records list shows those that do.";
   return RECORD.require(tx, { id: recordId, environmentId, collection }, sentence);
 }
 

@@ -129,9 +129,9 @@ const ROWS: Record<string, Row> = {
     logged: "relay catalog list plan",
   },
   "not_found, a collection": {
-    says: "No collection with this name exists in this app.",
+    says: "No collection with this name exists in this app: go back, or tell whoever runs this app.",
     call: ({ ada }) => ada.call("GET", "/collections/none/records"),
-    logged: "No collection with this name exists in this environment.",
+    logged: "No collection with this name exists in this environment: ",
   },
   "not_found, a record": {
     says: "No record with this id exists in this collection for you.",

@@ -56,6 +56,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "flow/people-invite",
       "flow/relays-delete",
       "flow/receipts-refund",
+      "flow/records-command",
       "flow/people-grant",
       "flow/people-credits",
       "flow/people-suspend",

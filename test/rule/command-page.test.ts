@@ -32,6 +32,7 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
   ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
   ["relay receipts refund pay_7", "Selling › Receipts", "/selling?tab=receipts", "Refund…"],
+  ["relay records show orders 7c44d0b1", "Records › orders", "/collections/orders", null],
   ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
 ];
 test.each(LEADS)("%s leads to %s", (command, words, path, button) => {

@@ -72,6 +72,9 @@ const person: Way = ({ first }) => {
     : [`People › ${first}`, ["people"], { q: first }];
 };
 
+const records: Way = ({ first }) =>
+  first === undefined ? ["Records", ["collections"]] : [`Records › ${first}`, ["collections", first]];
+
 const TRY_NOW = "Try now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
 const SECRETS = relayAt("secrets", "Secrets");
@@ -115,6 +118,10 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "problems list": [at("Attention › Problems", "attention", "problems")],
   "receipts list": [at("Selling › Receipts", "selling", "receipts")],
   "receipts refund": [at("Selling › Receipts", "selling", "receipts"), "Refund…"],
+  "records delete": [records, "Delete…"],
+  "records list": [records],
+  "records set": [records],
+  "records show": [records],
   "relays delete": [relayAt(), "Delete…"],
   "relays end-overlap": [SECRETS],
   "relays funnel": [relayAt()],

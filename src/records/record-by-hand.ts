@@ -1,0 +1,16 @@
+/** The audit of what an owner does to a record in the dashboard or on the command line: by field names alone, since an audit row outlives an erasure. */
+import type { Writer } from "../store/port.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
+import type { NewRecord } from "./record.ts";
+
+type RecordAction = "record.created" | "record.changed" | "record.deleted";
+
+/** `row`: as it is after, or was before it went. */
+export function auditRecord(tx: Writer, change: Change, action: RecordAction, row: NewRecord): Promise<void> {
+  return writeAudit(tx, {
+    ...change,
+    action,
+    target: `record:${row.id}`,
+    after: { collection: row.collection, fields: Object.keys(row.data) },
+  });
+}
