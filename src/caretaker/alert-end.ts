@@ -2,24 +2,27 @@
  * Alerts that end by themselves: their cause is over, and what it left undone was replayed. Problems resolve their own as they are cleared;
  * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
  */
+import { findNameKey } from "../event/list.ts";
 import { HOUR_MS } from "../ground/limit.ts";
 import { findPerson } from "../people/person.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
 import { resolveAlertsOf } from "../watch/problem.ts";
 
 /** In one look; more wait for the next. */
 const MAX_ENDED = 50;
-/** Rows looked at for what still waits, failed or is dead; where there are more, nothing is said to be over. */
+/** Rows looked at for what still waits or is dead; where there are more, nothing is said to be over. */
 const MAX_LOOKED_AT = 10_000;
+/** Failed events are looked through in steps before that: by their index, and in their rows where they are the relay's. */
+const STEP = 5_000;
+const MAX_WALKED = 250_000;
 /** A cap's window is over after so long without a further refusal. */
 const CAP_OVER_MS = 2 * HOUR_MS;
 
 const ROWS = {
   dead: "event INDEXED BY event_unhappy WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'dead'",
-  failed:
-    "event INDEXED BY event_unhappy WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed'",
   queued:
     "event INDEXED BY event_unfinished WHERE environment_id = $id AND state IN ('queued', 'running') AND state = 'queued'",
   running:
@@ -52,7 +55,7 @@ const ENDS: Partial<Record<AlertCode, IsOver>> = {
   sender_domain_required: noneWaits,
   invite_capped: noneWaits,
   sale_nobody: async (look, alert) =>
-    (await look.hasNone("failed", alert, ({ reason }) => reason === "person_not_found")) &&
+    look.isClear(alert) &&
     (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
     (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
   sale_suspended: (look, alert) => look.mayAct(alert),
@@ -64,12 +67,13 @@ const CODES = Object.keys(ENDS) as AlertCode[];
 
 /** Resolves what is over now. */
 export async function endAlerts(store: FencedStore, nowMs: number): Promise<void> {
-  const over = await store.read((tx) => findOver(tx, nowMs, () => true));
+  const clear = await findClear(store);
+  const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
   if (over.length === 0) return;
   const keys = new Set(over.map(keyOf));
   // These are looked at once more, with what happened meanwhile.
   await store.write("app", async (tx) => {
-    const still = await findOver(tx, nowMs, (alert) => keys.has(keyOf(alert)));
+    const still = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
     for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
   });
 }
@@ -78,12 +82,50 @@ function keyOf({ environmentId, code, target }: OpenAlert): string {
   return `${environmentId} ${code} ${target}`;
 }
 
+/** As it was told last: who finds nobody again, also after a replay, is told of in the transaction that says so. */
+function momentOf(alert: OpenAlert): string {
+  return `${keyOf(alert)} ${alert.lastAt}`;
+}
+
+/** Alerts of sales of whose relay no failed event is left that found nobody; none where too many failed ones are kept. */
+async function findClear(store: FencedStore): Promise<ReadonlySet<string>> {
+  const clear = new Set<string>();
+  for (const alert of await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], MAX_ENDED)))
+    if (await isWithoutNobody(store, alert)) clear.add(momentOf(alert));
+  return clear;
+}
+
+const NOBODY = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, min(seq) AS last FROM (
+    SELECT seq, (name_key = $nameKey AND reason = 'person_not_found') AS fits FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest`;
+
+async function isWithoutNobody(
+  store: FencedStore,
+  { environmentId: id, target }: OpenAlert,
+): Promise<boolean> {
+  const name = target.slice(target.indexOf(":") + 1);
+  const nameKey = await store.read((tx) => findNameKey(tx, id, name));
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let walked = 0; walked < MAX_WALKED; walked += STEP) {
+    const values = { id, nameKey, before };
+    const step = await store.read((tx) =>
+      tx.get<{ looked: number; found: number; last: number | null }>(NOBODY, values),
+    );
+    if (step === null || step.found > 0) return false;
+    if (step.last === null || step.looked < STEP) return true;
+    before = step.last;
+    await turnLoop();
+  }
+  return false;
+}
+
 async function findOver(
   tx: Reader,
   nowMs: number,
+  clear: ReadonlySet<string>,
   isMeant: (alert: OpenAlert) => boolean,
 ): Promise<OpenAlert[]> {
-  const look = new Look(tx);
+  const look = new Look(tx, clear);
   const found: OpenAlert[] = [];
   for (const alert of (await listOpenAlerts(tx, CODES, MAX_ENDED)).filter(isMeant)) {
     if ((await ENDS[alert.code as AlertCode]?.(look, alert, nowMs)) === true) found.push(alert);
@@ -94,10 +136,17 @@ async function findOver(
 /** One look at what is undone, read once an environment. */
 class Look {
   readonly #tx: Reader;
+  readonly #clear: ReadonlySet<string>;
   readonly #rows = new Map<string, Undone[]>();
 
-  constructor(tx: Reader) {
+  constructor(tx: Reader, clear: ReadonlySet<string>) {
     this.#tx = tx;
+    this.#clear = clear;
+  }
+
+  /** Whether all failed events were looked through, and none of what the alert tells came since. */
+  isClear(alert: OpenAlert): boolean {
+    return this.#clear.has(momentOf(alert));
   }
 
   /** Whether none of them is the target relay's and as `counts` says. */
