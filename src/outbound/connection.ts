@@ -7,6 +7,7 @@ import type { TLSSocket } from "node:tls";
 import type { Client } from "undici/index.js";
 import type { Clock } from "../ground/clock.ts";
 import { Answer } from "./answer.ts";
+import { InterimAnswers } from "./interim.ts";
 
 /** How long a connection waits for its next notice; many servers close theirs after five seconds. */
 const IDLE_MS = 4_000;
@@ -72,6 +73,7 @@ export class Connection {
   readonly certificateEndsMs: number;
   readonly #socket: Socket;
   readonly #client: Client;
+  readonly #interim: InterimAnswers;
 
   constructor(UndiciClient: typeof Client, socket: Socket, { origin, address, nowMs }: ConnectionOptions) {
     this.origin = origin;
@@ -81,6 +83,7 @@ export class Connection {
       ? Date.parse(socket.getPeerCertificate().valid_to)
       : Number.POSITIVE_INFINITY;
     this.#socket = socket;
+    this.#interim = new InterimAnswers(socket);
     let isGiven = false;
     this.#client = new UndiciClient(origin, {
       // Not at once, as undici is not ready for it then; and not again, once the connection is gone.
@@ -126,6 +129,9 @@ export class Connection {
         resolve({ kind: "answered", answer });
         this.close();
       };
+      this.#interim.await(() => {
+        reached = "answering";
+      });
       this.#client.dispatch(
         { method: "POST", path, headers: headersOf(signature), body },
         {

@@ -334,7 +334,12 @@ describe("no answer", () => {
       (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`),
       /^localhost answered with more than 16 KB of headers/,
     ],
-    ["a status that goes on", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost answered with a status of 100 or 101/],
+    [
+      "a status that goes on and on",
+      (socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(20_000)}`),
+      /^localhost answered with (a status of 100 or 101|more than 16 KB)/,
+    ],
+    ["a hang-up behind one that goes on", (socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost closed the connection in the middle/],
     [
       "a change of protocol",
       (socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"),
@@ -350,6 +355,45 @@ describe("no answer", () => {
     );
     const outcome = await makeCaller().call(request(`http://localhost:${port}/`, { local: true }));
     expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed", message: expect.stringMatching(says) });
+  });
+});
+
+describe("a status that goes on is passed over, as no notice asks for one", () => {
+  const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+  const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+  const HINTS = "HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n";
+  const rows: [rule: string, pieces: string[], body?: string][] = [
+    ["100 before the answer", [CONTINUE, OK]],
+    ["100 in one piece with it", [CONTINUE + OK]],
+    ["100 without its word, twice", ["HTTP/1.1 100\r\n\r\n", CONTINUE, OK]],
+    ["100 with headers, of HTTP/1.0", ["HTTP/1.0 100 Continue\r\ndate: now\r\n\r\n", OK]],
+    ["100 letter by letter, and the answer so too", [...(CONTINUE + OK)]],
+    ["102 and 103, between two of 100", [`HTTP/1.1 102 Processing\r\n\r\n${HINTS}`, HINTS, OK]],
+    ["what looks like one in the answer's body", [`HTTP/1.1 200 OK\r\ncontent-length: ${CONTINUE.length}\r\n\r\n`, CONTINUE], CONTINUE],
+  ];
+  test.each(rows)("%s, over a connection that stays", async (_rule, pieces, body = "ok") => {
+    let connections = 0;
+    const port = await listenOn(
+      createRawServer((socket) => {
+        connections += 1;
+        socket.on("error", () => {});
+        socket.on("data", async () => {
+          for (const piece of pieces) {
+            socket.write(piece);
+            if (pieces.length > 1) await Bun.sleep(1);
+          }
+        });
+      }),
+    );
+    const caller = makeCaller();
+    for (let call = 0; call < 2; call++)
+      expect(await caller.call(request(`http://localhost:${port}/`, { local: true }))).toMatchObject({
+        kind: "answered",
+        ok: true,
+        status: 200,
+        body,
+      });
+    expect(connections).toBe(1);
   });
 });
 
