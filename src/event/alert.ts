@@ -20,10 +20,10 @@ function alertOwner(
   return raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
 }
 
-/** `why` follows "… of <relay> is dead". Names the newest event of a burst. Source: the specification's "States and transitions". */
+/** `why` follows "… of <relay> is dead". Names the newest event of a burst; `count`: how many died at once, 1 when absent. Source: the specification's "States and transitions". */
 export function alertDead(
   tx: Writer,
-  { eventId, why, ...alert }: EventAlert & { eventId: string; why: string },
+  { eventId, why, count: added, ...alert }: EventAlert & { eventId: string; why: string; count?: number },
 ): Promise<void> {
   const { relayName } = alert;
   const dead = `The event ${eventId} of ${relayName} is dead${why}`;
@@ -32,19 +32,20 @@ export function alertDead(
     const more = count === 2 ? "one more has" : `${count - 1} more have`;
     return `${dead} Since ${toIso(sinceMs)} ${more} died: relay events list --relay ${relayName} --state dead.`;
   };
-  return alertOwner(tx, alert, { code: "relay_failed", message });
+  return alertOwner(tx, alert, { code: "relay_failed", message, count: added });
 }
 
 /** Failures that are tried again and that waiting alone does not mend. */
 export const WAITING_CODES = ["sender_domain_required", "invite_capped"] as const;
+type WaitingCode = (typeof WAITING_CODES)[number];
 
 /** One a day for each relay and cause, with a count of the events. `why`: what failed and what to do, in a sentence. */
 export function alertWaiting(
   tx: Writer,
-  alert: EventAlert & { code: (typeof WAITING_CODES)[number]; why: string },
+  { count, ...alert }: EventAlert & { code: WaitingCode; why: string; count: number },
 ): Promise<void> {
   const message = `An event of ${alert.relayName} waits and is tried again: ${alert.why}`;
-  return alertOwner(tx, alert, { code: alert.code, message, burstMs: DAY_MS });
+  return alertOwner(tx, alert, { code: alert.code, message, count, burstMs: DAY_MS });
 }
 
 /** One a day for each relay, with a count of the events: somebody was to be given a product or a plan, or to lose it. `eventId`: the last one; `why`: as its run says it. */

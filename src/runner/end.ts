@@ -97,7 +97,8 @@ export async function finishAttempts(
     tx,
     endings.map(({ row }) => row),
   );
-  for (const ending of endings) await tellOwner(tx, ending, nowMs);
+  await tellDead(tx, endings, nowMs);
+  await tellWaiting(tx, endings, nowMs);
   await tellNobody(tx, endings, nowMs);
   return endings.map((ending) => finishedOf(ending, nowMs));
 }
@@ -118,16 +119,24 @@ function runEndOf({ attempt, end }: Ended, next: NextState, nowMs: number): RunE
   return { ...next, outcome, personId, warnings: [...attempt.warnings], finishedAtMs: nowMs, mapVersion };
 }
 
-async function tellOwner(tx: Writer, { attempt, next }: Ending, nowMs: number): Promise<void> {
-  const { event, relay } = attempt;
-  if (next.state === "dead") {
-    const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
-    const { environmentId, id: eventId } = event;
-    await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
-  } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
+/** Of each relay among these: the last one, and how many they are. Whoever sends many of them holds nobody else up. */
+function* byRelay(endings: readonly Ending[]): Generator<{ last: Ending; count: number }> {
+  for (const ended of Map.groupBy(endings, ({ attempt }) => attempt.relay.id).values())
+    yield { last: ended.at(-1) as Ending, count: ended.length };
 }
 
-/** Once a relay for all that ended together: whoever sends many of them holds nobody else up. */
+/** Once a relay for all that ended together. */
+async function tellDead(tx: Writer, endings: readonly Ending[], nowMs: number): Promise<void> {
+  const dead = endings.filter(({ next }) => next.state === "dead");
+  for (const { last, count } of byRelay(dead)) {
+    const { event, relay, results } = last.attempt;
+    const why = ` (${last.next.reason ?? "failed"}): ${lastMessage(results)}`;
+    const { environmentId, id: eventId } = event;
+    await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, count, nowMs });
+  }
+}
+
+/** Once a relay for all that ended together. */
 async function tellNobody(tx: Writer, endings: readonly Ending[], nowMs: number): Promise<void> {
   const nobody = endings.filter(
     ({ next, attempt }) =>
@@ -135,11 +144,11 @@ async function tellNobody(tx: Writer, endings: readonly Ending[], nowMs: number)
       next.reason === "person_not_found" &&
       attempt.relay.actions.some(({ type }) => SALES.has(type)),
   );
-  for (const ended of Map.groupBy(nobody, ({ attempt }) => attempt.relay.id).values()) {
-    const { event, relay, results } = (ended.at(-1) as Ending).attempt;
+  for (const { last, count } of byRelay(nobody)) {
+    const { event, relay, results } = last.attempt;
     const { environmentId, id: eventId } = event;
     const alert = { environmentId, relayName: relay.name, eventId, why: lastMessage(results), nowMs };
-    await alertNobody(tx, { ...alert, count: ended.length });
+    await alertNobody(tx, { ...alert, count });
   }
 }
 
@@ -197,18 +206,29 @@ function tellWarned(
   return { ...run, state: "done", code: "ran_with_warnings", sentence: told.join(" ") };
 }
 
-/** The owner is told of each cause once an event, when it first fails for it. */
-async function tellWaiting(
-  tx: Writer,
-  { event, relay, results }: EndedAttempt,
-  nowMs: number,
-): Promise<void> {
+/** The owner is told of each cause once an event, when it first fails for it; once a relay for all that ended together. */
+async function tellWaiting(tx: Writer, endings: readonly Ending[], nowMs: number): Promise<void> {
+  const waiting = endings.filter(({ next }) => next.state === "queued");
   for (const code of WAITING_CODES) {
-    const failed = results.find((result) => result.outcome === "failed" && result.code === code);
-    if (failed?.outcome !== "failed" || (event.attempts > 1 && (await failedBefore(tx, event, code))))
-      continue;
-    const { environmentId } = event;
-    await alertWaiting(tx, { environmentId, relayName: relay.name, code, why: failed.message, nowMs });
+    const first: Ending[] = [];
+    for (const ending of waiting) {
+      const { event, results } = ending.attempt;
+      const failed = results.some((result) => result.outcome === "failed" && result.code === code);
+      if (failed && (event.attempts === 1 || !(await failedBefore(tx, event, code)))) first.push(ending);
+    }
+    for (const { last, count } of byRelay(first)) {
+      const { event, relay, results } = last.attempt;
+      const failed = results.find((result) => result.outcome === "failed" && result.code === code);
+      const why = failed?.outcome === "failed" ? failed.message : "";
+      await alertWaiting(tx, {
+        environmentId: event.environmentId,
+        relayName: relay.name,
+        code,
+        why,
+        count,
+        nowMs,
+      });
+    }
   }
 }
 
