@@ -202,7 +202,11 @@ export async function readRows(
   );
 }
 
-/** Writes the address over in each of the row's texts that holds it, and in their own rows what else may name them. */
+/**
+ * Writes the address over in each of the row's texts that holds it, and in their own rows what else may name them. Of others' rows only in those
+ * of before the erasure, as the address may be somebody new's since; a row of their own is nobody's else whatever it is dated, also by a clock that
+ * stood ahead then.
+ */
 export async function redactRow(
   tx: Writer,
   environmentId: number,
@@ -211,8 +215,9 @@ export async function redactRow(
   sought: readonly Open[],
 ): Promise<void> {
   for (const { text, erasedAt } of sought) {
-    if (row.at > erasedAt + graceMs) continue;
+    const isLater = row.at > erasedAt + graceMs;
     const isTheirs = row.personId === text.personId;
+    if (isLater && !isTheirs && own === undefined) continue;
     for (const column of columns) {
       const before = row.texts[column] ?? null;
       if (before === null) continue;
@@ -220,7 +225,7 @@ export async function redactRow(
       if (after !== null && text.holdsAddress(after)) {
         const isOwn =
           isTheirs || (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
-        if (isOwn || !text.isShared)
+        if (isOwn || !(isLater || text.isShared))
           after = text.redactStored(bare?.(after, text) ?? after, { unique: column === unique, own: isOwn });
       }
       if (after === before) continue;

@@ -23,6 +23,7 @@ const ERASURE = defineTable({
     eventSeq: integer(),
     /** `Sought`, sealed; null once nothing of it is left. */
     sought: orNull(bytes()),
+    /** Or when the newest event arrived, where that is later: the clock was set back since, and what is dated until then is of before. */
     erasedAt: integer(),
   },
 });
@@ -81,7 +82,10 @@ export async function erasePerson(
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
   const sought: Sought = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
-  const last = await tx.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
+  const last = await tx.get<{ seq: number | null; at: number | null }>(
+    `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
+       (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
+  );
   await ERASURE.insert(tx, {
     environmentId,
     personId,
@@ -89,7 +93,7 @@ export async function erasePerson(
     emailDigest: digestAddress(sealer, namesake === null ? email : personId),
     eventSeq: last?.seq ?? 0,
     sought: sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
-    erasedAt: nowMs,
+    erasedAt: Math.max(nowMs, last?.at ?? 0),
   });
   await tx.run(
     `UPDATE person SET email = NULL, email_key = NULL, status = 'erased', attributes = '{}', updated_at = $nowMs

@@ -252,6 +252,30 @@ describe("the address is found nowhere afterwards", () => {
     return { id, of, about };
   }
 
+  test.each([
+    ["two hours behind", -2 * 60 * MINUTE],
+    ["forty days behind", -40 * 24 * 60 * MINUTE],
+  ])("where the clock of the erasure stands %s what was stored before", async (_, byMs) => {
+    const { id } = await liveALife();
+    running.clock.jump(byMs);
+    await erase(id);
+    await sweep();
+    expect(await filesThatHold(ADA)).toEqual([]);
+  });
+
+  test("in the person's own rows also where a clock dated them that stood ahead and was set back, and events came since", async () => {
+    running.clock.jump(40 * 24 * 60 * MINUTE);
+    await saveRelay(running, receiverDefinition({ name: "sales", map: { ...MAP, ref: "ref" }, actions: [{ ...CREDITS, ref: "{{mapped.ref}}" }] }));
+    await sendEvent(running, "sold", { email: ADA, ref: `order-${ADA}-2026.v2` }, "sales");
+    await running.drain();
+    running.clock.jump(-40 * 24 * 60 * MINUTE);
+    await sendEvent(running, "since", { email: "bob@example.com", ref: "2" }, "sales");
+    await running.drain();
+    await erase(await personId());
+    await sweep();
+    expect(await filesThatHold(ADA)).toEqual([]);
+  });
+
   test("in the database and its log, whatever held it", async () => {
     const { id, of, about } = await liveALife();
     expect(await filesThatHold(ADA)).not.toEqual([]);
