@@ -2,6 +2,7 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { type JsonObject, writeJson } from "../ground/json.ts";
+import { cutToLine, plain } from "../ground/text.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import {
   deleteRecord,
@@ -175,10 +176,13 @@ export const recordsDelete: Command = {
   },
 };
 
+/** Of its data, as much as says which one it is. */
+const MAX_TOLD_CHARS = 300;
+
 async function askFirst(input: Input, world: World, { id, data }: RecordItem): Promise<void> {
   if (input.given("confirm")) return;
   const [name, text] = input.positionals;
-  world.tell(`${id} says ${writeJson(data)}`);
+  world.tell(`${id} says ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
   await requireYes(world, {
     question: `Delete this record of ${name}, for good?`,
     undone: "Nothing was deleted",

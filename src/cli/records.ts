@@ -77,13 +77,16 @@ export const recordsShow: Command = {
     });
     if (input.on("json")) return world.say(writeJson({ record }, 2));
     const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
-    await saySheet(input, world, [
+    const data = writeJson(record.data, 2);
+    const aside = world.screen.columns !== null;
+    const lines = [
       `${name}  ${id}`,
       `  written   ${createdAt}${updatedAt === createdAt ? "" : `, changed ${updatedAt}`}, last by ${by}${eventId === null ? "" : ` (${eventId})`}`,
       ...(owner === null ? [] : [`  owner     ${owner}`]),
       ...(recipient === null ? [] : [`  to        ${recipient}`]),
-      ...writeJson(record.data, 2).split("\n"),
-    ]);
+      ...(aside ? [] : data.split("\n")),
+    ];
+    await saySheet(input, world, lines, aside ? data : null);
   },
 };
 

@@ -48,6 +48,17 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(JSON.stringify(audited)).not.toContain("A-7");
   });
 
+  test("on a terminal the data stands below as it was written, and a long one is cut where it is asked for", async () => {
+    const data = { order: `2026-01-15T12:00:00.000Z ${"lamp ".repeat(99)}.` };
+    await run(["set", "orders"], JSON.stringify(data));
+    const [{ id }] = await stored("orders");
+    const screen = { columns: 80, rows: 24, colour: false, clever: false };
+    expect((await run(["show", "orders", id], "", { screen })).said).toEndWith(`\n\n${JSON.stringify(data, null, 2)}`);
+    const [says = ""] = (await run(["delete", "orders", id])).told.split("\n").filter((line) => line.includes(" says "));
+    expect(says).toMatch(/ says \{"order":"2026-01-15T12:00:00\.000Z lamp /);
+    expect(says.length).toBeLessThan(360);
+  });
+
   test("whose it is and to whom is named by address, and kept where it is not said again", async () => {
     await run(["set", "notes", '{"text":"hi"}', "--owner", ADA]);
     const [note] = await stored("notes");

@@ -12,7 +12,7 @@ export function runAt(
   { dataDir, service, keys, clock, commandEnv }: RunningService,
   words: readonly string[],
   input = "",
-  more: Partial<Pick<World, "interactive" | "confirm">> = {},
+  more: Partial<Pick<World, "interactive" | "confirm" | "screen">> = {},
 ): Promise<CommandResult> {
   const [line, env] =
     place === "beside the server" ? [["--data-dir", dataDir], commandEnv] : [["--url", service.url], { RELAY_KEY: keys.development ?? "" }];
