@@ -583,6 +583,7 @@ async function ask(question: Ask): Promise<{ status: number; text: string }> {
 
 beforeAll(async () => {
   child = Bun.spawn([process.execPath, join(import.meta.dir, "../kit/lag-service.ts")], {
+    env: process.env,
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",

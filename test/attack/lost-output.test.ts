@@ -86,7 +86,7 @@ describe("relay serve", () => {
   test.each(here)("%s goes on, and counts what it could not write", async (_name, redirect, lost) => {
     const port = await findFreePort();
     const line = `echo $$; exec 3>&1; { sh -c 'echo $$ >&3; exec "$0" "$@" 3>&-' '${requireExecutable("relay")}' serve --port ${port} --data-dir '${folder}' ${redirect}; }`;
-    const child = Bun.spawn(["sh", "-c", line], { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+    const child = Bun.spawn(["sh", "-c", line], { env: process.env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
     const reader = child.stdout.getReader();
     let said = "";
     while (said.trim().split("\n").length < 2) {

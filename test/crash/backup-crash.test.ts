@@ -43,7 +43,7 @@ beforeAll(async () => {
 
 /** Runs the process and kills it `afterMs` after it is ready; answers whether it was done before, and how long it worked. */
 async function runAndKill(line: readonly string[], afterMs: number | null): Promise<{ done: boolean; tookMs: number }> {
-  const child = Bun.spawn([process.execPath, PROCESS, ...line], { stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([process.execPath, PROCESS, ...line], { env: process.env, stdout: "pipe", stderr: "pipe" });
   const reader = child.stdout.getReader();
   const decoder = new TextDecoder();
   let said = "";

@@ -27,6 +27,7 @@ export class ClusterNode {
     const { databaseUrl, aheadMs, sinkUrl } = this.#place;
     const script = join(import.meta.dir, "cluster-node.ts");
     const child = Bun.spawn([process.execPath, script, this.#dataDir, databaseUrl, String(aheadMs), sinkUrl], {
+      env: process.env,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "ignore",

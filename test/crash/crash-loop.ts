@@ -67,6 +67,7 @@ async function compileService(executable: string): Promise<void> {
 async function startProcess(place: Place, aheadMs = 0): Promise<ServiceProcess | null> {
   const { executable, dataDir, sinkUrl, mailPort } = place;
   const child = Bun.spawn([executable, dataDir, sinkUrl, String(mailPort), String(aheadMs)], {
+    env: process.env,
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -20,7 +20,7 @@ const run = (...line: string[]) => runCommand(line, { cwd: folder, clock: system
 
 /** Runs the command in a process of its own. */
 async function runProcess(...line: string[]): Promise<{ code: number; said: string; told: string }> {
-  const child = Bun.spawn([...RELAY, ...line], { stdout: "pipe", stderr: "pipe", cwd: folder });
+  const child = Bun.spawn([...RELAY, ...line], { stdout: "pipe", stderr: "pipe", cwd: folder, env: process.env });
   const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
   return { code, said: said.trim(), told };
 }

@@ -18,6 +18,12 @@ const FILES: Readonly<Record<string, string>> = {
   "test/top.test.ts": 'throw new Error("at the top");',
   "test/after.test.ts": 'test("right", () => {});\nafterAll(() => { throw new Error("afterwards") });',
   "test/crash.test.ts": 'test("right", () => {});\ntest("kills", () => process.kill(process.pid, "SIGKILL"));',
+  "test/started.test.ts": `test("as shipped", () => {
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", "console.log(...Object.keys(process.env))"], { env: process.env });
+    expect(stdout.toString()).toContain("TMPDIR");
+    expect(stdout.toString()).not.toContain("BUN_JSC_");
+  });`,
+  "bunfig.toml": `[test]\npreload = ["${PROJECT_ROOT}/test/kit/as-shipped.ts"]`,
   "test/browser/page.test.ts": 'test("one", () => {});\ntest("two", () => {});',
 };
 
@@ -27,7 +33,7 @@ beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), "relay-test-command-"));
   for (const [file, text] of Object.entries(FILES)) {
     mkdirSync(dirname(join(project, file)), { recursive: true });
-    writeFileSync(join(project, file), `${USES}${text}\n`);
+    writeFileSync(join(project, file), `${file.endsWith(".ts") ? USES : ""}${text}\n`);
   }
 });
 
@@ -55,7 +61,7 @@ test("each failure is listed by file and name before the line that counts them",
     "  test/top.test.ts > outside a test: at the top",
     "  test/wrong.test.ts > wrong <&>: expect(received).toBe(expected)",
   ]);
-  expect(lines.at(-1)).toBe("4 passed, 6 failed, 2 skipped");
+  expect(lines.at(-1)).toBe("5 passed, 6 failed, 2 skipped");
   expect(code).toBe(1);
 });
 
@@ -63,6 +69,11 @@ test("nothing but the plain line ends a run without failures", async () => {
   const { code, lines } = await run(["test/right.test.ts"], { CHROMIUM: "none" });
   expect(lines.at(-1)).toBe("1 passed, 0 failed");
   expect(code).toBe(0);
+});
+
+test("a test's process compiles late, and what it starts as it is shipped", async () => {
+  const { code, lines } = await run(["test/started.test.ts"], { CHROMIUM: "none" });
+  expect([lines.at(-1), code]).toEqual(["1 passed, 0 failed", 0]);
 });
 
 test("without a browser its tests are counted as skipped, and the reason is said", async () => {
