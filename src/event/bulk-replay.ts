@@ -21,6 +21,16 @@ export const DEFAULT_PER_SECOND = 50;
 
 const RUN_STATES = ["running", "done", "stopped"] as const;
 
+/**
+ * A filter by reason as it is kept. A node of version 0.15.0 or before, which may be the one that takes the steps while nodes are replaced, heeds no
+ * reason and would replay what was not asked for: it reads the name of no relay, and so ends with nothing replayed.
+ */
+interface ReasonFilter extends Pick<BulkFilter, "state"> {
+  relay: "";
+  asked: BulkFilter;
+}
+type KeptFilter = BulkFilter | ReasonFilter;
+
 const BULK_REPLAY = defineTable({
   name: "bulk_replay",
   key: ["id"],
@@ -28,7 +38,7 @@ const BULK_REPLAY = defineTable({
     id: text(),
     environmentId: integer(),
     state: text<(typeof RUN_STATES)[number]>(),
-    chosen: json<BulkFilter>(),
+    chosen: json<KeptFilter>(),
     perSecond: integer(),
     /** How many matched when it began. */
     matched: integer(),
@@ -81,7 +91,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
     id: newId("rpl", nowMs),
     environmentId,
     state: chosen === null ? "done" : "running",
-    chosen: filter,
+    chosen: filter.reason === undefined ? filter : { state: filter.state, relay: "", asked: filter },
     perSecond,
     matched,
     replayed: 0,
@@ -120,7 +130,7 @@ export async function stepBulkReplay(
 ): Promise<number | null> {
   const row = await BULK_REPLAY.find(tx, { id });
   if (row === null || row.state !== "running") return null;
-  const chosen = await choose(tx, row.environmentId, row.chosen);
+  const chosen = await choose(tx, row.environmentId, askedOf(row.chosen));
   const { cursor, untilSeq, endedUntil } = row;
   const within = chosen === null ? null : { ...chosen, cursor, untilSeq, endedUntil };
   const step = within === null ? null : await look(tx, within, LOOK);
@@ -204,6 +214,11 @@ function targetOf({ id }: Pick<BulkReplayRow, "id">): string {
   return `replay:${id}`;
 }
 
-function view({ chosen: filter, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
+function askedOf(chosen: KeptFilter): BulkFilter {
+  return "asked" in chosen ? chosen.asked : chosen;
+}
+
+function view({ chosen, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
+  const filter = askedOf(chosen);
   return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number> });
 }

@@ -1,5 +1,6 @@
 /** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { choose } from "../../src/event/bulk-choice.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -92,6 +93,21 @@ test("each event that matches runs once more, oldest first, and its finished wor
   expect(targets.map(({ target }) => target)).toEqual(ids.map((id) => `event:${id}`));
   const told = await running.rows<{ action: string }>("SELECT action FROM audit WHERE target = ?1 ORDER BY seq", `replay:${ended.id}`);
   expect(told.map(({ action }) => action)).toEqual(["replay.began", "replay.ended"]);
+});
+
+test("by a reason it takes those alone, and a node of 0.15.0, which heeds none, takes nothing", async () => {
+  await die(6);
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET reason = 'call_failed' WHERE seq % 2 = 0"));
+  await mend();
+  const { id, filter } = (await begin({ reason: "call_failed" })).body.replay;
+  expect(filter).toEqual({ state: "dead", reason: "call_failed" });
+  const [kept] = await running.rows<{ chosen: string; at: number }>("SELECT chosen, environment_id AS at FROM bulk_replay");
+  // What it knows of a filter.
+  const { state, relay } = JSON.parse(kept?.chosen ?? "{}");
+  expect(await running.service.store.read((tx) => choose(tx, kept?.at ?? 0, { state, relay }))).toBe(null);
+  expect(await finish(id)).toMatchObject({ state: "done", matched: 3, replayed: 3, filter });
+  expect(await running.rows("SELECT DISTINCT reason FROM event WHERE state = 'dead'")).toEqual([{ reason: "collection_missing" }]);
+  expect((await running.api("GET", "/bulk-replays")).body.items).toMatchObject([{ id, filter }]);
 });
 
 test("events that die again are not taken again, and those that came later are left", async () => {
