@@ -90,33 +90,43 @@ function momentOf(alert: OpenAlert): string {
 /** Alerts of sales of whose relay no failed event is left that found nobody; none where too many failed ones are kept. */
 async function findClear(store: FencedStore): Promise<ReadonlySet<string>> {
   const clear = new Set<string>();
-  for (const alert of await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], MAX_ENDED)))
-    if (await isWithoutNobody(store, alert)) clear.add(momentOf(alert));
+  const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], MAX_ENDED));
+  for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
+    const left = await leaveClear(store, id, told);
+    for (const alert of left) clear.add(momentOf(alert));
+  }
   return clear;
 }
 
-const NOBODY = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found, min(seq) AS last FROM (
-    SELECT seq, (name_key = $nameKey AND reason = 'person_not_found') AS fits FROM event INDEXED BY event_unhappy
-    WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest`;
+/** By the relays that found nobody, and the others in one. */
+const NOBODY = `SELECT CASE WHEN reason = 'person_not_found' THEN name_key END AS "nameKey", count(*) AS looked, min(seq) AS last FROM (
+    SELECT seq, name_key, reason FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest
+  GROUP BY 1`;
 
-async function isWithoutNobody(
+/** One walk for all alerts of an environment: those of a relay that found nobody are left out on the way. */
+async function leaveClear(
   store: FencedStore,
-  { environmentId: id, target }: OpenAlert,
-): Promise<boolean> {
-  const name = target.slice(target.indexOf(":") + 1);
-  const nameKey = await store.read((tx) => findNameKey(tx, id, name));
+  id: number,
+  alerts: readonly OpenAlert[],
+): Promise<Iterable<OpenAlert>> {
+  const left = new Map<number | null, OpenAlert>();
+  for (const alert of alerts) {
+    const name = alert.target.slice(alert.target.indexOf(":") + 1);
+    left.set(await store.read((tx) => findNameKey(tx, id, name)), alert);
+  }
   let before = Number.MAX_SAFE_INTEGER;
-  for (let walked = 0; walked < MAX_WALKED; walked += STEP) {
-    const values = { id, nameKey, before };
-    const step = await store.read((tx) =>
-      tx.get<{ looked: number; found: number; last: number | null }>(NOBODY, values),
+  for (let walked = 0; walked < MAX_WALKED && left.size > 0; walked += STEP) {
+    const values = { id, before };
+    const found = await store.read((tx) =>
+      tx.all<{ nameKey: number | null; looked: number; last: number }>(NOBODY, values),
     );
-    if (step === null || step.found > 0) return false;
-    if (step.last === null || step.looked < STEP) return true;
-    before = step.last;
+    for (const { nameKey } of found) if (nameKey !== null) left.delete(nameKey);
+    if (found.reduce((sum, { looked }) => sum + looked, 0) < STEP) return left.values();
+    before = Math.min(...found.map(({ last }) => last));
     await turnLoop();
   }
-  return false;
+  return [];
 }
 
 async function findOver(
