@@ -17,7 +17,14 @@ import {
   type UrlRule,
 } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { Connection, headersOf, KeptConnections, loadClient, type Posted } from "./connection.ts";
+import {
+  Connection,
+  headersOf,
+  KeptConnections,
+  loadClient,
+  NO_LAST_STATUS,
+  type Posted,
+} from "./connection.ts";
 
 export interface CallRequest {
   url: string;
@@ -235,6 +242,8 @@ function tellBroken({ host, port }: CallTarget, { error, reached }: Posted & { k
     return `What ${host} answered on port ${port} is no HTTP/1.1: check that url names the port of a web server, and what stands before it.`;
   if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message))
     return `${host} answered with a status of 100 or 101, which no notice asks for: let it answer with its last status at once.`;
+  if (error instanceof Error && error.message === NO_LAST_STATUS)
+    return `${host} answered with one status after the other that goes on (100 to 103): let it answer with its last status at once.`;
   const when = reached === "answering" ? "in the middle of its answer" : "before it answered";
   return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): look into its log, and into that of a proxy before it.`;
 }

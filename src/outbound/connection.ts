@@ -19,6 +19,10 @@ const MAX_KEPT_PER_ORIGIN = 8;
 /** However busy, a connection is opened anew after this time, so that its certificate is looked at again. */
 const MAX_AGE_MS = 30_000;
 
+/** Statuses that go on, of one answer: without an end of them the loop would do nothing else for as long as a call may take. */
+const MAX_INTERIM = 100;
+export const NO_LAST_STATUS = "no last status";
+
 interface Notice {
   /** Path and query. */
   path: string;
@@ -129,9 +133,15 @@ export class Connection {
         resolve({ kind: "answered", answer });
         this.close();
       };
-      this.#interim.await(() => {
+      let passedOver = 0;
+      const passOver = (): void => {
         reached = "answering";
-      });
+        passedOver += 1;
+        if (passedOver !== MAX_INTERIM) return;
+        fail(new Error(NO_LAST_STATUS));
+        this.close();
+      };
+      this.#interim.await(passOver);
       this.#client.dispatch(
         { method: "POST", path, headers: headersOf(signature), body },
         {
@@ -143,7 +153,7 @@ export class Connection {
             reached = "answering";
           },
           onResponseStart(_controller, status, answerHeaders) {
-            if (status < 200) return;
+            if (status < 200) return passOver();
             answer = new Answer(status, answerHeaders);
             onAnswer(answer);
             leaveIfEnough();

@@ -339,6 +339,8 @@ describe("no answer", () => {
       (socket) => socket.write(`HTTP/1.1 100 Continue\r\nx: ${"y".repeat(20_000)}`),
       /^localhost answered with (a status of 100 or 101|more than 16 KB)/,
     ],
+    ["no end of 100", (socket) => socket.write("HTTP/1.1 100 Continue\r\n\r\n".repeat(500)), /^localhost answered with one status after the other/],
+    ["no end of 103", (socket) => socket.write("HTTP/1.1 103 Hints\r\n\r\n".repeat(500)), /^localhost answered with one status after the other/],
     ["a hang-up behind one that goes on", (socket) => socket.end("HTTP/1.1 100 Continue\r\n\r\n"), /^localhost closed the connection in the middle/],
     [
       "a change of protocol",
@@ -369,6 +371,7 @@ describe("a status that goes on is passed over, as no notice asks for one", () =
     ["100 with headers, of HTTP/1.0", ["HTTP/1.0 100 Continue\r\ndate: now\r\n\r\n", OK]],
     ["100 letter by letter, and the answer so too", [...(CONTINUE + OK)]],
     ["102 and 103, between two of 100", [`HTTP/1.1 102 Processing\r\n\r\n${HINTS}`, HINTS, OK]],
+    ["ninety of them", [CONTINUE.repeat(50), HINTS.repeat(40), OK]],
     ["what looks like one in the answer's body", [`HTTP/1.1 200 OK\r\ncontent-length: ${CONTINUE.length}\r\n\r\n`, CONTINUE], CONTINUE],
   ];
   test.each(rows)("%s, over a connection that stays", async (_rule, pieces, body = "ok") => {
