@@ -24,7 +24,7 @@ export const relaysDelete: Command = {
   words: ["relays", "delete"],
   summary: "delete a relay with its secrets, for good",
   details:
-    "A receiver's URL answers 404 at once, so its sender's calls are lost; to let them wait instead, relay relays pause. What still waits ends failed; its events stay for 30 days. A relay that a sync brought comes back with the next one as long as its file is there; in local development the file goes too.",
+    "A receiver's URL answers 404 at once, so its sender's calls are lost; to let them wait instead, relay relays pause. What still waits ends failed; its events stay for 30 days. A relay that a sync or a promote brought comes back with the next one as long as it stands where it came from; in local development the file goes too.",
   arguments: [NAME],
   options: [
     {
@@ -92,10 +92,15 @@ function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: 
       : "it never runs again.";
   const { waiting } = last24h;
   const waits = `What still waits ends failed${waiting === 0 ? "" : ` (${waiting} of the last 24 hours)`}.`;
-  const file = isLocal
-    ? ` Its file relays/${name}.json goes with it.`
-    : origin.kind === "file"
-      ? " It came from a file: as long as that is there, the next relay sync makes it again."
-      : "";
-  return `${stops} ${waits} Its secrets are gone for good; its events stay for 30 days.${file}`;
+  const again = isLocal ? ` Its file relays/${name}.json goes with it.` : sayAgain(origin);
+  return `${stops} ${waits} Its secrets are gone for good; its events stay for 30 days.${again}`;
+}
+
+/** What makes it again. */
+function sayAgain({ kind, promotedFrom }: RelayView["origin"]): string {
+  if (promotedFrom !== undefined)
+    return ` It was promoted from ${promotedFrom}: as long as it is there, the next relay promote makes it again.`;
+  return kind === "file"
+    ? " It came from a file: as long as that is there, the next relay sync makes it again."
+    : "";
 }

@@ -71,6 +71,14 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await names()).toEqual(["orders"]);
   });
 
+  test.each([
+    ["a sync", null, "It came from a file: as long as that is there, the next relay sync makes it again."],
+    ["a promote", "development", "It was promoted from development: as long as it is there, the next relay promote makes it again."],
+  ])("where %s brought it, it is said what brings it back", async (_what, from, again) => {
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET origin_kind = 'file', promoted_from = ?1 WHERE name = 'orders'", from));
+    expect((await remove("orders --confirm orders")).told).toContain(again);
+  });
+
   test("what is sold through it is warned of, and all is told with --json", async () => {
     await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
     const { code, said, told } = await remove("orders --confirm orders --json");
