@@ -16,8 +16,10 @@ import { RELEASE_0_12 } from "./release-0-12.ts";
 import { RELEASE_0_13 } from "./release-0-13.ts";
 import { RELEASE_0_14 } from "./release-0-14.ts";
 import { RELEASE_0_15 } from "./release-0-15.ts";
+import { RELEASE_0_16 } from "./release-0-16.ts";
 
 export const RELEASES: readonly [Release, ...Release[]] = [
+  RELEASE_0_16,
   RELEASE_0_15,
   RELEASE_0_14,
   RELEASE_0_13,
