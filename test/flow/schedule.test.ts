@@ -24,7 +24,7 @@ interface Shown {
 describe("a schedule in the running service", () => {
   test("runs its actions as each period begins, and the tick is there to read", async () => {
     await using running = await startBeat();
-    await running.clock.advance(2 * HOUR_MS);
+    await running.clock.leap(2 * HOUR_MS, 60_000);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z", "2026-01-15T14:00:00.000Z"]);
     expect(running.lines).toEqual(["RELAY · beat · schedule · 1 actions · ok", "RELAY · beat · schedule · 1 actions · ok"]);
@@ -37,34 +37,34 @@ describe("a schedule in the running service", () => {
     await using running = await startBeat();
     const quick = { ...BEAT, trigger: { kind: "schedule", every: "15m" } };
     expect((await running.api("PUT", "/relays/beat", { definition: quick, version: 1 })).status).toBe(200);
-    await running.clock.advance(HOUR_MS / 4);
+    await running.clock.leap(HOUR_MS / 4, 60_000);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T12:15:00.000Z"]);
     await running.api("POST", "/relays/beat/pause");
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.api("POST", "/relays/beat/resume");
-    await running.clock.advance(HOUR_MS / 4);
+    await running.clock.leap(HOUR_MS / 4, 60_000);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T12:15:00.000Z", "2026-01-15T13:30:00.000Z"]);
     await running.api("DELETE", "/relays/beat");
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     expect(await shown(running)).toHaveLength(2);
   });
 
   test("records nothing while its environment is on hold, nor afterwards", async () => {
     await using running = await startBeat();
     await hold(running, true);
-    await running.clock.advance(3 * HOUR_MS);
+    await running.clock.leap(3 * HOUR_MS, 60_000);
     await hold(running, false);
     await settle();
     expect(await shown(running)).toEqual([]);
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     expect((await shown(running)).map((event) => event.periodStart)).toEqual(["2026-01-15T16:00:00.000Z"]);
   });
 
   test("over a restart: the newest missed period runs late, an older one is dead and runs when it is replayed", async () => {
     await using running = await startBeat();
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     running.clock.jump(2 * HOUR_MS);
     await running.restart();
@@ -87,7 +87,7 @@ describe("a schedule in the running service", () => {
     await running.clock.advance(HOUR_MS + 1_000);
     running.clock.jump(-HOUR_MS / 2);
     await running.restart();
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z"]);
   });
@@ -116,11 +116,11 @@ describe("what was due before a stop that comes ahead of the scheduler", () => {
     expect(await shown(running)).toEqual(due);
     const alerts = await running.api("GET", "/alerts");
     expect(alerts.body.items).toMatchObject([{ code: "relay_failed", count: 2 }]);
-    await running.clock.advance(2 * HOUR_MS);
+    await running.clock.leap(2 * HOUR_MS, 60_000);
     expect(await shown(running)).toEqual(due);
     await go(running);
     // What another process wrote is found within a second.
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     const done = [...due.slice(0, 2), ...["12", "15"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null }))];
     expect(await shown(running)).toEqual(done);
@@ -229,14 +229,14 @@ describe("a stop while the clock is not believed", () => {
     ["a hold", (running) => hold(running, true), (running) => hold(running, false)],
   ])("%s records no period of a clock that is ahead for ten seconds", async (_rule, stop, go) => {
     await using running = await startBeat();
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     running.clock.jump(3 * HOUR_MS);
     await stop(running);
     await running.clock.advance(10_000);
     running.clock.jump(-3 * HOUR_MS);
     await go(running);
-    await running.clock.advance(HOUR_MS);
+    await running.clock.leap(HOUR_MS, 60_000);
     await running.drain();
     expect(await shown(running)).toEqual(["13", "14"].map((hour) => ({ periodStart: `2026-01-15T${hour}:00:00.000Z`, state: "done", reason: null })));
   });
