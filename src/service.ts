@@ -189,7 +189,7 @@ async function startOnce(
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
   const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
   const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
-  const newestMs = await store.read(readNewestMs);
+  const newestMs = await store.read((tx) => readNewestMs(tx, clock.now()));
   const caretakers = started.adopt(new Caretakers({ store: own, clock, log, newestMs }), ending);
   const problems = started.adopt(
     new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),

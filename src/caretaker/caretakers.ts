@@ -8,6 +8,7 @@ import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
+import { firstSeqSince } from "../store/time-order.ts";
 import { RETENTION, type Step } from "./retention.ts";
 
 /** After the start, so that it is quick; then once an hour. */
@@ -28,10 +29,15 @@ interface CaretakerDeps {
   newestMs: number | null;
 }
 
-/** To be asked before anything is stored by a clock that may be wrong. */
-export async function readNewestMs(tx: Reader): Promise<number | null> {
-  const sql = "SELECT (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at";
-  return (await tx.get<{ at: number | null }>(sql))?.at ?? null;
+/**
+ * To be asked before anything is stored by a clock that may be wrong. What came within the hour before does not count where there is more: an earlier
+ * process may have stored it by the same clock, which keeps for an hour in one process before anything is cleaned up by it.
+ */
+export async function readNewestMs(tx: Reader, nowMs: number): Promise<number | null> {
+  const before = await firstSeqSince(tx, "event", nowMs - HOUR_MS);
+  const sql = `SELECT coalesce((SELECT created_at FROM event WHERE seq < $before ORDER BY seq DESC LIMIT 1),
+    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1)) AS at`;
+  return (await tx.get<{ at: number | null }>(sql, { before }))?.at ?? null;
 }
 
 export class Caretakers {
