@@ -91,7 +91,7 @@ export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Fi
 /** A call names no environment: its secret alone decides which one receives. */
 export async function checkSecrets(tx: Reader, { clock }: Patient): Promise<Finding> {
   const shared = await listSharedSecrets(tx, clock.now());
-  if (shared.length === 0) return fine("secrets", "Each verifies its relay name in one environment alone.");
+  if (shared.length === 0) return fine("secrets", "Each verifies calls of one environment alone.");
   return worry(
     "secrets",
     `One secret verifies ${shared.join(", ")} in two environments, so that one of them takes the other's events.`,

@@ -121,7 +121,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : null,
-    promotedFrom: input.origin.promotedFrom ?? null,
+    ...promotedAs(input.origin, 1),
     ...made.kept,
     ...NO_OVERLAP,
     ...(signing?.kept ?? NO_SIGNING_SECRET),
@@ -168,7 +168,7 @@ export async function updateRelay(
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
-    promotedFrom: input.origin.promotedFrom ?? null,
+    ...promotedAs(input.origin, before.version + 1),
     activeSince: alike ? before.activeSince : nowMs,
     updatedAt: nowMs,
     ...signing?.kept,
@@ -238,6 +238,12 @@ async function refuseCapped(tx: Reader, context: RelayContext): Promise<void> {
     "relay_capped",
     `This environment holds ${count} relays, and its limit is ${limit}: delete one that is no longer used, or raise the limit in the server's configuration.`,
   );
+}
+
+function promotedAs({ promotedFrom }: SaveOrigin, version: number) {
+  return promotedFrom === undefined
+    ? { promotedFrom: null, promotedVersion: null }
+    : { promotedFrom, promotedVersion: version };
 }
 
 function refuseOtherName(name: string, definition: Definition): void {

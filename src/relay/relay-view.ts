@@ -168,8 +168,9 @@ function viewItem(
     origin: {
       kind: row.originKind,
       at: toIso(row.originAt),
-      // A node of an older version edits a relay and leaves this as it was.
-      ...(row.promotedFrom === null || row.originKind !== "file" ? {} : { promotedFrom: row.promotedFrom }),
+      ...(row.promotedFrom !== null && row.promotedVersion === row.version
+        ? { promotedFrom: row.promotedFrom }
+        : {}),
     },
     ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
     ...(trigger.kind === "schedule" ? { nextTick: tellNextTick(trigger, row, environment, nowMs) } : {}),

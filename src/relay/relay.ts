@@ -35,6 +35,8 @@ export const RELAY = defineTable({
     syncedAt: orNull(integer()),
     /** The environment whose definition the last save carried here; null: it was no promote. */
     promotedFrom: orNull(text()),
+    /** The version that this promote made: of another one a node of before saved it since, and left these as they were. */
+    promotedVersion: orNull(integer()),
     secretKind: text<SecretKind>(),
     /** Sealed under `receiverSecretContext`. */
     secret: orNull(bytes()),

@@ -96,6 +96,10 @@ describe("a promote", () => {
     const [version] = (await api.call(`${LIVE}/relays/one/versions`, { session: true })).json.items;
     expect([version.origin, version.promotedFrom]).toEqual(["file", "development"]);
     expect(live.secret.fingerprint).not.toBe((await relayOf(api, "one", DEV)).secret.fingerprint);
+    // A node of 0.15.0 saves a file over it and knows nothing of where the last one came from.
+    await api.store.write("app", (tx) => tx.run("UPDATE relay SET version = version + 1 WHERE id = ?1", live.id));
+    expect((await relayOf(api, "one")).origin).toEqual({ kind: "file", at: expect.any(String) });
+    await api.store.write("app", (tx) => tx.run("UPDATE relay SET version = version - 1 WHERE id = ?1", live.id));
     expect((await planOf(api)).json.changes).toBe(0);
     const { json } = await api.call(`${LIVE}/audit?kind=change`, { session: true });
     const rows = json.items.filter(({ action }: { action: string }) => action.startsWith("approval."));

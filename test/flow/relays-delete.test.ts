@@ -75,7 +75,9 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ["a sync", null, "It came from a file: as long as that is there, the next relay sync makes it again."],
     ["a promote", "development", "It was promoted from development: as long as it is there, the next relay promote makes it again."],
   ])("where %s brought it, it is said what brings it back", async (_what, from, again) => {
-    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET origin_kind = 'file', promoted_from = ?1 WHERE name = 'orders'", from));
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE relay SET origin_kind = 'file', promoted_from = ?1, promoted_version = version WHERE name = 'orders'", from),
+    );
     expect((await remove("orders --confirm orders")).told).toContain(again);
   });
 
