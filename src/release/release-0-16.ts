@@ -7,7 +7,7 @@ export const RELEASE_0_16: Release = {
     {
       subject: "A server that starts while its clock is far ahead",
       was: "What was older than thirty days by that clock went a minute later, and with it the memory of what was received, so that a provider's repeat ran again.",
-      now: "Where the newest event is a day old or more at the start, nothing is cleaned up for an hour.",
+      now: "Nothing is cleaned up for an hour after a start where the newest event of more than an hour ago is a day old or more.",
     },
     {
       subject: "After a clock that stood ahead was set back",
@@ -43,6 +43,11 @@ export const RELEASE_0_16: Release = {
       subject: "A called URL that sends 100 Continue before its answer",
       was: "It did its work, and each call failed, seven times.",
       now: "The status is passed over.",
+    },
+    {
+      subject: "A called URL that sends statuses that go on without end (103)",
+      was: "It held the whole server up for the ten seconds that a call may last.",
+      now: "The call ends at the hundredth.",
     },
     {
       subject: "Alerts of many events that die or wait together",
