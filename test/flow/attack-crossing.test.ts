@@ -233,7 +233,9 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
       for (const search of ["", ...names.map((name) => `?${name}=${filters[name]}`)]) {
         const { status, text } = await ask(asker, "GET", `${below}${search}`);
         if (status === 404 && below === "/sender-domain") continue;
-        expect(`${below}${search} ${status < 500} ${text.includes(MARK)}`).toBe(`${below}${search} true false`);
+        // A refusal says again what was asked for.
+        const told = status === 400 ? text.replace(JSON.stringify(JSON.stringify(MARK)).slice(1, -1), "") : text;
+        expect(`${below}${search} ${status < 500} ${told.includes(MARK)}`).toBe(`${below}${search} true false`);
       }
     }
   });

@@ -98,8 +98,12 @@ describe("over HTTP", () => {
   });
 
   test("the changes since a version are those of the feed", async () => {
+    const versionsOf = ({ releases }: { releases: { version: string }[] }) => releases.map(({ version }) => version);
+    const all = RELEASES.map(({ version }) => version);
+    expect(versionsOf((await call(client, "changes", { since: all[4] })).json)).toEqual(all.slice(0, 4));
     const { json } = await call(client, "changes", { since: "0.2.0" });
-    expect(json.releases.map(({ version }: { version: string }) => version)).toEqual(RELEASES.slice(0, -2).map(({ version }) => version));
+    expect(versionsOf(json)).toEqual(all.slice(0, json.releases.length));
+    expect(json).toMatchObject({ cut: true, note: expect.stringContaining("since") });
   });
 
   const REFUSED: [string, Record<string, unknown>, string][] = [

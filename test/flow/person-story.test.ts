@@ -195,11 +195,15 @@ describe("people are found", () => {
     ["by an id", () => `find=${carol}`, [CAROL]],
     ["by a store account token", () => "find=store-token-of-carol-1", [CAROL]],
     ["nobody by a part of an address: that is what q is for", () => "find=rol", []],
-    ["nobody by nothing", () => "find=", []],
     ["by whether they may use anything: the suspended may not", () => "access=true", [CAROL]],
     ["by whether they may use nothing", () => "access=false&status=suspended", ["erin@example.com"]],
   ];
   for (const [what, query, found] of FOUND) test(what, async () => expect(await ids(query())).toEqual(found));
+
+  test("by nothing is refused: it says what to look for", async () => {
+    const { status, body } = await running.api("GET", "/persons?find=");
+    expect([status, body.message]).toEqual([400, expect.stringContaining("`find` is empty: it must be an address or its beginning, an id")]);
+  });
 
   test("page by page", async () => {
     const first = await make("GET", "/persons?find=caro&limit=1");

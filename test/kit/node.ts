@@ -75,7 +75,8 @@ export async function callApi(node: Node, tenant: Tenant, method: string, path: 
     headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const answer: unknown = await response.json();
+  const text = await response.text();
+  const answer: unknown = text === "" ? null : JSON.parse(text);
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
   return answer;
 }
