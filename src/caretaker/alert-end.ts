@@ -2,22 +2,18 @@
  * Alerts that end by themselves: their cause is over, and what it left undone was replayed. Problems resolve their own as they are cleared;
  * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
  */
-import { findNameKey } from "../event/list.ts";
 import { HOUR_MS } from "../ground/limit.ts";
 import { findPerson } from "../people/person.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
 import { resolveAlertsOf } from "../watch/problem.ts";
+import { findClear, momentOf } from "./sale-nobody.ts";
 
 /** In one look; more wait for the next. */
 const MAX_ENDED = 50;
 /** Rows looked at for what still waits or is dead; where there are more, nothing is said to be over. */
 const MAX_LOOKED_AT = 10_000;
-/** Failed events are looked through in steps before that: by their index, and in their rows where they are the relay's. */
-const STEP = 5_000;
-const MAX_WALKED = 250_000;
 /** A cap's window is over after so long without a further refusal. */
 const CAP_OVER_MS = 2 * HOUR_MS;
 
@@ -67,7 +63,7 @@ const CODES = Object.keys(ENDS) as AlertCode[];
 
 /** Resolves what is over now. */
 export async function endAlerts(store: FencedStore, nowMs: number): Promise<void> {
-  const clear = await findClear(store);
+  const clear = await findClear(store, MAX_ENDED);
   const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
   if (over.length === 0) return;
   const keys = new Set(over.map(keyOf));
@@ -80,53 +76,6 @@ export async function endAlerts(store: FencedStore, nowMs: number): Promise<void
 
 function keyOf({ environmentId, code, target }: OpenAlert): string {
   return `${environmentId} ${code} ${target}`;
-}
-
-/** As it was told last: who finds nobody again, also after a replay, is told of in the transaction that says so. */
-function momentOf(alert: OpenAlert): string {
-  return `${keyOf(alert)} ${alert.lastAt}`;
-}
-
-/** Alerts of sales of whose relay no failed event is left that found nobody; none where too many failed ones are kept. */
-async function findClear(store: FencedStore): Promise<ReadonlySet<string>> {
-  const clear = new Set<string>();
-  const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], MAX_ENDED));
-  for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
-    const left = await leaveClear(store, id, told);
-    for (const alert of left) clear.add(momentOf(alert));
-  }
-  return clear;
-}
-
-/** By the relays that found nobody, and the others in one. */
-const NOBODY = `SELECT CASE WHEN reason = 'person_not_found' THEN name_key END AS "nameKey", count(*) AS looked, min(seq) AS last FROM (
-    SELECT seq, name_key, reason FROM event INDEXED BY event_unhappy
-    WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest
-  GROUP BY 1`;
-
-/** One walk for all alerts of an environment: those of a relay that found nobody are left out on the way. */
-async function leaveClear(
-  store: FencedStore,
-  id: number,
-  alerts: readonly OpenAlert[],
-): Promise<Iterable<OpenAlert>> {
-  const left = new Map<number | null, OpenAlert>();
-  for (const alert of alerts) {
-    const name = alert.target.slice(alert.target.indexOf(":") + 1);
-    left.set(await store.read((tx) => findNameKey(tx, id, name)), alert);
-  }
-  let before = Number.MAX_SAFE_INTEGER;
-  for (let walked = 0; walked < MAX_WALKED && left.size > 0; walked += STEP) {
-    const values = { id, before };
-    const found = await store.read((tx) =>
-      tx.all<{ nameKey: number | null; looked: number; last: number }>(NOBODY, values),
-    );
-    for (const { nameKey } of found) if (nameKey !== null) left.delete(nameKey);
-    if (found.reduce((sum, { looked }) => sum + looked, 0) < STEP) return left.values();
-    before = Math.min(...found.map(({ last }) => last));
-    await turnLoop();
-  }
-  return [];
 }
 
 async function findOver(
