@@ -10,8 +10,8 @@ import {
   verifySenderDomain,
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
-import { type Command, type Input, UsageError } from "./command.ts";
-import { requireYes } from "./confirmed.ts";
+import type { Command, Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
@@ -145,12 +145,8 @@ export const domainRemove: Command = {
 };
 
 async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
-  const confirm = input.text("confirm");
-  if (confirm === domain) return;
-  if (confirm !== null)
-    throw new UsageError(
-      `--confirm is ${JSON.stringify(confirm)}, and the sender domain is ${domain}: write --confirm ${domain} to remove that.`,
-    );
+  requireSame(input, "sender domain", domain);
+  if (input.given("confirm")) return;
   world.tell(`Without ${domain} no mail leaves: relays' mail fails, and alerts stay on the dashboard.`);
   const line = `relay domain remove --confirm ${domain}`;
   await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });

@@ -8,8 +8,8 @@ import { Refusal } from "../ground/refusal.ts";
 import { readPersonId } from "../people/person.ts";
 import { listPurchases, PURCHASE_KINDS, type PurchaseView } from "../selling/purchase.ts";
 import { recordReceipt } from "../selling/receipt.ts";
-import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
-import { requireYes } from "./confirmed.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { LIMIT, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
@@ -91,11 +91,8 @@ export const receiptsRefund: Command = {
   ],
   examples: ["relay receipts refund pay_7 --confirm pay_7"],
   async run(input, world) {
-    const [ref, confirm] = [input.first(), input.text("confirm")];
-    if (confirm !== null && confirm !== ref)
-      throw new UsageError(
-        `--confirm is ${JSON.stringify(confirm)}, and the ref is ${ref}: write it once more, --confirm ${ref}.`,
-      );
+    const ref = input.first();
+    requireSame(input, "ref", ref);
     const made = await atPlace<Refunded>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {

@@ -15,8 +15,8 @@ import {
 import { storerOf, withinStorage } from "../records/record-budget.ts";
 import { auditRecord } from "../records/record-by-hand.ts";
 import type { Store } from "../store/port.ts";
-import { type Command, type Input, UsageError } from "./command.ts";
-import { requireYes } from "./confirmed.ts";
+import type { Command, Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
 import { findPersonThere, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
@@ -145,11 +145,7 @@ export const recordsDelete: Command = {
   examples: ["relay records delete orders 7c44d0b1 --confirm 7c44d0b1"],
   async run(input, world) {
     const [name = "", text = ""] = input.positionals;
-    const confirm = input.text("confirm");
-    if (confirm !== null && confirm !== text)
-      throw new UsageError(
-        `--confirm is ${JSON.stringify(confirm)}, and the record is ${text}: write it once more, --confirm ${text}.`,
-      );
+    requireSame(input, "record", text);
     const deleted = await atPlace<string>(input, world, {
       writes: true,
       here: async (store, { id: environmentId }) => {

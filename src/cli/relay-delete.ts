@@ -5,8 +5,8 @@ import { requireRelay } from "../relay/relay.ts";
 import { warnOfSold } from "../relay/relay-reference.ts";
 import { deleteRelay } from "../relay/relay-save.ts";
 import { type RelayView, showRelay } from "../relay/relay-view.ts";
-import { type Command, type Input, UsageError } from "./command.ts";
-import { requireYes } from "./confirmed.ts";
+import type { Command, Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirmed.ts";
 import { atPlace, sayFoundSoon } from "./place.ts";
 import { pathOf } from "./relay-there.ts";
 import { contextOf, NAME, OF_RELAY } from "./relays.ts";
@@ -37,7 +37,7 @@ export const relaysDelete: Command = {
   examples: ["relay relays delete orders --confirm orders"],
   async run(input, world) {
     const name = input.first();
-    requireSameName(input);
+    requireSame(input, "relay", name);
     const done = await atPlace<Deleted>(input, world, {
       writes: true,
       here: async (store, environment) => {
@@ -67,15 +67,6 @@ export const relaysDelete: Command = {
     world.tell(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
   },
 };
-
-/** Throws UsageError where another name stands behind --confirm. */
-function requireSameName(input: Input): void {
-  const [name, confirm] = [input.first(), input.text("confirm")];
-  if (confirm !== null && confirm !== name)
-    throw new UsageError(
-      `--confirm is ${JSON.stringify(confirm)}, and the relay is ${name}: write its name once more, --confirm ${name}.`,
-    );
-}
 
 async function askFirst(input: Input, world: World, relay: RelayView, isLocal: boolean): Promise<void> {
   if (input.given("confirm")) return;

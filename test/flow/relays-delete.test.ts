@@ -64,7 +64,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const other = await remove("orders --confirm order");
     expect([other.code, other.told]).toEqual([
       2,
-      expect.stringContaining('--confirm is "order", and the relay is orders: write its name once more, --confirm orders.'),
+      expect.stringContaining('--confirm is "order", and the relay is orders: write it once more, --confirm orders.'),
     ]);
     const near = await remove("order --confirm order");
     expect([near.code, near.told]).toEqual([1, expect.stringContaining("Did you mean orders?")]);

@@ -236,7 +236,9 @@ describe("relay domain", () => {
     ]);
     expect(await run("domain remove --confirm other.example")).toMatchObject({
       code: 2,
-      told: expect.stringContaining('--confirm is "other.example", and the sender domain is shop.example: write --confirm shop.example'),
+      told: expect.stringContaining(
+        '--confirm is "other.example", and the sender domain is shop.example: write it once more, --confirm shop.example',
+      ),
     });
     expect(await run("domain remove --confirm shop.example")).toMatchObject({
       code: 0,
