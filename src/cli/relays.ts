@@ -13,7 +13,7 @@ import { listRecentCalls } from "../receiver/call.ts";
 import { findManyRemembered } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { relayTarget, requireRelay } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-fit.ts";
+import { warnOfReferences } from "../relay/relay-problem.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";

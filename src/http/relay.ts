@@ -12,7 +12,7 @@ import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { findManyRemembered, rememberedView } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { requireRelay } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-fit.ts";
+import { warnOfReferences } from "../relay/relay-problem.ts";
 import {
   checkSellers,
   checkWrites,

@@ -12,7 +12,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { LiveRelay } from "./live-relay.ts";
 import { findRelay, RELAY } from "./relay.ts";
-import { type Edited, settleProblem, warnOfMisfits } from "./relay-fit.ts";
+import { type Edited, settleFoundMisfits, warnOfMisfits } from "./relay-problem.ts";
 import { type Stock, stockOf } from "./relay-reference.ts";
 
 interface Followed<Result> {
@@ -152,7 +152,7 @@ export async function settleBroken(
 ): Promise<{ broken: Warning[]; after: Misfits }> {
   const found = await warnOfMisfits(stock, definition);
   const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
-  await settleProblem(tx, edited, definition.name, found, broken.length > 0);
+  await settleFoundMisfits(tx, edited, definition.name, found, broken.length > 0);
   return { broken, after: misfitsOf(found) };
 }
 

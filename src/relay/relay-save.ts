@@ -29,7 +29,7 @@ import {
   settleSignatures,
   withSecret,
 } from "./relay.ts";
-import { settleMisfit, warnOfReferences } from "./relay-fit.ts";
+import { settleMisfit, settleRelayProblems, warnOfReferences } from "./relay-problem.ts";
 import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
 import {
   callsUrl,
@@ -45,7 +45,7 @@ import {
   warnOfSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
-import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";
+import { widensUnsigned } from "./unsigned-rule.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed; `promotedFrom`: of which environment. */
 interface SaveOrigin {

@@ -19,7 +19,7 @@ import { bindScheme } from "../verify/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
-import { listRelayProblems } from "./unsigned-rule.ts";
+import { listRelayProblems } from "./relay-problem.ts";
 
 /** How the events of the last 24 hours stand. */
 const relayCounts = Type.Object({

@@ -23,6 +23,7 @@ import {
   settleSignatures,
   withSecret,
 } from "./relay.ts";
+import { settleRelayProblems } from "./relay-problem.ts";
 import {
   callsUrl,
   type MadeSecret,
@@ -31,7 +32,6 @@ import {
   refuseKeptElsewhere,
   refuseWithoutCallUrl,
 } from "./relay-secret.ts";
-import { settleRelayProblems } from "./unsigned-rule.ts";
 
 /** The place for a secret, as it was when the value was read. */
 interface SecretSlot {

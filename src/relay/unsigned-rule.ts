@@ -1,9 +1,7 @@
 /**
  * The unsigned-event rule: what a relay may do whose sender does not sign the event itself. It reads the registries' effects and
  * `signsEvent`, so that a new action or scheme falls under it by itself. It verifies nothing.
- * And the problems a stored relay stands under, of this rule and of its secret, worked out from the row: an older row may break what a save
- * refuses today. While one stands, the receiver refuses every event. They are raised and cleared here; the relay is never changed.
- * Source: the specification's "Unsigned-event rule" and "Secrets", public key.
+ * Source: the specification's "Unsigned-event rule".
  */
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
@@ -11,17 +9,11 @@ import { isJsonObject, type Json } from "../ground/json.ts";
 import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import type { Problem, Warning } from "../ground/refusal.ts";
 import { joinField, PERSON_KEYS, showName, showNames, showText } from "../ground/shape.ts";
-import { isKeyText } from "../ground/text.ts";
-import type { Sealer } from "../secret/seal.ts";
-import type { Writer } from "../store/port.ts";
 import { listTemplateUses } from "../template/template.ts";
 import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
-import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
-import { openReceiverSecret } from "./relay-secret.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
@@ -250,101 +242,4 @@ function covers(earlier: Definition["actions"][number], later: Definition["actio
     const is = later[name];
     return was === is || (typeof was === "number" && typeof is === "number" && is <= was);
   });
-}
-
-const CODES = ["relay_unsigned_event", "relay_key_as_secret"] as const;
-
-interface RelayProblem {
-  code: (typeof CODES)[number];
-  message: string;
-}
-
-/**
- * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has
- * none: a key stored as a pasted secret is found only by its text.
- */
-export function listRelayProblems(
-  definition: Definition,
-  secretKind: SecretKind,
-  secretText: string | null,
-): RelayProblem[] {
-  const problems: RelayProblem[] = [];
-  if (arrivesUnsigned(definition.trigger) && barsUnsigned(definition)) {
-    problems.push({
-      code: "relay_unsigned_event",
-      message:
-        "The sender does not sign the event itself and the relay acts on it, so every event is refused: remove those actions (and person_email from the map), or set trigger.trustUnsignedEvents if you accept that.",
-    });
-  }
-  if (holdsKeyAsSecret(definition, secretKind, secretText)) {
-    problems.push({
-      code: "relay_key_as_secret",
-      message:
-        "The recipe checks a shared secret but a key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
-    });
-  }
-  return problems;
-}
-
-/** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
-export async function settleRelayProblems(
-  tx: Writer,
-  row: RelayRow,
-  sealer: Sealer,
-  nowMs: number,
-  isNew = false,
-): Promise<readonly RelayProblem[]> {
-  return await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
-}
-
-function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
-  return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
-}
-
-async function settleFound(
-  tx: Writer,
-  { environmentId, name }: RelayRow,
-  found: readonly RelayProblem[],
-  nowMs: number,
-  isNew: boolean,
-): Promise<readonly RelayProblem[]> {
-  for (const code of CODES) {
-    const key = { environmentId, code, target: relayTarget(name) };
-    const problem = found.find((candidate) => candidate.code === code);
-    if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
-    else if (!isNew) await clearProblem(tx, { ...key, nowMs });
-  }
-  return found;
-}
-
-/**
- * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
- * of it: whoever opens it closes it alone, and says so.
- */
-export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
-  for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
-    const read = tryToRead(stored, sealer);
-    if (read !== null) await settleFound(tx, read.row, read.found, nowMs, false);
-  }
-}
-
-function tryToRead(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
-  try {
-    const row = RELAY.read(stored);
-    return { row, found: findProblems(row, sealer) };
-  } catch {
-    return null;
-  }
-}
-
-function holdsKeyAsSecret(
-  { trigger }: Definition,
-  secretKind: SecretKind,
-  secretText: string | null,
-): boolean {
-  if (trigger.kind !== "receiver") return false;
-  const scheme = bindScheme(trigger.verify);
-  if (scheme?.secretNeed() !== "shared") return false;
-  if (secretKind === "public_key") return true;
-  return scheme.name !== "shared_token" && secretText !== null && isKeyText(secretText);
 }

@@ -7,7 +7,7 @@ import { Refusal, type Warning } from "../ground/refusal.ts";
 import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
 import { relayTarget } from "../relay/relay.ts";
-import { settleMisfit, warnOfReferences } from "../relay/relay-fit.ts";
+import { settleMisfit, warnOfReferences } from "../relay/relay-problem.ts";
 import { stockOf, warnOfSold } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
 import type { Store, Writer } from "../store/port.ts";

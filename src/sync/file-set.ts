@@ -6,7 +6,7 @@ import { basename, dirname } from "node:path";
 import type { Warning } from "../ground/refusal.ts";
 import { warnOwnHost } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
-import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-fit.ts";
+import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-problem.ts";
 import { checkWrites, MAX_NAMED, type Stock } from "../relay/relay-reference.ts";
 import { parseSoldThrough } from "../selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { type Misfits, settleBroken } from "../relay/catalog-edit.ts";
 import { listRelayRows, relayTarget } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-fit.ts";
+import { warnOfReferences } from "../relay/relay-problem.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import type { LocalSecrets } from "../secret/local-file.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf } from "./definition-file.ts";

@@ -1,20 +1,25 @@
 /**
- * All that a relay does not fit as the stock stands, which its save warns of, and the problem that stands of it. Here: what a relay that watches
- * a collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
+ * What is wrong with a relay as it stands. Its save warns of all that it does not fit as the stock stands. Here: what a relay that watches a
+ * collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
  * write, because a relay's writes never start a relay. What else it names is relay-reference.ts's.
+ * And the problems that stand of a stored one, raised and cleared here; the relay is never changed: what it does not fit since the catalog
+ * changed, and what its row breaks of today's rules, worked out from the row, as an older one may. While one of these stands, the receiver
+ * refuses every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
  */
 
 import type { Warning } from "../ground/refusal.ts";
 import { joinField, showNames, showText } from "../ground/shape.ts";
-import { cutToLine, findNearestName } from "../ground/text.ts";
+import { cutToLine, findNearestName, isKeyText } from "../ground/text.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";
 import { refuseFieldValue } from "../records/record-data.ts";
+import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
 import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
+import { bindScheme } from "../verify/registry.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { relayTarget } from "./relay.ts";
+import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
 import {
   checkWrites,
   MAX_NAMED,
@@ -23,8 +28,10 @@ import {
   warnOfMissing,
   warnOfWrites,
 } from "./relay-reference.ts";
+import { openReceiverSecret } from "./relay-secret.ts";
+import { arrivesUnsigned, barsUnsigned } from "./unsigned-rule.ts";
 
-const CODE = "relay_misfit" as const;
+const MISFIT = "relay_misfit" as const;
 const MAX_MESSAGE = 1_000;
 
 export interface Edited {
@@ -59,21 +66,21 @@ export async function warnOfMisfits(stock: Stock, definition: Definition): Promi
 /** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
 export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
   const { environmentId } = edited;
-  const key = { environmentId, code: CODE, target: relayTarget(definition.name) };
+  const key = { environmentId, code: MISFIT, target: relayTarget(definition.name) };
   if (!(await hasProblem(tx, key))) return;
   const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
-  await settleProblem(tx, edited, definition.name, misfits, true);
+  await settleFoundMisfits(tx, edited, definition.name, misfits, true);
 }
 
 /** `raises`: whether what is wrong becomes a problem where none stands. */
-export async function settleProblem(
+export async function settleFoundMisfits(
   tx: Writer,
   { environmentId, nowMs }: Edited,
   name: string,
   misfits: readonly Warning[],
   raises: boolean,
 ): Promise<void> {
-  const key = { environmentId, code: CODE, target: relayTarget(name) };
+  const key = { environmentId, code: MISFIT, target: relayTarget(name) };
   if (misfits.length === 0) {
     await clearProblem(tx, { ...key, nowMs });
     return;
@@ -204,4 +211,101 @@ export function watchesMaking({ trigger }: Definition, collection: string): bool
   return (
     trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
   );
+}
+
+const BROKEN = ["relay_unsigned_event", "relay_key_as_secret"] as const;
+
+interface RelayProblem {
+  code: (typeof BROKEN)[number];
+  message: string;
+}
+
+/**
+ * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has
+ * none: a key stored as a pasted secret is found only by its text.
+ */
+export function listRelayProblems(
+  definition: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): RelayProblem[] {
+  const problems: RelayProblem[] = [];
+  if (arrivesUnsigned(definition.trigger) && barsUnsigned(definition)) {
+    problems.push({
+      code: "relay_unsigned_event",
+      message:
+        "The sender does not sign the event itself and the relay acts on it, so every event is refused: remove those actions (and person_email from the map), or set trigger.trustUnsignedEvents if you accept that.",
+    });
+  }
+  if (holdsKeyAsSecret(definition, secretKind, secretText)) {
+    problems.push({
+      code: "relay_key_as_secret",
+      message:
+        "The recipe checks a shared secret but a key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
+    });
+  }
+  return problems;
+}
+
+/** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
+export async function settleRelayProblems(
+  tx: Writer,
+  row: RelayRow,
+  sealer: Sealer,
+  nowMs: number,
+  isNew = false,
+): Promise<readonly RelayProblem[]> {
+  return await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
+}
+
+function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
+  return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
+}
+
+async function settleFound(
+  tx: Writer,
+  { environmentId, name }: RelayRow,
+  found: readonly RelayProblem[],
+  nowMs: number,
+  isNew: boolean,
+): Promise<readonly RelayProblem[]> {
+  for (const code of BROKEN) {
+    const key = { environmentId, code, target: relayTarget(name) };
+    const problem = found.find((candidate) => candidate.code === code);
+    if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
+    else if (!isNew) await clearProblem(tx, { ...key, nowMs });
+  }
+  return found;
+}
+
+/**
+ * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
+ * of it: whoever opens it closes it alone, and says so.
+ */
+export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
+  for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
+    const read = tryToRead(stored, sealer);
+    if (read !== null) await settleFound(tx, read.row, read.found, nowMs, false);
+  }
+}
+
+function tryToRead(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
+  try {
+    const row = RELAY.read(stored);
+    return { row, found: findProblems(row, sealer) };
+  } catch {
+    return null;
+  }
+}
+
+function holdsKeyAsSecret(
+  { trigger }: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const scheme = bindScheme(trigger.verify);
+  if (scheme?.secretNeed() !== "shared") return false;
+  if (secretKind === "public_key") return true;
+  return scheme.name !== "shared_token" && secretText !== null && isKeyText(secretText);
 }
