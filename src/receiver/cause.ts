@@ -12,7 +12,7 @@ import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarg
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
-import type { HeaderList } from "../verify/carried.ts";
+import type { HeaderList } from "../verify/carried-proof.ts";
 import type { ReceivedCall } from "../verify/contract.ts";
 import { type Difference, findDifference } from "../verify/difference.ts";
 import type { SecretAtHand } from "../verify/refused-call.ts";

@@ -14,10 +14,10 @@ import {
   findTokens,
   type Place,
   placeOf,
-} from "./carried.ts";
-import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./fit.ts";
+} from "./carried-proof.ts";
 import { computeHmac, preparePublicKey } from "./proof.ts";
 import { namesPlaceholder } from "./recipe.ts";
+import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./recipe-hint.ts";
 import { HASHES, makeGuessing, type RefusedCall, readText, type SecretAtHand } from "./refused-call.ts";
 import { type Guess, guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
 

@@ -10,9 +10,9 @@ import { Type } from "typebox";
 import { isJsonObject, type JsonObject, writeJson } from "../ground/json.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { ReceivedCall, VerifyFields } from "./contract.ts";
-import { wayOf } from "./fit.ts";
 import { computeHmac } from "./proof.ts";
 import { namesPlaceholder } from "./recipe.ts";
+import { wayOf } from "./recipe-hint.ts";
 
 /** What a handshake is answered with. */
 export class HandshakeAnswer {

@@ -11,11 +11,11 @@ import {
   type HeaderList,
   type Place,
   placeOf,
-} from "./carried.ts";
+} from "./carried-proof.ts";
 import type { ReceivedCall, VerifyFields } from "./contract.ts";
-import { type Way, wayOf } from "./fit.ts";
 import type { HmacHash, SignedText } from "./proof.ts";
 import { joinFormParams, readBodyField, refuseManyFields } from "./received-call.ts";
+import { type Way, wayOf } from "./recipe-hint.ts";
 import { guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
 
 /** A secret that may have been used. */

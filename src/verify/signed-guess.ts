@@ -4,7 +4,7 @@
  */
 import { type Json, measureJson, writeJson } from "../ground/json.ts";
 import { ADYEN_PAYLOAD } from "./adyen.ts";
-import { type CarriedTimestamp, type HeaderList, placeOf } from "./carried.ts";
+import { type CarriedTimestamp, type HeaderList, placeOf } from "./carried-proof.ts";
 import { NAMED_SENDERS, type NamedSender, signsUrl } from "./named-sender.ts";
 import { readIsoTime, type SignedText, trimHttpSpace } from "./proof.ts";
 import { parseSignedPayload, type SignedPayload } from "./recipe.ts";

@@ -4,7 +4,7 @@
  */
 import type { Encoding } from "../ground/text.ts";
 import { ADYEN_PAYLOAD, ADYEN_SIGNATURE } from "./adyen.ts";
-import type { CarriedSignature, Place } from "./carried.ts";
+import type { CarriedSignature, Place } from "./carried-proof.ts";
 import type { VerifyFields } from "./contract.ts";
 import { findNamedSender, type NamedSender } from "./named-sender.ts";
 import {
