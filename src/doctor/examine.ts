@@ -7,7 +7,7 @@ import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
-import { findFaults, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
+import { findFaults, findLoss, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import type { Reader } from "../store/port.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
@@ -47,6 +47,8 @@ const ROW_CHECKS: readonly RowCheck[] = [
 export async function examine(patient: Patient): Promise<Finding[]> {
   const { dataDir, database } = patient;
   if (database !== null) return await examineShared(database, patient);
+  const loss = findLoss(dataDir);
+  if (loss !== null) return [failure("database", loss, RESTORE)];
   if (!existsSync(join(dataDir, "relay.db"))) {
     const todo =
       "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";

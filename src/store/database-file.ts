@@ -3,7 +3,7 @@
  * behind, not even SQLite's side files.
  */
 import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "./migrate.ts";
@@ -35,14 +35,12 @@ interface DatabaseFile extends Reader, Disposable {
  */
 export function openDatabaseFile(file: string): DatabaseFile {
   if (!existsSync(file)) throw new DatabaseRefused("missing", `There is no file ${file}: check its path.`);
-  const address = pathToFileURL(file).href + (existsSync(`${file}-wal`) ? "" : "?immutable=1");
   let database: Database;
   try {
-    database = new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+    database = openAsItLies(file);
   } catch (error) {
     throw refuseUnreadable(file, error);
   }
-  database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const ask = <Rows>(work: () => Rows): Promise<Rows> => {
     try {
       return Promise.resolve(work());
@@ -58,6 +56,13 @@ export function openDatabaseFile(file: string): DatabaseFile {
       ask(() => database.query<Row, SQLQueryBindings[]>(sql).all(...signed(values))),
     [Symbol.dispose]: () => database.close(),
   };
+}
+
+function openAsItLies(file: string): Database {
+  const address = pathToFileURL(file).href + (existsSync(`${file}-wal`) ? "" : "?immutable=1");
+  const database = new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+  database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  return database;
 }
 
 /** A file opened by its address cannot be opened strict, and then a name without its sign binds nothing and says nothing. */
@@ -172,17 +177,45 @@ async function countRows(tx: Reader): Promise<Record<string, number>> {
   return rows;
 }
 
+/** A file without a schema is this large at most: SQLite's first page. */
+const BLANK_BYTES = 65_536;
+
 /**
- * Refuses a directory that has lost its database but not what belonged to it: a new, empty one would take its place unnoticed. Throws
- * DatabaseRefused with the sentence.
+ * How a directory has lost its database but not what belonged to it, in one sentence with what to do; null: it has not. A new, empty one
+ * would take its place unnoticed. A master key is made after the schema's commit, so beside one a database without a schema is a lost one;
+ * beside a log without a key a first start may have been cut off, unless SQLite would throw that log away unread.
  */
-export function refuseLostDatabase(dataDir: string): void {
+export function findLoss(dataDir: string): string | null {
   const file = join(dataDir, "relay.db");
-  if (existsSync(file)) return;
-  const left = [`${file}-wal`, join(dataDir, "master.key")].find((other) => existsSync(other));
-  if (left === undefined) return;
-  throw new DatabaseRefused(
-    "missing",
-    `${left} is here without its relay.db: put the database back (relay restore does it with a backup), or move ${left} out of ${dirname(left)} to begin anew with an empty one.`,
-  );
+  const log = `${file}-wal`;
+  const key = join(dataDir, "master.key");
+  const isThere = existsSync(file);
+  const bytes = isThere ? statSync(file).size : 0;
+  const logIsLost = bytes === 0 && (isThere ? sizeOf(log) > 0 : existsSync(log));
+  const left = logIsLost ? log : existsSync(key) ? key : null;
+  if (left === null || (isThere && !isBlank(file, bytes))) return null;
+  const what = isThere
+    ? `${file} is empty, and ${left} beside it is not its own`
+    : `${left} is here without its relay.db`;
+  return `${what}: put the database back (relay restore does it with a backup), or move ${left} out of ${dirname(left)} to begin anew with an empty one.`;
+}
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+
+/** Whether it holds no table, its log read too. One that cannot be read is not for this to judge. */
+function isBlank(file: string, bytes: number): boolean {
+  if (bytes === 0) return true;
+  if (bytes > BLANK_BYTES) return false;
+  try {
+    using database = openAsItLies(file);
+    return database.query("SELECT 1 FROM sqlite_master LIMIT 1").get() === null;
+  } catch {
+    return false;
+  }
+}
+
+/** Throws DatabaseRefused with the sentence where the directory has lost its database. */
+export function refuseLostDatabase(dataDir: string): void {
+  const loss = findLoss(dataDir);
+  if (loss !== null) throw new DatabaseRefused("missing", loss);
 }

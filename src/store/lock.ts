@@ -4,7 +4,7 @@
  * anybody may remove: then the lease in the database decides (lease.ts).
  */
 import { Database } from "bun:sqlite";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
@@ -91,7 +91,10 @@ function holdOnce(file: string): HeldFile | null {
     database.close();
     const { code = "", message } = error as { code?: string; message: string };
     if (/SQLITE_BUSY|database is locked/.test(`${code} ${message}`)) return null;
-    throw error;
+    if (!/^SQLITE_(NOTADB|CORRUPT)/.test(code)) throw error;
+    // Who holds it is known before what it says is read, so nobody does; and it is empty as this service makes it.
+    truncateSync(file);
+    return { identity: "", release: () => undefined };
   }
   const release = (): void => {
     database.exec("ROLLBACK");

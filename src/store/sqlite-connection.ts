@@ -132,6 +132,9 @@ function plannedOnce(sql: string): string {
 const UNAVAILABLE =
   /^SQLITE_(FULL|BUSY|LOCKED|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|NOMEM|PROTOCOL|PERM|AUTH|INTERRUPT)/;
 
+const DAMAGED =
+  " The database file is damaged: relay doctor looks it over, and relay restore puts a backup in its place.";
+
 /** Whether another process holds the lock that was wanted. */
 function isBusy(error: unknown): boolean {
   const cause =
@@ -143,7 +146,10 @@ function tellApart(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = (error as { code?: unknown }).code;
   if (typeof code === "string") {
-    if (UNAVAILABLE.test(code)) return new StoreUnavailable(`${error.message} (${code}).`, { cause: error });
+    if (UNAVAILABLE.test(code)) {
+      const todo = /^SQLITE_(CORRUPT|NOTADB)/.test(code) ? DAMAGED : "";
+      return new StoreUnavailable(`${error.message} (${code}).${todo}`, { cause: error });
+    }
     if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY|ROWID)$/.test(code))
       return new UniqueViolation(error.message, { cause: error });
   }

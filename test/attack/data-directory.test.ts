@@ -1,9 +1,22 @@
 /** Somebody takes the data directory, or a file of it, from under a running server: what is acknowledged is kept, and nothing happens twice. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { examine } from "../../src/doctor/examine.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { RunnerLease } from "../../src/store/lease.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
@@ -14,6 +27,14 @@ import { requireExecutable } from "../kit/executable-build.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+/** In a process of its own: whoever closes the file loses the locks that his process has on it. */
+const SPOIL_AND_TAKE = `
+  import { writeFileSync } from "node:fs";
+  import { lockDataDirectory } from ${JSON.stringify(join(import.meta.dir, "../../src/store/lock.ts"))};
+  writeFileSync(process.argv[1] + "/runner.lock", Buffer.alloc(5_000, 7));
+  try { lockDataDirectory(process.argv[1], "another", 0); console.log("taken"); } catch (error) { console.log(error.message); }
+`;
 
 let folder: string;
 let dataDir: string;
@@ -140,6 +161,83 @@ describe("a start", () => {
       await start();
     });
   }
+});
+
+describe("a start beside a database that holds nothing", () => {
+  /** What a server that was killed leaves, its rows in the log alone, and `lose` what befell the database since. */
+  async function loseRows(lose: (file: string) => void): Promise<string> {
+    const service = await start();
+    const killed = join(folder, "killed");
+    cpSync(dataDir, killed, { recursive: true });
+    await service.service[Symbol.asyncDispose]();
+    running = null;
+    rmSync(dataDir, { recursive: true });
+    renameSync(killed, dataDir);
+    const file = join(dataDir, "relay.db");
+    lose(file);
+    return file;
+  }
+
+  for (const { rule, lose, left } of [
+    { rule: "emptied, its log left", lose: (file: string) => truncateSync(file), left: "relay.db-wal" },
+    {
+      rule: "emptied, its log gone",
+      lose: (file: string) => {
+        truncateSync(file);
+        rmSync(`${file}-wal`);
+      },
+      left: "master.key",
+    },
+    {
+      rule: "copied without its log, which held every row",
+      lose: (file: string) => rmSync(`${file}-wal`),
+      left: "master.key",
+    },
+    {
+      rule: "its log's beginning overwritten",
+      lose: (file: string) => writeFileSync(`${file}-wal`, Buffer.alloc(5_000, 7)),
+      left: "master.key",
+    },
+  ]) {
+    test(`${rule}: refused with one sentence, which the doctor says too, and nothing is thrown away`, async () => {
+      const file = await loseRows(lose);
+      const before = listFiles(dataDir)?.filter((name) => !/^runner|-shm/.test(name));
+      const said = `${file} is empty, and ${join(dataDir, left)} beside it is not its own: put the database back`;
+      await expect(startRunningService({ config: { dataDir } })).rejects.toThrow(said);
+      expect(listFiles(dataDir)?.filter((name) => !/^runner|-shm/.test(name))).toEqual(before);
+      const found = await examine({
+        dataDir,
+        database: null,
+        masterKey: null,
+        baseUrl: null,
+        backupEveryMs: null,
+        quick: false,
+        clock: systemClock,
+      });
+      expect(found.map(({ state, message }) => [state, message.slice(0, said.length)])).toEqual([["fail", said]]);
+    });
+  }
+
+  test("a first start that was cut off before its schema was there goes on", async () => {
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, "relay.db"), "");
+    const service = await start();
+    expect((await send(service, "a")).status).toBe(200);
+  });
+});
+
+test("a runner.lock full of noise is taken all the same, and refused while somebody holds it", async () => {
+  mkdirSync(dataDir);
+  const file = join(dataDir, "runner.lock");
+  writeFileSync(file, Buffer.alloc(5_000, 7));
+  const lock = lockDataDirectory(dataDir, "relay serve", 0);
+  expect(statSync(file).size).toBe(0);
+  expect(lock.stands()).toBe(true);
+  lock.release();
+  await start();
+  const other = Bun.spawnSync([process.execPath, "-e", SPOIL_AND_TAKE, dataDir]);
+  expect(statSync(file).size).toBe(5_000);
+  expect(other.stdout.toString()).toContain("is in use by relay serve");
 });
 
 describe("runner.lock is removed under a running server", () => {

@@ -126,8 +126,15 @@ describe("the doctor", () => {
   }[] = [
     {
       rule: "a folder without a database fails",
-      arrange: (dataDir) => rmSync(join(dataDir, "relay.db")),
+      arrange(dataDir) {
+        for (const name of ["relay.db", "relay.db-wal", "master.key"]) rmSync(join(dataDir, name), { force: true });
+      },
       finds: { "data directory": "fail" },
+    },
+    {
+      rule: "a folder that lost its database fails as a start of it does",
+      arrange: (dataDir) => rmSync(join(dataDir, "relay.db")),
+      finds: { database: "fail" },
     },
     {
       rule: "a master key that others may read fails",
