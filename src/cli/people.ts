@@ -5,7 +5,7 @@ import type { EventItem } from "../event/view.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { plain } from "../ground/text.ts";
+import { cutToLine, plain } from "../ground/text.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
@@ -38,6 +38,8 @@ export const PERSON = {
   name: "address or id",
   help: "an e-mail address, or an id as relay people list shows it, or its ending",
 };
+/** Of their attributes; --json has them whole. */
+const MAX_TOLD_CHARS = 300;
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
 
 export const peopleList: Command = {
@@ -240,6 +242,7 @@ function writePerson({
       (grant) =>
         `  access    ${grant.entitlement} since ${grant.grantedAt}, until ${grant.expiresAt ?? "revoked"}, ${because(grant)}`,
     ),
+    ...(Object.keys(person.attributes).length === 0 ? [] : [`  attributes ${cutAttributes(person)}`]),
     ...tokens.map(({ token, createdAt }) => `  token     ${token} since ${createdAt}`),
     ...(mailStoppedAt === null
       ? []
@@ -252,6 +255,12 @@ function writePerson({
     ),
   ];
   return lines.map((line) => line.slice(0, 2) + plainLine(line.slice(2)));
+}
+
+function cutAttributes({ attributes }: PersonView): string {
+  const whole = plain(writeJson(attributes));
+  const told = cutToLine(whole, MAX_TOLD_CHARS);
+  return told === whole ? told : `${told}… (--json shows them whole)`;
 }
 
 /** Safe for a terminal, its columns kept. */

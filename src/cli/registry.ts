@@ -30,12 +30,14 @@ import { peopleEnd } from "./people-end.ts";
 import { peopleGrant } from "./people-grant.ts";
 import { peopleInvite } from "./people-invite.ts";
 import { peopleAllowMail, peopleStopMail } from "./people-mail.ts";
+import { peopleSet } from "./people-set.ts";
 import { peopleActivate, peopleSuspend } from "./people-suspend.ts";
 import { peopleFileToken, peopleRemoveToken } from "./people-token.ts";
 import { presets } from "./presets.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import { ready } from "./ready.ts";
+import { receiptsRecord } from "./receipt-record.ts";
 import { receiptsList, receiptsRefund } from "./receipts.ts";
 import { recordsDelete, recordsSet } from "./record-edit.ts";
 import { recordsList, recordsShow } from "./records.ts";
@@ -90,6 +92,7 @@ export const GROUPS: readonly Group[] = [
       peopleGrant,
       peopleEnd,
       peopleCredits,
+      peopleSet,
       peopleSuspend,
       peopleActivate,
       peopleFileToken,
@@ -104,6 +107,7 @@ export const GROUPS: readonly Group[] = [
       recordsSet,
       recordsDelete,
       receiptsList,
+      receiptsRecord,
       receiptsRefund,
       auditList,
     ],

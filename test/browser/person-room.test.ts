@@ -74,6 +74,41 @@ test("credits that are not there cannot be spent, and the refusal says so where 
   await page.getByRole("region", { name: "Has now" }).getByText("300", { exact: true }).waitFor();
 });
 
+test("attributes are changed name by name: what is wrong is said at the field, and what somebody else set meanwhile stays", async () => {
+  const card = page.locator(".card", { has: page.getByRole("heading", { name: "Attributes" }) });
+  await card.getByText("pays by invoice").waitFor();
+  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  const dialog = page.getByRole("dialog");
+  const field = dialog.getByRole("textbox", { name: "Attributes" });
+  const save = dialog.getByRole("button", { name: "Save" });
+  for (const [typed, words] of [
+    ["{ no", "This is not JSON"],
+    ["[1]", "This is no JSON object"],
+    ['{"team":"a\\u0007b"}', "attributes.team"],
+  ] as const) {
+    await field.fill(typed);
+    await save.click();
+    await dialog.locator(".field-problem").getByText(words).waitFor();
+    expect(await field.getAttribute("aria-invalid")).toBe("true");
+  }
+  await field.fill('{"team":"red","big":12345678901234567890}');
+  await save.click();
+  await dialog.waitFor({ state: "detached" });
+  await card.getByText("12345678901234567890").waitFor();
+  const path = `/persons/${new URL(page.url()).pathname.split("/").at(-1)}`;
+  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  await running.api("PATCH", path, { attributes: { elsewhere: 1 } }, "local");
+  await field.fill('{"team":"blue"}');
+  await save.click();
+  await dialog.waitFor({ state: "detached" });
+  expect((await running.api("GET", path, undefined, "local")).body.person.attributes).toEqual({ team: "blue", elsewhere: 1 });
+  await card.getByText("elsewhere").waitFor();
+  await card.getByRole("button", { name: "Change the attributes…" }).click();
+  await field.fill("");
+  await save.click();
+  await card.getByText("None. What your app notes of them").waitFor();
+});
+
 test("somebody suspended is told so on the page, and is active again by Undo", async () => {
   await page.getByRole("button", { name: "Suspend" }).click();
   await page.getByText("they may use nothing of what they have").waitFor();

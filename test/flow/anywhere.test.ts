@@ -190,6 +190,7 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["people credits ada@example.com 5 --reason welcome", "", "ada@example.com has"],
   ["people suspend ada@example.com", "", "ada@example.com is suspended"],
   ["people activate ada@example.com", "", "ada@example.com is active again."],
+  [`people set ada@example.com '{"team":"red"}'`, "", "ada@example.com has the attributes team now."],
   ["people end ada@example.com access:beta", "", "The access of ada@example.com to access:beta is ended"],
   ["settings set held on", "", "held is on since"],
   ["settings set held off", "", "held is off."],
@@ -203,6 +204,7 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["people remove-token dora@example.com tok-dora", "", "The token is taken from dora@example.com"],
   ["people stop-mail dora@example.com", "", "dora@example.com gets no more mail of kind event"],
   ["people allow-mail dora@example.com", "", "dora@example.com gets mail of kind event again"],
+  ["receipts record pay_9 --person dora@example.com --product lamp --confirm pay_9", "", "The payment pay_9 is recorded"],
   ["relays delete broken --confirm broken", "", "broken is deleted: "],
 ];
 /** Acts whose end depends on what is outside: they are asked for, and refused alike. */
@@ -222,6 +224,7 @@ const REFUSED_ALIKE: readonly string[] = [
   "people credits ada@example.com 900000 --spend --reason x",
   "people credits nobody@example.com 5 --reason x",
   "people suspend nobody@example.com",
+  "people set nobody@example.com '{}'",
   "people end ada@example.com nothing",
   "people invite nobody",
   "people file-token nobody@example.com tok-1",
@@ -231,6 +234,9 @@ const REFUSED_ALIKE: readonly string[] = [
   "relays delete orders",
   "domain remove --confirm nothing",
   "receipts refund nothing --confirm nothing",
+  "receipts record pay_9 --person nobody@example.com --product lamp --confirm pay_9",
+  "receipts record pay_9 --person per_nothing --product lamp --confirm pay_9",
+  "receipts record pay_9 --person ada@example.com --product nothing --confirm pay_9",
   "people end nobody@example.com pro",
   "emails send-again eml_nothing",
   "emails test --to nobody@example.com",

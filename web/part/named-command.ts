@@ -11,9 +11,10 @@ const GROUPS = {
   emails: "list|stopped|send-again|test",
   events: "list|show|replay|retry|expunge|tail",
   keys: "create|list|revoke",
-  people: "list|show|invite|grant|end|credits|suspend|activate|file-token|remove-token|stop-mail|allow-mail",
+  people:
+    "list|show|invite|grant|end|credits|set|suspend|activate|file-token|remove-token|stop-mail|allow-mail",
   problems: "list",
-  receipts: "list|refund",
+  receipts: "list|record|refund",
   records: "list|show|set|delete",
   relays: "list|show|funnel|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",

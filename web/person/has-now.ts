@@ -11,6 +11,7 @@ import { useLoad } from "../ground/use-load.ts";
 import { EndDialog } from "../part/end-dialog.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Ago } from "../part/time.ts";
+import { PaymentButton } from "../selling/payment-dialog.ts";
 import { AccessCard } from "./access-card.ts";
 import { Origin } from "./origin.ts";
 
@@ -20,7 +21,7 @@ const REFRESH_MS = 10_000;
 export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
   return html`<section class="has-now" aria-label="Has now">
     <div class="has-part"><${AccessCard} place=${place} now=${now} />
-      <${PurchaseCard} place=${place} id=${now.person.id} /></div>
+      <${PurchaseCard} place=${place} person=${now.person} /></div>
     <div class="has-part has-figures"><${CreditCard} now=${now} />
       <${PlanCard} place=${place} now=${now} /></div>
   </section>`;
@@ -53,7 +54,8 @@ function PlanCard({ place, now }: { place: Place; now: PersonNow }): View {
     }</div>`;
 }
 
-function PurchaseCard({ place, id }: { place: Place; id: string }): View {
+function PurchaseCard({ place, person }: { place: Place; person: PersonNow["person"] }): View {
+  const { id } = person;
   const path = apiPath(place, "purchases") + writeQuery({ person: id, limit: SHOWN_PURCHASES });
   const { data, error } = useLoad<Page<PurchaseView>>(path, REFRESH_MS);
   const items = data?.items ?? [];
@@ -72,5 +74,6 @@ function PurchaseCard({ place, id }: { place: Place; id: string }): View {
                   <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></li>`,
             )}</ul>`
     }
-    ${data?.next != null && html`<a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}</div>`;
+    ${data?.next != null && html`<a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: id })}>All their receipts</a>`}
+    <${PaymentButton} place=${place} person=${person} /></div>`;
 }

@@ -2,20 +2,18 @@
 import type { PersonNow } from "../../src/http/person.ts";
 import { sayNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../ground/api.ts";
-import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { CopyButton } from "../part/copy-button.ts";
-import { JsonView } from "../part/json-view.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
+import { AttributeCard } from "./attribute-card.ts";
 import { TokenList } from "./token-list.ts";
 
 export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
   const { person } = now;
-  const attributes = Object.keys(person.attributes).length;
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
       <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
@@ -31,10 +29,7 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
         <a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
         <a href=${pagePath(place, "audit") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
     <${TokenList} place=${place} now=${now} />
-    ${
-      attributes > 0 &&
-      html`<div class="card"><h2>Attributes</h2><${JsonView} value=${person.attributes as Json} label="Attributes" /></div>`
-    }`;
+    <${AttributeCard} place=${place} person=${person} />`;
 }
 
 function MailFact({ place, now: { person, mailStoppedAt } }: { place: Place; now: PersonNow }): View {

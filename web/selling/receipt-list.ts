@@ -19,6 +19,8 @@ import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { fromColumn } from "./from-column.ts";
+import { sayAmount } from "./money.ts";
+import { PaymentButton } from "./payment-dialog.ts";
 
 export function ReceiptList({ place, query }: { place: Place; query: URLSearchParams }): View {
   const filter = { kind: query.get("kind"), ref: query.get("ref"), person: query.get("person") };
@@ -26,7 +28,8 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
   const [refunding, setRefunding] = useState<PurchaseView | null>(null);
   const { items, error, reload } = list;
   const isFiltered = Object.values(filter).some((value) => value !== null);
-  return html`<div class="filters" role="search" aria-label="Filter receipts">
+  return html`<div class="tab-actions"><${PaymentButton} place=${place} person=${null} /></div>
+    <div class="filters" role="search" aria-label="Filter receipts">
       <${SearchBox} value=${filter.ref ?? ""} label="Find by the whole ref" onValue=${(ref: string) => setQuery({ ref: ref.trim() })} />
       <${Choice} name="kind" label="Kind" none="Purchases and refunds" query=${query} options=${[
         ["purchase", "Purchases"],
@@ -39,7 +42,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
-            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfils and each payment that your server tells of has its receipt here."}</p><//>`
+            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfils and each payment that is recorded, by your server or by hand, has its receipt here."}</p><//>`
           : html`<${Table} label="Receipts" columns=${columnsOf(place, setRefunding)} items=${items} />
             <${OlderButton} list=${list} none="These are all." />`
     }
@@ -72,7 +75,8 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       title: "Amount",
       priority: 3,
       size: "short",
-      cell: ({ amountMinor, currency }) => sayAmount(amountMinor, currency),
+      cell: ({ amountMinor, currency }) =>
+        sayAmount(amountMinor, currency) ?? html`<span class="quiet">–</span>`,
     },
     {
       name: "person",
@@ -105,18 +109,6 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
 /** What a relay fulfilled a relay refunds. */
 function mayRefund({ kind, origin, itemKind, refundedBy }: PurchaseView): boolean {
   return kind === "purchase" && origin === "payment" && itemKind === "product" && refundedBy === null;
-}
-
-/** "99.00 USD"; the smallest unit as it is where the currency has none to be read by. */
-function sayAmount(amountMinor: number | null, currency: string | null): View {
-  if (amountMinor === null) return html`<span class="quiet">–</span>`;
-  if (currency === null) return String(amountMinor);
-  try {
-    const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
-    return format.format(amountMinor / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
-  } catch {
-    return `${amountMinor} ${currency}`;
-  }
 }
 
 function Refund({

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { SubscriptionItem } from "../../src/selling/subscription.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
@@ -33,7 +33,7 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${status === null ? "Nobody subscribes yet" : "No such subscription"}>
-            <p>A relay puts a person on a plan with <code>grant_plan</code>; your server tells of a plan that was paid with a receipt.</p><//>`
+            <p>A relay puts a person on a plan with <code>grant_plan</code>; one that was paid elsewhere is recorded under <a href=${pagePath(place, "selling")}?tab=receipts>Receipts</a>, or by your server.</p><//>`
           : html`<${Table} label="Subscriptions" columns=${columnsOf(place, setEnding)} items=${items} />
             <${OlderButton} list=${list} none="These are all." />`
     }

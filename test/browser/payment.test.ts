@@ -1,0 +1,120 @@
+/** A payment that was taken elsewhere is recorded by hand: what is wrong is said at its field, what it gives is read before, and it is recorded once whatever is pressed or lost. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const api = async (method: string, path: string, body?: unknown) => (await running.api(method, path, body, "local")).body;
+const dialog = page.getByRole("dialog");
+const toast = page.locator(".toast");
+const gone = () => dialog.waitFor({ state: "detached" });
+const receipts = async () => (await api("GET", "/purchases")).items;
+const see = dialog.getByRole("button", { name: "See what they get" });
+const record = dialog.getByRole("button", { name: "Record the payment" });
+let ada: string;
+
+beforeAll(async () => {
+  ada = (await api("POST", "/persons", { email: "ada@example.com" })).person.id;
+});
+
+test("before there is anything to sell it says what to make first", async () => {
+  await page.goto(at("selling?tab=receipts"));
+  await page.getByRole("button", { name: "Record a payment…" }).click();
+  await dialog.getByText("make a product or a plan first").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await gone();
+  await api("PUT", "/products/lamp", { title: "A lamp", credits: 5 });
+  await api("PUT", "/plans/free", { default: true });
+  await api("PUT", "/plans/pro", {});
+});
+
+const WRONG: [field: RegExp, typed: string, words: string, right: string][] = [
+  [/^Who paid/, "bob@example.com", "Nobody here is bob@example.com", "ada@example.com"],
+  [/^Currency/, "EUX", "EUX is no currency", "EUR"],
+  [/^Amount/, "1,234.00", "1,234.00 is no amount in EUR", "42,50"],
+  [/^Ref/, "pay_1", "pay_1 is recorded already: ada@example.com paid lamp with €9.00. Where this is another payment, write its own ref", "pay_7"],
+];
+
+test("what is wrong is said at its field, and nothing is recorded by looking", async () => {
+  await api("POST", "/receipts", { ref: "pay_1", person: ada, product: "lamp", amountMinor: 900, currency: "EUR" });
+  await page.reload();
+  await page.getByRole("button", { name: "Record a payment…" }).click();
+  await dialog.getByLabel(/^What they paid/).selectOption("product:lamp");
+  for (const [field, , , right] of WRONG) await dialog.getByLabel(field).fill(right);
+  for (const [field, typed, words, right] of WRONG) {
+    await dialog.getByLabel(field).fill(typed);
+    await see.click();
+    await dialog
+      .locator(".field", { has: page.getByLabel(field) })
+      .locator(".field-problem")
+      .getByText(words)
+      .waitFor();
+    await dialog.getByLabel(field).fill(right);
+  }
+  expect(await receipts()).toHaveLength(1);
+});
+
+test("what it gives is read first: twice clicked on the way it is not recorded, and twice clicked there it is recorded once", async () => {
+  await see.dblclick();
+  await dialog.getByText("They get lamp for good, and 5 credits. A receipt is written that never changes. No money moves.").waitFor();
+  await dialog.getByText("ada@example.com paid €42.50 for the product lamp, under pay_7.").waitFor();
+  expect(await receipts()).toHaveLength(1);
+  await dialog.getByRole("button", { name: "Back" }).click();
+  expect(await dialog.getByLabel(/^Amount/).inputValue()).toBe("42,50");
+  await see.click();
+  await record.dblclick();
+  await gone();
+  await toast.getByText("The payment pay_7 is recorded: ada@example.com has lamp.").waitFor();
+  await page.getByRole("row", { name: /pay_7/ }).getByText("€42.50").waitFor();
+  expect(await receipts()).toMatchObject([{ ref: "pay_7", amountMinor: 4250, currency: "EUR", origin: "payment" }, { ref: "pay_1" }]);
+  expect((await api("GET", "/audit?action=receipt.recorded")).items[0].actor).toStartWith("owner");
+});
+
+test("where the answer is lost it says so, and sent again it is the same receipt", async () => {
+  await api("PATCH", `/persons/${ada}`, { status: "suspended" });
+  await page.goto(at(`people/${ada}`));
+  await page.getByRole("button", { name: "Record a payment…" }).click();
+  await dialog.getByLabel(/^What they paid/).selectOption("plan:pro");
+  await dialog.getByLabel(/^Ref/).fill("inv-12");
+  await dialog.getByLabel(/^Customer/).fill("cus_1");
+  await see.click();
+  await dialog.getByText("They are on the plan pro from now on, until it is ended by hand: no relay ends it.").waitFor();
+  await dialog.getByText("They are suspended, and may use nothing of it until they are made active on their page.").waitFor();
+  await page.route("**/receipts", async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await record.click();
+  await dialog.getByText("Whether it was recorded is not known.").waitFor();
+  await page.unroute("**/receipts");
+  await record.click();
+  await gone();
+  await toast.getByText("The payment inv-12 was recorded before: nothing changed.").waitFor();
+  expect((await receipts()).filter(({ ref }: { ref: string }) => ref === "inv-12")).toHaveLength(1);
+  expect((await api("GET", `/persons/${ada}`)).subscription).toMatchObject({ plan: "pro" });
+  await page.getByRole("button", { name: "End the plan…" }).waitFor();
+});
+
+test("a plan in another's place, and what a relay sells as well, are told before", async () => {
+  await api("PUT", "/plans/team", {});
+  await api("POST", "/relays", {
+    definition: {
+      name: "paid",
+      trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email" } },
+      actions: [{ type: "grant_plan", plan: "team" }],
+    },
+  });
+  await api("PUT", "/plans/team", { soldThrough: { kind: "relay", relay: "paid" } });
+  await page.reload();
+  await page.getByRole("button", { name: "Record a payment…" }).click();
+  await dialog.getByLabel(/^What they paid/).selectOption("plan:team");
+  await dialog.getByLabel(/^Ref/).fill("inv-13");
+  await see.click();
+  await dialog.getByText("Their plan pro ends.").waitFor();
+  await dialog.getByText("The relay paid sells it too: unless this is the ref").waitFor();
+  await page.keyboard.press("Escape");
+  await gone();
+  expect((await receipts()).map(({ ref }: { ref: string }) => ref)).toEqual(["inv-12", "pay_7", "pay_1"]);
+});

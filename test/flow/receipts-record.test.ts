@@ -1,0 +1,177 @@
+/** `relay receipts record`: here and at a server alike, what it gives is said before, one ref is one receipt, and what is wrong is refused with what to do. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
+import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "ada@example.com";
+const SURE = " --confirm pay_7";
+const PAID = `pay_7 --person ${ADA} --product lamp --amount-minor 4200 --currency EUR`;
+let running: RunningService;
+let ada: string;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  ada = (await running.api("POST", "/persons", { email: ADA })).body.person.id;
+  await running.api("PUT", "/access/light", {});
+  await running.api("PUT", "/products/lamp", { key: "access:light", credits: 5 });
+  await running.api("PUT", "/plans/free", { default: true });
+  await running.api("PUT", "/plans/pro", {});
+  await running.api("PUT", "/plans/team", {});
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const has = async () => {
+  const { access, credits, plan } = (await running.api("GET", `/persons/${ada}`)).body;
+  return [access.grants.map(({ entitlement }: { entitlement: string }) => entitlement), credits, plan];
+};
+const receipts = async () => (await running.api("GET", "/purchases")).body.items;
+
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const run = async (line: string, more = {}) => {
+    const { code, told, said } = await runAt(place, running, ["receipts", "record", ...line.split(" ")], "", more);
+    return { code, said, told: told.trim().split("\n") };
+  };
+
+  test("a payment is recorded once: what it gives is said before, and written again it is the same receipt", async () => {
+    const made = await run(PAID + SURE);
+    expect([made.code, made.told]).toEqual([
+      0,
+      [
+        `pay_7: ${ADA} paid 42.00 EUR for the product lamp. They get access:light for good, and 5 credits. A receipt is written, and no money moves.`,
+        `The payment pay_7 is recorded, and ${ADA} has access:light and 5 credits of it.`,
+      ],
+    ]);
+    expect(await has()).toEqual([["access:light"], 5, "free"]);
+    const again = await run(`${PAID} --json`);
+    const [receipt] = await receipts();
+    expect([again.code, again.told]).toEqual([
+      0,
+      [`The payment pay_7 was recorded before, at ${receipt.createdAt}, for lamp of ${ADA}: nothing changed.`],
+    ]);
+    expect(JSON.parse(again.said)).toMatchObject({ receipt: { id: receipt.id, amountMinor: 4200, currency: "EUR" }, created: false });
+    expect(await receipts()).toHaveLength(1);
+    expect(await has()).toEqual([["access:light"], 5, "free"]);
+    expect((await running.api("GET", "/audit?action=receipt.recorded")).body.items).toMatchObject([
+      { actor: expect.stringMatching(/^(command line|key:)/) },
+    ]);
+  });
+
+  test("what was taken back stays so", async () => {
+    await run(PAID + SURE);
+    await running.api("POST", "/receipts", { kind: "refund", ref: "pay_7", person: ada, product: "lamp" });
+    expect((await run(PAID)).told.join()).toEndWith("nothing changed. It was taken back since, and stays so.");
+    expect(await has()).toEqual([[], 0, "free"]);
+  });
+
+  test("nothing is recorded unasked, and a yes at a terminal records it", async () => {
+    const silent = await run(PAID);
+    expect([silent.code, silent.told.slice(1).join("\n")]).toEqual([
+      1,
+      expect.stringContaining(
+        "Nothing was recorded, because nobody is there to be asked: say --confirm pay_7 behind it to do it without being asked.",
+      ),
+    ]);
+    const other = await run(`${PAID} --confirm pay_8`);
+    expect([other.code, other.told.join()]).toEqual([2, expect.stringContaining('--confirm is "pay_8", and the ref is pay_7')]);
+    expect((await run(PAID, { interactive: true, confirm: () => Promise.resolve(false) })).code).toBe(1);
+    expect(await receipts()).toEqual([]);
+    const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === "Record this payment?") };
+    expect((await run(PAID, yes)).code).toBe(0);
+    expect(await receipts()).toHaveLength(1);
+  });
+
+  const GIVES: [what: string, line: string, told: string, ends: string, plan: string][] = [
+    [
+      "a plan, from the default",
+      "--plan pro",
+      "paid the plan pro. They are on the plan pro from now on, until it is ended by hand: no relay ends it. A receipt",
+      "is on the plan pro.",
+      "pro",
+    ],
+    [
+      "a plan in another's place",
+      "--plan team --customer cus_1",
+      "They are on the plan team from now on, until it is ended by hand: no relay ends it. Their plan pro ends.",
+      "is on the plan team.",
+      "team",
+    ],
+    ["the same plan again", "--plan pro", "They stay on the plan pro, until it is ended by hand: no relay ends it.", "is on the plan pro.", "pro"],
+  ];
+  test.each(GIVES)("%s is told before and after", async (what, line, told, ends, plan) => {
+    if (!what.includes("default")) await running.api("POST", "/receipts", { ref: "pay_1", person: ada, plan: "pro" });
+    const made = await run(`pay_7 --person ${ada} ${line}${SURE}`);
+    expect([made.code, made.told[0], made.told.at(-1)]).toEqual([0, expect.stringContaining(told), expect.stringContaining(ends)]);
+    expect((await has())[2]).toBe(plan);
+  });
+
+  test("somebody suspended is told of, and a product that a relay sells as well", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [{ type: "fulfil_product", product: "lamp" }] }));
+    await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
+    await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
+    const { code, told } = await run(PAID + SURE);
+    expect([code, told.slice(1, 3)]).toEqual([
+      0,
+      [
+        `They are suspended, and may use nothing of it until they are active: relay people activate ${ada}.`,
+        "The relay orders sells it too: unless pay_7 is the ref that this relay gives the payment, it would give it once more when it hears of it.",
+      ],
+    ]);
+  });
+
+  const REFUSED: [what: string, line: string, code: number, words: string][] = [
+    ["no person", "--product lamp", 2, "--person is not given: write who paid"],
+    [
+      "nobody of this address",
+      "--person bob@example.com --product lamp",
+      1,
+      'No person "bob@example.com" exists in this environment: relay people list shows who does.',
+    ],
+    ["neither product nor plan", `--person ${ADA}`, 2, "What was paid is not clear: name either a product with --product or a plan with --plan"],
+    ["both", `--person ${ADA} --product lamp --plan pro`, 2, "What was paid is not clear"],
+    [
+      "an unknown product",
+      `--person ${ADA} --product lump`,
+      1,
+      "No product of this name exists here: relay catalog list product shows which ones do.",
+    ],
+    ["an unknown plan", `--person ${ADA} --plan lamp`, 1, "No plan of this name exists here: relay catalog list plan shows which ones do."],
+    [
+      "an amount with a point",
+      `--person ${ADA} --product lamp --amount-minor 42.00 --currency EUR`,
+      2,
+      '--amount-minor is "42.00": write a whole number of the currency\'s smallest unit, 4200 for 42.00 EUR.',
+    ],
+    ["an amount alone", `--person ${ADA} --product lamp --amount-minor 4200`, 2, "--amount-minor is given without its currency"],
+    ["a currency alone", `--person ${ADA} --product lamp --currency EUR`, 2, "--currency is given without an amount"],
+    [
+      "no currency",
+      `--person ${ADA} --product lamp --amount-minor 1 --currency EUX`,
+      2,
+      '--currency is "EUX", which is no currency: write its three capital letters, such as EUR.',
+    ],
+    ["a currency in small letters", `--person ${ADA} --product lamp --amount-minor 1 --currency eur`, 2, '--currency is "eur", which is no currency'],
+    ["a customer of a product", `--person ${ADA} --product lamp --customer cus_1`, 1, "`processorCustomerId` goes with a plan only"],
+    ["data that is no object", `--person ${ADA} --product lamp --data 1`, 2, "What is set is not a JSON object"],
+  ];
+  test.each(REFUSED)("%s is refused, and nothing is recorded", async (_what, line, code, words) => {
+    const refused = await run(`pay_7 ${line}${SURE}`);
+    expect([refused.code, refused.told.join("\n")]).toEqual([code, expect.stringContaining(words)]);
+    expect(await receipts()).toEqual([]);
+  });
+
+  test("another amount under the same ref is refused, and so is another person", async () => {
+    await run(PAID + SURE);
+    const other = await run(PAID.replace("4200", "4300"));
+    expect([other.code, other.told.join("\n")]).toEqual([
+      1,
+      expect.stringContaining(
+        "The receipt of pay_7 says 42.00 EUR, and this line 43.00 EUR: a receipt never changes. Give another payment its own ref; a mistaken one of a product is taken back with relay receipts refund pay_7.",
+      ),
+    ]);
+    await running.api("POST", "/persons", { email: "bob@example.com" });
+    const bob = await run(PAID.replace(ADA, "bob@example.com") + SURE);
+    expect([bob.code, bob.told.join("\n")]).toEqual([1, expect.stringContaining("`ref` already belongs to another purchase")]);
+    expect(await receipts()).toHaveLength(1);
+  });
+});

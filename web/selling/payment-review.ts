@@ -1,0 +1,108 @@
+/** What a payment gives, read before it is recorded. */
+import { useEffect, useState } from "preact/hooks";
+import type { PersonView } from "../../src/people/person.ts";
+import type { PurchaseView } from "../../src/selling/purchase.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
+import { sayAmount } from "./money.ts";
+
+export interface Payment {
+  ref: string;
+  itemKind: "product" | "plan";
+  item: string;
+  person: PersonView;
+  /** The plan they are on by a subscription. */
+  plan: string | null;
+  /** What a product grants. */
+  entitlement: string;
+  credits: number;
+  /** The relay that sells it. */
+  relay: string | null;
+  customer: string;
+  amountMinor?: number;
+  currency?: string;
+}
+
+/** The second click of a double one does not reach a button that has just come. */
+const STILL_MS = 500;
+
+export function PaymentReview({
+  place,
+  payment,
+  onBack,
+  onClose,
+}: {
+  place: Place;
+  payment: Payment;
+  onBack: () => void;
+  onClose: () => void;
+}): View {
+  const { send, isSending, error, code } = useSend();
+  const [isRead, setRead] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setRead(true), STILL_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  const { ref, itemKind, item, person, amountMinor, currency, customer, relay } = payment;
+  const record = async (): Promise<void> => {
+    const body = {
+      ...{ ref, person: person.id, [itemKind]: item, amountMinor, currency },
+      ...(customer === "" ? {} : { processorCustomerId: customer }),
+    };
+    const changes = ["purchases", "subscriptions", "persons", "grants", "overview"].map((part) =>
+      apiPath(place, part),
+    );
+    const path = apiPath(place, "receipts");
+    const done = (answer: Recorded): string => sayDone(answer, payment);
+    if ((await send<Recorded>({ method: "POST", path, body, changes, done })) !== null) onClose();
+  };
+  const amount = sayAmount(amountMinor ?? null, currency ?? null);
+  return html`<${Dialog} title="Record this payment?" onClose=${onClose}>
+    <p><b class="wrap"><${SafeText} text=${person.email} limit=${100} /></b> paid ${amount !== null && html`<b>${amount}</b> for `}the ${itemKind} <b>${item}</b>, under <code class="wrap">${ref}</code>.</p>
+    <p><${Gives} payment=${payment} /> A receipt is written that never changes. <b>No money moves.</b></p>
+    ${person.status === "suspended" && html`<${Notice} kind="warn">They are suspended, and may use nothing of it until they are made active on their page.<//>`}
+    ${
+      relay !== null &&
+      html`<${Notice} kind="warn">The relay <b>${relay}</b> sells it too: unless this is the ref that it gives the payment, it would give it once more when it hears of it.<//>`
+    }
+    ${
+      error !== null &&
+      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${
+        code === "unreachable" &&
+        html`<p>Whether it was recorded is not known. Record it again once the service answers: under the same ref it is recorded once.</p>`
+      }<//>`
+    }
+    <div class="dialog-actions"><button type="button" onClick=${onBack}>Back</button>
+      <button type="button" class="primary" disabled=${isSending || !isRead} onClick=${() => void record()}>${isSending ? "Recording…" : "Record the payment"}</button></div><//>`;
+}
+
+function Gives({ payment: { itemKind, item, entitlement, credits, plan } }: { payment: Payment }): View {
+  if (itemKind === "product")
+    return html`They get <b>${entitlement}</b> for good${credits > 0 && html`, and <b>${sayCount(credits, "credit")}</b>`}.`;
+  if (plan === item)
+    return html`They stay on the plan <b>${item}</b> until it is ended by hand: no relay ends it.`;
+  return html`They are on the plan <b>${item}</b> from now on, until it is ended by hand: no relay ends it.${
+    plan !== null && html` Their plan <b>${plan}</b> ends.`
+  }`;
+}
+
+interface Recorded {
+  receipt: PurchaseView;
+  created: boolean;
+}
+
+function sayDone({ receipt, created }: Recorded, { person }: Payment): string {
+  const { ref, item, itemKind, amountMinor, currency } = receipt;
+  if (created)
+    return itemKind === "plan"
+      ? `The payment ${ref} is recorded: ${person.email} is on ${item}.`
+      : `The payment ${ref} is recorded: ${person.email} has ${item}.`;
+  const amount = sayAmount(amountMinor, currency);
+  return `The payment ${ref} was recorded before${amount === null ? "" : `, with ${amount}`}: nothing changed.`;
+}
