@@ -17,6 +17,7 @@ import { emailsList, emailsSendAgain, emailsStopped, emailsTest } from "./emails
 import { eventsReplay } from "./event-replay.ts";
 import { eventsRetry, relaysRetry } from "./event-retry.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events.ts";
+import { filesDelete, filesDownload, filesList, filesUpload } from "./files.ts";
 import type { Group } from "./help.ts";
 import { importMissed } from "./import-missed.ts";
 import { init, schema } from "./init.ts";
@@ -106,6 +107,10 @@ export const GROUPS: readonly Group[] = [
       recordsShow,
       recordsSet,
       recordsDelete,
+      filesList,
+      filesUpload,
+      filesDownload,
+      filesDelete,
       receiptsList,
       receiptsRecord,
       receiptsRefund,

@@ -12,6 +12,8 @@ import { toRefusalCode } from "./refusal-words.ts";
 
 const TIMEOUT_MS = 60_000;
 const MAX_PAGE = 200;
+const JSON_TYPE = "application/json";
+const DECODER = new TextDecoder();
 
 export interface Remote {
   /** Its origin, without a trailing slash. */
@@ -104,22 +106,36 @@ export function placeOf(app: string, environment: string): string {
   return `/api/apps/${encodeURIComponent(app)}/${encodeURIComponent(environment)}`;
 }
 
+type Called = { url: string; key: string | null; patienceMs?: number | undefined };
+
 /** Calls it. Fails with `service_not_running` where nothing answers. A redirect is an answer: the key goes nowhere else. */
 export async function callRemote(
-  { url, key, patienceMs = TIMEOUT_MS }: { url: string; key: string | null; patienceMs?: number | undefined },
+  remote: Called,
   method: string,
   path: string,
   sent: string | Uint8Array | null = null,
+  mediaType = JSON_TYPE,
 ): Promise<{ status: number; text: string }> {
+  const { status, bytes } = await exchange(remote, method, path, sent, mediaType);
+  return { status, text: DECODER.decode(bytes) };
+}
+
+async function exchange(
+  { url, key, patienceMs = TIMEOUT_MS }: Called,
+  method: string,
+  path: string,
+  sent: string | Uint8Array | null = null,
+  mediaType = JSON_TYPE,
+): Promise<{ status: number; headers: Headers; bytes: Uint8Array }> {
   try {
     const headers = {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-      "content-type": "application/json",
+      "content-type": mediaType,
     };
     const signal = AbortSignal.timeout(patienceMs);
     const body = sent === null ? {} : { body: sent as BodyInit };
     const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
-    return { status: answer.status, text: await answer.text() };
+    return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
   } catch (error) {
     const code = errorCode(error);
     const Failure = UNSENT.test(code) || NOT_BELIEVED.test(code) ? NothingSent : CommandFailure;
@@ -142,28 +158,43 @@ function sayUnreached(url: string, code: string): string {
     : `Nothing answered at ${url} (${code}): start the service, or name the right address.`;
 }
 
-/** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */
+/** One call and its answer, as that route's schema says; bytes are sent as they are, under `mediaType`. Refuses as the server does. */
 export async function askRemote<Answer>(
   remote: Asked,
   method: string,
   path: string,
   sent?: unknown,
+  mediaType?: string,
 ): Promise<Answer> {
   const raw = sent instanceof Uint8Array;
   const body = sent === undefined ? null : raw ? sent : writeJson(sent);
-  const { status, text } = await callRemote(remote, method, path, body);
+  const { status, text } = await callRemote(remote, method, path, body, mediaType);
   const answer = readObject(text);
   // An answer that was cut on the way is none.
   const isWhole = status === 204 || text.trim() === "{}" || Object.keys(answer).length > 0;
   if (status >= 200 && status < 300 && isWhole) return answer as Answer;
+  throw readRefusal(remote, status, answer);
+}
+
+/** What a GET below `{E}` hands out as it is, with its headers. Refuses as the server does. */
+export async function fetchPlace(
+  remote: Remote,
+  path: string,
+): Promise<{ headers: Headers; bytes: Uint8Array }> {
+  const { status, headers, bytes } = await exchange(remote, "GET", `${remote.place}${path}`);
+  if (status === 200) return { headers, bytes };
+  throw readRefusal(remote, status, readObject(DECODER.decode(bytes)));
+}
+
+function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   const { code, message, problems, resetAt, docs } = answer;
-  if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
+  if (typeof code !== "string" || typeof message !== "string") return noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
   const again =
     code === "unauthenticated" && remote.profile !== null
       ? ` Sign in again: relay login --profile ${remote.profile}.`
       : "";
-  throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
+  return new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
     ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
     ...(typeof docs === "string" && /^https?:/.test(docs) ? { details: { docs: plain(docs) } } : {}),

@@ -1,9 +1,13 @@
-/** The files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. */
+/**
+ * The files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. A key is the app; what an owner does
+ * is audited.
+ */
 import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
 import { fields } from "../ground/schema.ts";
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import { storerOf, withinStorage } from "../records/record-budget.ts";
+import { auditFile } from "../records/record-by-hand.ts";
 import { DATA_HEADERS } from "./answer.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
@@ -22,12 +26,13 @@ export const fileRoutes = [
     rawBytes: MAX_FILE_BYTES,
     answer: Type.Object({ file: fileView }),
     status: 201,
-    async write(tx, { deps, environmentId, request, query, bytes: content, nowMs }) {
+    async write(tx, { deps, environmentId, actor, change, request, query, bytes: content, nowMs }) {
       const mediaType = request.headers.get("content-type");
       const upload = { environmentId, name: query.name, mediaType, content, nowMs };
       const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
         uploadFile(tx, upload),
       );
+      if (actor.kind !== "key") await auditFile(tx, change, "file.uploaded", row);
       return { file: viewFile(row) };
     },
   }),
@@ -53,6 +58,9 @@ export const fileRoutes = [
     path: "/files/:id",
     summary: "Deletes a file that no record holds.",
     answer: null,
-    write: (tx, { environmentId, params }) => deleteFile(tx, environmentId, params.id),
+    async write(tx, { environmentId, actor, change, params }) {
+      const row = await deleteFile(tx, environmentId, params.id);
+      if (actor.kind !== "key") await auditFile(tx, change, "file.deleted", row);
+    },
   }),
 ];

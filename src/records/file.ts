@@ -40,7 +40,7 @@ export const fileView = Type.Object({
   createdAt: time,
 });
 
-type FileView = Static<typeof fileView>;
+export type FileView = Static<typeof fileView>;
 
 const MISSING = "No file with this id exists in this environment.";
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
@@ -61,12 +61,7 @@ export interface Upload {
 /** Keeps a file. Refuses with `body_too_large` and `invalid_input`. */
 export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   const { environmentId, name, content, nowMs } = upload;
-  if (content.byteLength > MAX_FILE_BYTES) {
-    throw new Refusal(
-      "body_too_large",
-      `The file has ${content.byteLength} bytes, over the limit of ${MAX_FILE_BYTES}: keep larger ones elsewhere and store their address.`,
-    );
-  }
+  refuseLarge(content.byteLength);
   if (!isFileName(name)) {
     throw new Refusal(
       "invalid_input",
@@ -88,6 +83,15 @@ export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   };
   await FILE.insert(tx, { ...row, content });
   return row;
+}
+
+/** Refuses with `body_too_large`. */
+export function refuseLarge(bytes: number): void {
+  if (bytes <= MAX_FILE_BYTES) return;
+  throw new Refusal(
+    "body_too_large",
+    `The file has ${bytes} bytes, over the limit of ${MAX_FILE_BYTES}: keep larger ones elsewhere and store their address.`,
+  );
 }
 
 /** Without its bytes. */
@@ -114,14 +118,14 @@ export async function listFiles(
 /** Refuses with `not_found`, and with `in_use` while a record holds it. */
 export async function deleteFile(tx: Writer, environmentId: number, fileId: string): Promise<FileRow> {
   const file = await LISTED.require(tx, { id: fileId, environmentId }, MISSING);
-  const holder = await tx.get<{ id: string }>(
-    "SELECT record.id FROM record_file JOIN record ON record.seq = record_file.record_seq WHERE record_file.file_id = ?1 LIMIT 1",
+  const holder = await tx.get<{ id: string; collection: string }>(
+    "SELECT record.id, record.collection FROM record_file JOIN record ON record.seq = record_file.record_seq WHERE record_file.file_id = ?1 LIMIT 1",
     fileId,
   );
   if (holder !== null) {
     throw new Refusal(
       "in_use",
-      `The record ${holder.id} holds this file: change or delete the record first.`,
+      `The record ${holder.id} of ${holder.collection} holds this file: change or delete the record first, in the dashboard or with relay records delete ${holder.collection} ${holder.id}.`,
     );
   }
   await FILE.delete(tx, file);

@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = {
   "record.created": "An owner made a record.",
   "record.changed": "An owner changed a record.",
   "record.deleted": "An owner deleted a record.",
+  "file.uploaded": "An owner uploaded a file.",
+  "file.deleted": "An owner deleted a file.",
   "collection.created": "A collection was made.",
   "collection.changed": "A collection was changed.",
   "collection.deleted": "A collection was deleted.",

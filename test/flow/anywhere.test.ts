@@ -160,6 +160,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "emails stopped": ["", "--limit 1"],
   "records list": ["orders", "orders --text one", "orders --owner ada@example.com", "nothing"],
   "records show": ["orders rec_nothing", "nothing rec_nothing"],
+  "files list": ["", "--limit 1"],
   "receipts list": ["", "--ref nothing", "--person ada@example.com", "--kind refund"],
   "keys list": [""],
 };
@@ -205,6 +206,7 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["people stop-mail dora@example.com", "", "dora@example.com gets no more mail of kind event"],
   ["people allow-mail dora@example.com", "", "dora@example.com gets mail of kind event again"],
   ["receipts record pay_9 --person dora@example.com --product lamp --confirm pay_9", "", "The payment pay_9 is recorded"],
+  ["files upload --name note.txt", "hello", "note.txt is kept as fil_"],
   ["relays delete broken --confirm broken", "", "broken is deleted: "],
 ];
 /** Acts whose end depends on what is outside: they are asked for, and refused alike. */
@@ -234,6 +236,8 @@ const REFUSED_ALIKE: readonly string[] = [
   "relays delete orders",
   "domain remove --confirm nothing",
   "receipts refund nothing --confirm nothing",
+  "files delete fil_nothing --confirm fil_nothing",
+  "files download fil_nothing",
   "receipts record pay_9 --person nobody@example.com --product lamp --confirm pay_9",
   "receipts record pay_9 --person per_nothing --product lamp --confirm pay_9",
   "receipts record pay_9 --person ada@example.com --product nothing --confirm pay_9",
@@ -266,7 +270,7 @@ describe("a command that reads says the same of a server as of its data director
   test.each(LINES)("%s", async (line) => {
     const [near, far] = [await here(line), await there(line)];
     expect(plainly(far)).toEqual(plainly(near));
-    if (!/nobody|nothing|tail|records|replays|receipts|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
+    if (!/nobody|nothing|tail|records|files|replays|receipts|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
       expect([line, near.code, near.said.length > 20]).toEqual([line, 0, true]);
   });
 });

@@ -57,6 +57,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "flow/relays-delete",
       "flow/receipts-record",
       "flow/receipts-refund",
+      "flow/files-command",
       "flow/records-command",
       "flow/people-grant",
       "flow/people-credits",

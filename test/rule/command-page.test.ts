@@ -32,6 +32,8 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay emails stopped", "Mail › Stopped", "/mail?tab=stops", null],
   ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
   ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
+  ["relay files delete", "Records › Files", "/collections?tab=files", "Delete…"],
+  ["relay files list", "Records › Files", "/collections?tab=files", null],
   ["relay receipts record pay_7", "Selling › Receipts", "/selling?tab=receipts", "Record a payment…"],
   ["relay receipts refund pay_7", "Selling › Receipts", "/selling?tab=receipts", "Refund…"],
   ["relay records show orders 7c44d0b1", "Records › orders", "/collections/orders", null],

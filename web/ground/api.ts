@@ -33,7 +33,7 @@ export const signedOut = makeCell(0);
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`; a blob is sent as it is. */
+/** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`; a blob is sent as it is, as JSON lines where it says no type. */
 export async function call<Answer>(
   method: Method,
   path: string,
@@ -46,7 +46,7 @@ export async function call<Answer>(
     const isRaw = body instanceof Blob;
     init.headers = {
       accept: "application/json",
-      "content-type": isRaw ? "application/x-ndjson" : "application/json",
+      "content-type": isRaw ? body.type || "application/x-ndjson" : "application/json",
     };
     init.body = isRaw ? body : body instanceof RawJson ? body.text : writeExact(body);
   }

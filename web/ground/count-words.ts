@@ -8,6 +8,12 @@ export function sayNumber(count: number): string {
   return count.toLocaleString("en");
 }
 
+export function sayBytes(bytes: number): string {
+  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
 /** How events stand, from the ground of a bar up. */
 export const OUTCOMES = ["done", "waiting", "failed", "dead"] as const;
 

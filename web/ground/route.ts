@@ -116,6 +116,7 @@ export function startRouting(): void {
     const link = (event.target as Element | null)?.closest?.("a[href]");
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target !== "") return;
+    if (link.hasAttribute("download")) return;
     if (link.origin !== location.origin || link.hash !== "") return;
     event.preventDefault();
     navigate(link.pathname + link.search, { back: link.dataset.back !== undefined });

@@ -77,6 +77,7 @@ const records: Way = ({ first }) =>
 
 const TRY_NOW = "Try now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
+const FILES = at("Records › Files", "collections", "files");
 const SECRETS = relayAt("secrets", "Secrets");
 
 /** By the command's words; the button is named where a sentence stands beside it. */
@@ -102,6 +103,10 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "events replay": [event, "Replay…"],
   "events retry": [event, TRY_NOW],
   "events show": [event],
+  "files delete": [FILES, "Delete…"],
+  "files download": [FILES],
+  "files list": [FILES],
+  "files upload": [FILES, "Upload a file…"],
   "keys list": [at("Settings › Keys", "settings", "keys")],
   "people activate": [person, "Make active"],
   "people allow-mail": [person, "Allow again"],

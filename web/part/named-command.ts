@@ -10,6 +10,7 @@ const GROUPS = {
   domain: "show|set|verify|remove",
   emails: "list|stopped|send-again|test",
   events: "list|show|replay|retry|expunge|tail",
+  files: "list|upload|download|delete",
   keys: "create|list|revoke",
   people:
     "list|show|invite|grant|end|credits|set|suspend|activate|file-token|remove-token|stop-mail|allow-mail",

@@ -11,14 +11,29 @@ import { Icon } from "../part/icon.ts";
 import { afterMaking } from "../part/make-thing.ts";
 import { EmptyState, NotYet } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
+import { TabLinks } from "../part/tab-links.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { CollectionForm } from "./collection-form.ts";
+import { FileList } from "./file-list.ts";
 import { type Collection, fieldNames, KIND_WORDS } from "./shape.ts";
 
 type Row = Collection & { id: string };
 
+/** The collections, or with `?tab=files` the files that their records hold. */
 export function CollectionListPage({ place, query }: PageProps): View {
+  const isFiles = query.get("tab") === "files";
+  const here = pagePath(place, "collections");
+  const tabs = [
+    { name: "", title: "Collections", href: here },
+    { name: "files", title: "Files", href: `${here}?tab=files` },
+  ];
+  return html`<${PageHead} title="Records" />
+    <${TabLinks} label="Records" tabs=${tabs} chosen=${isFiles ? "files" : ""} />
+    ${isFiles ? html`<${FileList} place=${place} />` : html`<${Collections} place=${place} query=${query} />`}`;
+}
+
+function Collections({ place, query }: { place: Place; query: URLSearchParams }): View {
   const { data, error, reload } = useLoad<Page<Collection>>(`${apiPath(place, "collections")}?limit=200`);
   const rows = (data?.items ?? [])
     .map((one): Row => ({ ...one, id: one.name }))
@@ -32,7 +47,7 @@ export function CollectionListPage({ place, query }: PageProps): View {
   // Who came from a relay goes on with what waits for it.
   const made = (name: string): void =>
     navigate(afterMaking(place, query) ?? pagePath(place, "collections", name));
-  return html`<${PageHead} title="Records"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button><//>
+  return html`<div class="tab-actions"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
     ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
     ${

@@ -18,7 +18,7 @@ import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
 import { Listeners } from "./listeners.ts";
 import { RecordEditor } from "./record-editor.ts";
-import type { Record, ShownCollection } from "./shape.ts";
+import { type HeldFile, heldFiles, type Record, type ShownCollection } from "./shape.ts";
 import { Writer } from "./writer.ts";
 
 const REFRESH_MS = 5_000;
@@ -45,7 +45,7 @@ export function RecordPage({ place, params, query }: PageProps): View {
   return html`${head}
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${record.odd !== undefined && html`<${Notice} kind="warn"><p><${Sentence} text=${record.odd} /></p><//>`}
-    <${Facts} place=${place} record=${record} />
+    <${Facts} place=${place} record=${record} files=${heldFiles(shown?.collection.fields ?? null, record.data)} />
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} changes=${["updated", "deleted"]} />`}
     <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
     ${open === "edit" && shown !== undefined && html`<${RecordEditor} place=${place} collection=${shown} record=${record} data=${record.data} onClose=${() => setOpen(null)} />`}
@@ -57,13 +57,14 @@ export function RecordPage({ place, params, query }: PageProps): View {
     }`;
 }
 
-function Facts({ place, record }: { place: Place; record: Record }): View {
+function Facts({ place, record, files }: { place: Place; record: Record; files: HeldFile[] }): View {
   return html`<dl class="facts">
       <div><dt>Record</dt><dd><code>${record.id}</code>
         <${CopyButton} text=${record.id} label="Copy the record id" words=${null} /></dd></div>
       <div><dt>Owner</dt><dd>${record.owner === null ? html`<span class="quiet">the app</span>` : html`<${PersonById} place=${place} id=${record.owner} />`}</dd></div>
       ${record.recipient !== null && html`<div><dt>For</dt><dd><${PersonById} place=${place} id=${record.recipient} /></dd></div>`}
       <div><dt>Written by</dt><dd><span><${Writer} place=${place} record=${record} /></span></dd></div>
+      ${files.map(({ field, id }) => html`<div key=${field}><dt>${field}</dt><dd><a href=${apiPath(place, "files", id)} download>Download the file</a></dd></div>`)}
       <div><dt>Made</dt><dd><${Ago} at=${record.createdAt} /></dd></div>
       <div><dt>Changed</dt><dd><${Ago} at=${record.updatedAt} /></dd></div>
     </dl>`;

@@ -29,3 +29,17 @@ export function fieldNames(fields: Json): string[] {
 export function emptyData(fields: Json): Json {
   return Object.fromEntries(fieldNames(fields).map((name) => [name, null]));
 }
+
+/** A field of a record that holds a file, by its id. */
+export interface HeldFile {
+  field: string;
+  id: string;
+}
+
+export function heldFiles(fields: Json, data: Json): HeldFile[] {
+  if (!isObject(fields) || !isObject(data)) return [];
+  return Object.entries(fields).flatMap(([field, rule]) => {
+    const id = isObject(rule) && rule.type === "file" && Object.hasOwn(data, field) ? data[field] : null;
+    return typeof id === "string" ? [{ field, id }] : [];
+  });
+}

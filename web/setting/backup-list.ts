@@ -1,5 +1,6 @@
 /** Backups: the last one, making one now, and the command that puts one back. */
 import type { BackupsView } from "../../src/http/server.ts";
+import { sayBytes } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
@@ -42,12 +43,6 @@ const COLUMNS: readonly Column<BackupFile>[] = [
   { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
   { name: "time", title: "When", priority: 2, size: "short", cell: ({ at }) => html`<${Ago} at=${at} />` },
 ];
-
-function sayBytes(bytes: number): string {
-  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
-  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
-  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-}
 
 export function BackupList(): View {
   const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) =>
