@@ -209,7 +209,7 @@ export class ClientWrites {
       return await store.write("app", (tx) => withinStorage(tx, at, limits, () => work(tx)));
     } catch (error) {
       if (error instanceof Refusal && error.extra.details?.limit === "environment") {
-        const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, the limit, so what people and the app write is refused: delete what is no longer needed, suspend whoever fills it, or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
+        const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, the limit, so what people and the app write is refused: delete what is no longer needed (relay records delete, relay files delete), suspend whoever fills it (relay people suspend), or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
         await this.#tellOnce(at.environmentId, "client:storage", message);
       }
       throw error;

@@ -84,7 +84,7 @@ export const REFUSALS = {
   relay_capped: {
     status: 400,
     when: "The environment already holds as many relays as its limit.",
-    todo: "Delete a relay that is no longer used, or raise the limit in the server's configuration.",
+    todo: "Delete a relay that is no longer used, in the dashboard or with relay relays delete, or raise the limit in the server's configuration.",
   },
   relay_missing: {
     status: 400,
@@ -190,7 +190,7 @@ export const REFUSALS = {
   key_in_use: {
     status: 409,
     when: "A product's key cannot change while live grants of it hang on the product.",
-    todo: "Revoke those grants first, or make another product with the new key and sell that one.",
+    todo: "Revoke those grants first, in the dashboard or with relay people end, or make another product with the new key and sell that one.",
   },
   data_invalid: {
     status: 400,
@@ -200,7 +200,7 @@ export const REFUSALS = {
   credits_short: {
     status: 409,
     when: "The person has fewer credits than the amount to spend.",
-    todo: "Spend less, or grant credits first.",
+    todo: "Spend less, or add credits first, in the dashboard or with relay people credits.",
   },
   invite_capped: {
     status: 429,
@@ -215,7 +215,7 @@ export const REFUSALS = {
   ref_used: {
     status: 409,
     when: "This ref already belongs to another purchase.",
-    todo: "Use the provider's unique payment identifier as ref.",
+    todo: "Use the provider's unique payment identifier as ref; relay receipts list shows what stands under which.",
   },
   person_suspended: {
     status: 403,
@@ -230,7 +230,7 @@ export const REFUSALS = {
   token_taken: {
     status: 409,
     when: "The store account token is filed for another person.",
-    todo: "File each token for one person only; erase the other person first if the account moved.",
+    todo: "File each token for one person only; if the account moved, take it from the other person first, in the dashboard or with relay people remove-token.",
   },
   writes_capped: {
     status: 429,
@@ -245,7 +245,7 @@ export const REFUSALS = {
   storage_capped: {
     status: 429,
     when: "A person's records, or all records and files of the environment, would take more room than the limit.",
-    todo: "No time resets it: delete records or files that are no longer needed, or raise the limit in the server's configuration.",
+    todo: "No time resets it: delete records or files that are no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.",
   },
   code_capped: {
     status: 429,

@@ -10,7 +10,7 @@ import { WARNINGS } from "./warning-code.ts";
 export const RESULTS = {
   person_not_found: {
     when: "The event's person key resolved to nobody, or an action needs a person and the event has none.",
-    todo: "Compare the map's person key with what the event carries; file the token or invite the person, then replay the event.",
+    todo: "Compare the map's person key with what the event carries; file the token (relay people file-token) or add the person (relay people invite), in the dashboard as well, then replay the event with relay events replay.",
   },
   person_erased: {
     when: "The event's person was erased after the event arrived.",
@@ -18,23 +18,23 @@ export const RESULTS = {
   },
   collection_missing: {
     when: "A record was to be written into a collection that does not exist here.",
-    todo: "Create the collection, or name one that exists, then replay the event.",
+    todo: "Create the collection in the dashboard or with relay catalog set collection, or name one that exists, then replay the event.",
   },
   product_unknown: {
     when: "The action names a product that does not exist here.",
-    todo: "Create the product, or name one that exists, then replay the event.",
+    todo: "Create the product in the dashboard or with relay catalog set product, or name one that exists, then replay the event.",
   },
   plan_unknown: {
     when: "The action names a plan that does not exist here.",
-    todo: "Create the plan, or name one that exists, then replay the event.",
+    todo: "Create the plan in the dashboard or with relay catalog set plan, or name one that exists, then replay the event.",
   },
   product_not_sold_here: {
     when: "The product is not sold through the relay that was to fulfil it.",
-    todo: "Name that relay in the product's soldThrough, then replay the event.",
+    todo: "Name that relay in the product's soldThrough, in the dashboard or with relay catalog set product, then replay the event.",
   },
   plan_not_sold_here: {
     when: "The plan is not sold through the relay that was to grant it.",
-    todo: "Name that relay in the plan's soldThrough, then replay the event.",
+    todo: "Name that relay in the plan's soldThrough, in the dashboard or with relay catalog set plan, then replay the event.",
   },
   ref_unresolved: {
     when: "The action's ref resolves to no text or number on this event, or to more than 200 characters.",
@@ -46,11 +46,11 @@ export const RESULTS = {
   },
   purchase_not_by_relay: {
     when: "The purchase under this ref was not fulfilled by a relay, and a relay refunds no other.",
-    todo: "Refund it where it was paid.",
+    todo: "Refund it where it was paid, and take back what it gave in the dashboard or with relay receipts refund.",
   },
   billed_by_processor: {
     when: "The person's subscription is billed by the card processor, which a relay never changes.",
-    todo: "End it at the processor; to grant another plan, replay the event afterwards.",
+    todo: "End it at the processor, and here in the dashboard or with relay people end; to grant another plan, replay the event afterwards.",
   },
   sends_off: {
     when: "The owner's sends switch is off, so no mail leaves.",

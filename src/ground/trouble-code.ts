@@ -15,7 +15,7 @@ export const TROUBLES = {
   },
   relay_silent: {
     when: "A receiver that used to receive events received none for far longer than it ever waited between two.",
-    todo: "Ask the sender whether it still sends, and to which URL. It is over with the next event; where none is to come, pause or delete the relay.",
+    todo: "Ask the sender whether it still sends, and to which URL. It is over with the next event; where none is to come, pause the relay (relay relays pause) or delete it (relay relays delete).",
   },
   relay_ignoring: {
     when: "A receiver ignored every verified call by its when: for a day, or hundreds in an hour.",
@@ -23,11 +23,11 @@ export const TROUBLES = {
   },
   relay_nobody: {
     when: "Every event of a relay found nobody, so no action ran.",
-    todo: "Compare the map's person key with what the events carry, or make the person, then replay the events. It is over with the first event that finds its person.",
+    todo: "Compare the map's person key with what the events carry, or add the person (relay people invite), then replay the events (relay events replay). It is over with the first event that finds its person.",
   },
   sale_nobody: {
     when: "An event that was to give somebody a product or a plan, or to take it back, found nobody, so that what was paid or paid back changed nothing.",
-    todo: "Read with relay events show which key of the map was tried. Make the person, file the token for them or correct the map, then replay the event: it is over when none that found nobody is left; where 250,000 failed events or more are kept that is not looked for, so resolve the alert. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
+    todo: "Read with relay events show which key of the map was tried. Add the person (relay people invite), file the token for them (relay people file-token) or correct the map, then replay the event: it is over when none that found nobody is left; where 250,000 failed events or more are kept that is not looked for, so resolve the alert. Where such events are none of yours, leave them out by the relay's when, and resolve the alert.",
   },
   sale_suspended: {
     when: "A payment was recorded for somebody who is suspended, so that they may not use what was paid for.",
@@ -111,7 +111,7 @@ export const TROUBLES = {
   },
   writes_capped: {
     when: "What people of the app write was refused: too much of it in a minute, or more than the environment holds.",
-    todo: "Suspend whoever floods or delete what is no longer needed; or raise the RELAY_LIMIT_… variable that the alert names, and start the server again.",
+    todo: "Suspend whoever floods (relay people suspend), or delete what is no longer needed (relay records delete, relay files delete); or raise the RELAY_LIMIT_… variable that the alert names, and start the server again.",
   },
   mail_unknown: {
     when: "The connection ended after a mail was handed over and before the mail server said anything, so it may have left, and it is never sent twice.",

@@ -131,7 +131,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   if (filed.personId === personId) return viewToken(filed);
   throw new Refusal(
     "token_taken",
-    "`token` is filed for another person, and a token names one person only: take it back from them first.",
+    "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
   );
 }
 

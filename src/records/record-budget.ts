@@ -47,7 +47,7 @@ export async function withinStorage<Result>(
   if (after.environment > before.environment && after.environment > storedPerEnvironmentMb * MB) {
     throw new Refusal(
       "storage_capped",
-      `The records and files of an environment may take ${storedPerEnvironmentMb} MB, the limit, and with this they would take more: delete what is no longer needed, or raise the limit in the server's configuration.`,
+      `The records and files of an environment may take ${storedPerEnvironmentMb} MB, the limit, and with this they would take more: delete what is no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
       { details: { limit: "environment" } },
     );
   }

@@ -281,7 +281,7 @@ async function requirePeople(
     if (person.status === "suspended" && !whoever) {
       throw new Refusal(
         "person_suspended",
-        `\`${field}\` names a suspended person: make the person active again first.`,
+        `\`${field}\` names a suspended person: make them active again first, in the dashboard or with relay people activate ${personId}.`,
       );
     }
   }

@@ -48,7 +48,7 @@ export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, re
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
   if (claim.own !== null) return skipSold(claim.own);
-  const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there, then replay this event.`;
+  const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${active.plan}, then replay this event.`;
   return failForNow("billed_by_processor", message);
 }
 
@@ -90,11 +90,11 @@ export async function revokeByRelay(
     if (active === null && (await plans.find(tx, environmentId, name)) === null) {
       return failUnknown(plans, name);
     }
-    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it by hand, on the person's page or under Subscriptions.`;
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${sale.personId} ${name}.`;
     return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
-    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is; end it there.`;
+    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${sale.personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
   const paidFor = claim.own?.data.granted?.subscription;

@@ -75,7 +75,7 @@ export async function refundByRelay(
     return failForNow("purchase_missing", message);
   }
   if (claim.own.origin !== "relay") {
-    const message = `The purchase under this ref (${claim.own.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid.`;
+    const message = `The purchase under this ref (${claim.own.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid, and take it back in the dashboard or with relay receipts refund.`;
     return failFinally("purchase_not_by_relay", message);
   }
   return refundPurchase(tx, sale, claim.own);

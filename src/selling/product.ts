@@ -121,7 +121,7 @@ async function requireFreeKey(
     count === 1 && !isMore ? `1 live grant of ${key} hangs` : `${grants} live grants of ${key} hang`;
   throw new Refusal(
     "key_in_use",
-    `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, or make another product with the new key and sell that one.`,
+    `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, in the dashboard or with relay people end, or make another product with the new key and sell that one.`,
     { details: { grants: count } },
   );
 }

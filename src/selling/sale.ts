@@ -54,7 +54,7 @@ export async function readRelaySale(
     return { failure: failForNow("person_not_found", message) };
   }
   if (person.status === "suspended") {
-    const message = "The person is suspended: make the person active again, then replay.";
+    const message = `The person is suspended: make them active again in the dashboard or with relay people activate ${person.id}, then replay the event.`;
     return { failure: failFinally("person_suspended", message) };
   }
   const by = `relay:${relay.name}`;
@@ -93,7 +93,7 @@ export async function claimRef(
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
   if (purchase === null || isOwn(purchase, sale, itemKind, item)) return { own: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id });
-  const message = `\`ref\` already belongs to another purchase (${purchase.id}): use the provider's unique payment identifier.`;
+  const message = `\`ref\` already belongs to another purchase (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
   return { failure: failFinally("ref_used", message) };
 }
 
@@ -140,7 +140,7 @@ export async function findSoldHere<Row extends ItemRow>(
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
   if (purchase !== null && isOwn(purchase, sale, kind, name)) return { own: purchase };
   if (item === null) return { failure: failUnknown(items, name) };
-  const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough.`;
+  const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, in the dashboard or with relay catalog set ${kind} ${name}.`;
   return { failure: failFinally(codes.notSoldHere, message) };
 }
 

@@ -110,7 +110,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log", "alert"],
-    cause: /The event's person is suspended, so no action ran: make the person active again/,
+    cause: /The event's person is suspended, so no action ran: make them active again/,
   },
   {
     name: "mail settings missing",

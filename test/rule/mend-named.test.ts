@@ -1,0 +1,34 @@
+/** What a code tells an owner to do beside their definition names the command that does it, which the dashboard makes its own button of. */
+import { expect, test } from "bun:test";
+import { explainCode } from "../../src/ground/result-code.ts";
+import { pageOfCommand } from "../../web/part/command-page.ts";
+
+const MENDS: [code: string, command: string][] = [
+  ["person_suspended", "relay people activate"],
+  ["sale_suspended", "relay people activate"],
+  ["person_not_found", "relay people invite"],
+  ["relay_nobody", "relay people invite"],
+  ["sale_nobody", "relay people file-token"],
+  ["token_taken", "relay people remove-token"],
+  ["credits_short", "relay people credits"],
+  ["key_in_use", "relay people end"],
+  ["billed_by_processor", "relay people end"],
+  ["purchase_not_by_relay", "relay receipts refund"],
+  ["ref_used", "relay receipts list"],
+  ["collection_missing", "relay catalog set collection"],
+  ["product_unknown", "relay catalog set product"],
+  ["plan_unknown", "relay catalog set plan"],
+  ["product_not_sold_here", "relay catalog set product"],
+  ["plan_not_sold_here", "relay catalog set plan"],
+  ["storage_capped", "relay files delete"],
+  ["writes_capped", "relay people suspend"],
+  ["relay_silent", "relay relays delete"],
+  ["relay_capped", "relay relays delete"],
+  ["mail_unsubscribed", "relay people allow-mail"],
+  ["environment_held", "relay settings set held off"],
+  ["relay_failed", "relay events replay"],
+];
+test.each(MENDS)("%s names %s, and the dashboard has a page for it", (code, command) => {
+  expect(explainCode(code)?.todo).toContain(command);
+  expect(pageOfCommand(command, "/apps/shop/production/home")).not.toBeNull();
+});
