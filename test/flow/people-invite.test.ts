@@ -73,7 +73,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await run(`people file-token ${ADA} tok-1`);
     expect(await told(`people file-token ${BOB} tok-1`)).toEqual([
       1,
-      "`token` is filed for another person, and a token names one person only: take it back from them first.",
+      "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
     ]);
     expect(await told(`people remove-token ${BOB} tok-1`)).toEqual([
       1,
