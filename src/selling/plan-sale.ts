@@ -1,13 +1,16 @@
 /**
  * A plan sold, renewed and ended. One active plan a person: another plan granted by a relay ends the relay-granted one before it; a
- * subscription billed by the card processor is never ended by a relay. There is no lapse timer: a plan is active until it is revoked.
+ * subscription billed by the card processor is never ended by a relay. Payments and cancellations count in the order in which their events
+ * arrived: one that waited or was tried again undoes nothing that a later arrival did. There is no lapse timer: a plan is active until it is
+ * revoked.
  * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
  */
 import { failForNow, type Outcome } from "../ground/outcome.ts";
 import { listLiveGrants } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { arrivedAfter, lastArrived } from "./arrival.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
-import type { Purchase } from "./purchase.ts";
+import { listPayingEvents, type Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
@@ -21,6 +24,9 @@ import {
   endSubscription,
   findActiveSubscription,
   findCancelled,
+  findEndedByRelay,
+  noteEnd,
+  recordEnded,
   renewSubscription,
   type Subscription,
   startSubscription,
@@ -44,12 +50,65 @@ export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, re
   if ("failure" in found) return found.failure;
   if ("own" in found) return skipSold(found.own);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  const passed = active?.billedBy === "processor" ? null : await findPassed(tx, sale, name, active);
+  if (passed !== null) return recordPassed(tx, sale, name, ref, passed);
   if (active?.billedBy !== "processor") return sellPlan(tx, sale, name, { ref }, null);
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
   if (claim.own !== null) return skipSold(claim.own);
   const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${active.plan}, then replay this event.`;
   return failForNow("billed_by_processor", message);
+}
+
+/** A later arrival that took the person off the plan which is paid for, and what it did. */
+interface Passed {
+  later: string;
+  did: string;
+  /** The subscription on that plan that it ended; null: there never was one. */
+  subscription: Subscription | null;
+}
+
+/**
+ * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for the plan of now or
+ * ended this one. Nothing an event holds tells when it was paid, so what a provider delivers late is not known.
+ */
+async function findPassed(
+  tx: Reader,
+  sale: RelaySale,
+  plan: string,
+  active: Subscription | null,
+): Promise<Passed | null> {
+  if (active?.plan === plan) return null;
+  const subscription = await findEndedByRelay(tx, { ...sale, plan });
+  const paid = active === null ? null : await findLastPaying(tx, active);
+  if (active !== null && paid !== null && arrivedAfter(paid, sale.eventId)) {
+    return { later: paid, did: `paid for ${active.plan}`, subscription };
+  }
+  const ended = subscription?.endedEventId ?? null;
+  const isOver = ended !== null && arrivedAfter(ended, sale.eventId);
+  return isOver ? { later: ended, did: `ended ${plan}`, subscription } : null;
+}
+
+async function findLastPaying(tx: Reader, active: Subscription): Promise<string | null> {
+  return lastArrived([active.eventId, ...(await listPayingEvents(tx, active))]);
+}
+
+async function recordPassed(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  ref: string,
+  { later, did, subscription }: Passed,
+): Promise<Outcome> {
+  const give = async () => {
+    const id = subscription?.id ?? (await recordEnded(tx, sale, name, later));
+    return { entitlement: name, credits: 0, subscription: id };
+  };
+  const look = () => lookAt(tx, sale);
+  const outcome = await sell(tx, sale, { ref }, { itemKind: "plan", item: name, skip: skipSold, look, give });
+  if (outcome.outcome !== "done") return outcome;
+  const message = `The payment was recorded and changed nothing else, because this event arrived before ${later}, which ${did}, and plans go by the order of arrival. Should the person have ${name} all the same, grant it in the dashboard or with relay people grant ${sale.personId} ${name}; its next payment puts them on it.`;
+  return { ...outcome, message };
 }
 
 /** Any sale of a plan: starts, renews or switches the subscription. */
@@ -85,11 +144,14 @@ export async function revokeByRelay(
   const { environmentId, by, nowMs } = sale;
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
+  const paidFor = claim.own?.data.granted?.subscription;
+  const meant = paidFor ?? (await findCancelled(tx, { ...sale, plan: name, ref }))?.id;
   const active = await findActiveSubscription(tx, environmentId, sale.personId);
   if (active === null || active.plan !== name) {
     if (active === null && (await plans.find(tx, environmentId, name)) === null) {
       return failUnknown(plans, name);
     }
+    if (meant === undefined) await noteCancelled(tx, sale, name);
     const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${sale.personId} ${name}.`;
     return { outcome: "skipped", message };
   }
@@ -97,15 +159,18 @@ export async function revokeByRelay(
     const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${sale.personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
-  const paidFor = claim.own?.data.granted?.subscription;
-  const meant = paidFor ?? (await findCancelled(tx, { ...sale, plan: name, ref }))?.id;
   if (meant !== undefined && meant !== active.id) {
     const how = paidFor === undefined ? "cancelled" : "paid";
     const message = `The subscription ${how} under this ref (${meant}) ended before; the one active now was paid under another.`;
     return { outcome: "skipped", message };
   }
+  const paid = await findLastPaying(tx, active);
+  if (arrivedAfter(paid, sale.eventId)) {
+    const message = `${name} was paid for by ${paid}, which arrived after this cancellation, and plans go by the order of arrival, so it was left active. Should it end all the same, end it in the dashboard or with relay people end ${sale.personId} ${name}.`;
+    return { outcome: "skipped", message };
+  }
   const before = await lookAt(tx, sale);
-  await endSubscription(tx, active, by, nowMs, ref);
+  await endSubscription(tx, active, { by, nowMs, ref, eventId: sale.eventId });
   return { outcome: "done", before, after: { ...(await lookAt(tx, sale)), ended: active.id } };
 }
 
@@ -120,8 +185,17 @@ async function settleSubscription(
   // A plan that moves from a relay to the card processor begins anew, so that it is ended where it is billed.
   const sameBiller = (active.billedBy === "relay") === (sale.relayName !== null);
   if (active.plan === plan && sameBiller) return renewSubscription(tx, sale, active);
-  await endSubscription(tx, active, sale.by, sale.nowMs);
+  await endSubscription(tx, active, sale);
   return startSubscription(tx, sale, plan, processorCustomerId);
+}
+
+/** A cancellation that found nothing to end is kept: a payment that arrived before it starts the plan no more, should it still run. */
+async function noteCancelled(tx: Writer, sale: RelaySale, plan: string): Promise<void> {
+  const { eventId } = sale;
+  const ended = await findEndedByRelay(tx, { ...sale, plan });
+  if (eventId === null || !arrivedAfter(eventId, ended?.endedEventId ?? null)) return;
+  if (ended === null) await recordEnded(tx, { ...sale, eventId: null }, plan, eventId);
+  else await noteEnd(tx, ended.id, eventId);
 }
 
 /** The person's plan and what it grants. */

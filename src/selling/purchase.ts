@@ -19,7 +19,7 @@ type PurchaseKind = Static<typeof purchaseKind>;
 /** What stands in a receipt's JSON. */
 export interface PurchaseData {
   /** What the purchase gave: what a refund takes back, exactly. */
-  granted?: { entitlement: string; grant: string; credits: number; subscription?: string };
+  granted?: { entitlement: string; grant?: string; credits: number; subscription?: string };
   /** What a refund took back; `creditsShort` had been spent already. */
   takenBack?: { grants: number; credits: number; creditsShort: number };
   /** What the caller of the receipts route added. */
@@ -96,6 +96,23 @@ interface ShownBeside {
 const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'purchase' THEN (SELECT r.id FROM purchase r
   WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy,
   (SELECT email FROM person WHERE person.id = purchase.person_id) AS personEmail`;
+
+/** A person's newest receipts that are looked at. */
+const MAX_PAYMENTS = 200;
+
+/** The events whose payments, among the person's newest, were for this subscription. */
+export async function listPayingEvents(
+  tx: Reader,
+  { id, environmentId, personId }: { id: string; environmentId: number; personId: string },
+): Promise<string[]> {
+  const rows = await tx.all<{ eventId: string }>(
+    `SELECT event_id AS eventId FROM (SELECT * FROM purchase INDEXED BY purchase_by_person_id
+         WHERE person_id = $personId AND environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_PAYMENTS}) AS newest
+       WHERE event_id IS NOT NULL AND data ->> '$.granted.subscription' = $id`,
+    { id, environmentId, personId },
+  );
+  return rows.map(({ eventId }) => eventId);
+}
 
 interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */

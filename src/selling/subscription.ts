@@ -35,6 +35,8 @@ export const SUBSCRIPTION = defineTable({
     endedAt: orNull(integer()),
     /** Under which it was cancelled. */
     endedRef: orNull(text()),
+    /** The event that ended it, or the last one that would have; null: it was ended otherwise, or by an earlier version. */
+    endedEventId: orNull(text()),
   },
 });
 export type Subscription = RowOf<typeof SUBSCRIPTION>;
@@ -86,6 +88,16 @@ export function findCancelled(
   return SUBSCRIPTION.get(tx, rest, { environmentId, personId, plan, ref });
 }
 
+/** The newest on this plan that a relay gave and that has ended. */
+export function findEndedByRelay(
+  tx: Reader,
+  { environmentId, personId, plan }: Pick<Subscription, "environmentId" | "personId" | "plan">,
+): Promise<Subscription | null> {
+  const rest = `WHERE environment_id = $environmentId AND person_id = $personId AND plan = $plan AND status = 'ended'
+    AND billed_by = 'relay' ORDER BY id DESC LIMIT 1`;
+  return SUBSCRIPTION.get(tx, rest, { environmentId, personId, plan });
+}
+
 interface SubscriptionFilter {
   person?: string | undefined;
   status?: SubscriptionStatus | undefined;
@@ -123,24 +135,48 @@ export async function startSubscription(
   plan: string,
   processorCustomerId: string | null,
 ): Promise<{ id: string; grant: string }> {
-  const { environmentId, personId, relayName, eventId, nowMs } = sale;
+  const stands = { status: "active", endedAt: null, endedEventId: null, processorCustomerId } as const;
+  const id = await insertSubscription(tx, sale, plan, stands);
+  return { id, grant: await grantPlanKey(tx, sale, id, plan) };
+}
+
+/** Writes one that ended as it began: of a payment that came too late for its plan, or of a cancellation that came before any. Answers its id. */
+export function recordEnded(
+  tx: Writer,
+  sale: SaleContext,
+  plan: string,
+  endedEventId: string,
+): Promise<string> {
+  return insertSubscription(tx, sale, plan, {
+    status: "ended",
+    endedAt: sale.nowMs,
+    endedEventId,
+    processorCustomerId: null,
+  });
+}
+
+async function insertSubscription(
+  tx: Writer,
+  { environmentId, personId, relayName, eventId, nowMs }: SaleContext,
+  plan: string,
+  stands: Pick<Subscription, "status" | "endedAt" | "endedEventId" | "processorCustomerId">,
+): Promise<string> {
   const id = newId("sub", nowMs);
+  const billedBy = relayName === null ? "processor" : "relay";
   await SUBSCRIPTION.insert(tx, {
     id,
     environmentId,
     personId,
     plan,
-    status: "active",
-    billedBy: relayName === null ? "processor" : "relay",
-    processorCustomerId,
+    billedBy,
     relayName,
     eventId,
     startedAt: nowMs,
     renewedAt: null,
-    endedAt: null,
     endedRef: null,
+    ...stands,
   });
-  return { id, grant: await grantPlanKey(tx, sale, id, plan) };
+  return id;
 }
 
 /** Keeps an active one going: stamps it, and gives its key again should it have been taken meanwhile. Answers the live grant's id. */
@@ -155,18 +191,26 @@ export async function renewSubscription(
   return { id, grant: own?.id ?? (await grantPlanKey(tx, sale, id, plan)) };
 }
 
-/** Ends an active one and the grants sourced on it; the person lands on the default plan. `ref`: what it is cancelled under. */
+/** Ends an active one and the grants sourced on it; the person lands on the default plan. `ref`: what it is cancelled under; `eventId`: by which event. */
 export async function endSubscription(
   tx: Writer,
   { id, environmentId }: Subscription,
-  by: string,
-  nowMs: number,
-  ref: string | null = null,
+  {
+    by,
+    nowMs,
+    ref = null,
+    eventId = null,
+  }: { by: string; nowMs: number; ref?: string | null; eventId?: string | null },
 ): Promise<void> {
-  const sql =
-    "UPDATE subscription SET status = 'ended', ended_at = ?2, ended_ref = ?3 WHERE id = ?1 AND status = 'active'";
-  await tx.run(sql, id, nowMs, ref);
+  const sql = `UPDATE subscription SET status = 'ended', ended_at = ?2, ended_ref = ?3, ended_event_id = ?4
+    WHERE id = ?1 AND status = 'active'`;
+  await tx.run(sql, id, nowMs, ref, eventId);
   await revokeGrantsOfSource(tx, { environmentId, source: "plan", sourceRef: id, by, nowMs });
+}
+
+/** Of one that has ended: that this event would have ended it too. */
+export async function noteEnd(tx: Writer, id: string, endedEventId: string | null): Promise<void> {
+  await SUBSCRIPTION.change(tx, { id }, { endedEventId });
 }
 
 /** The owner, or the app's own server, ends one by id, whoever bills it; audited. Refuses with `not_found`. */
@@ -175,7 +219,7 @@ export async function endSubscriptionByHand(tx: Writer, change: Change, id: stri
   const sentence = "No subscription with this id exists here; the list shows them.";
   const before = await SUBSCRIPTION.require(tx, { environmentId, id }, sentence);
   if (before.status === "ended") return before;
-  await endSubscription(tx, before, by, nowMs);
+  await endSubscription(tx, before, { by, nowMs });
   const after: Subscription = { ...before, status: "ended", endedAt: nowMs };
   await writeAudit(tx, {
     ...change,

@@ -76,6 +76,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 46, name: "event-block", sql: eventBlock },
   { number: 47, name: "gone-secret", sql: goneSecret },
   { number: 48, name: "promoted", sql: promoted },
+  { number: 49, name: "plan-end", sql: planEnd },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -219,3 +220,4 @@ import eventTrigger from "../../migrations/0045-event-trigger.sql" with { type: 
 import eventBlock from "../../migrations/0046-event-block.sql" with { type: "text" };
 import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "text" };
 import promoted from "../../migrations/0048-promoted.sql" with { type: "text" };
+import planEnd from "../../migrations/0049-plan-end.sql" with { type: "text" };

@@ -160,7 +160,10 @@ export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
 const ON_PLAN = SUBSCRIPTION.pick("id", "plan", "relayName", "eventId", "startedAt", "endedAt");
 const STARTED = ":start";
 
-/** One is active at a time, so that the end of each stands before its start and both before the next older one. */
+/**
+ * One is active at a time, so that the end of each stands before its start and both before the next older one. One that ended as it began put
+ * nobody on its plan: the event that it is of says why.
+ */
 export function planSource(tx: Reader, { environmentId, personId }: StoryAt): Source<Told> {
   return {
     name: "plan",
@@ -168,7 +171,8 @@ export function planSource(tx: Reader, { environmentId, personId }: StoryAt): So
     async read(from, most) {
       const begin = String(from ?? NEWEST.text);
       const rows = await tx.all<RowOf<typeof ON_PLAN>>(
-        `SELECT ${ON_PLAN.columns} FROM subscription INDEXED BY subscription_by_person WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
+        `SELECT ${ON_PLAN.columns} FROM subscription INDEXED BY subscription_by_person WHERE ${OF_PERSON} AND id <= $from
+           AND (ended_at IS NULL OR ended_at > started_at) ORDER BY id DESC LIMIT $most`,
         { environmentId, personId, from: begin.replace(STARTED, ""), most },
       );
       const entries = rows.flatMap(planEntries);

@@ -20,7 +20,17 @@ const RULES: readonly string[] = [
 const FLOWS: readonly string[] = [
   ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
   ...["event-count", "event-waits", "events-expiring", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
-  ...["purchase-story", "store-purchase", "sale-order", "sale-nobody", "sale-suspended", "told-once", "person-story", "person-filter"],
+  ...[
+    "purchase-story",
+    "store-purchase",
+    "plan-arrival",
+    "sale-order",
+    "sale-nobody",
+    "sale-suspended",
+    "told-once",
+    "person-story",
+    "person-filter",
+  ],
   ...[
     "hand-mail",
     "mail-stop",

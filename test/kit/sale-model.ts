@@ -38,6 +38,9 @@ interface Grant {
 class Account {
   credits = 0;
   subscribed = false;
+  /** The events that paid for the plan and ended it, or would have, the last to arrive of each: their ids rise as they arrive. */
+  paidBy = "";
+  endedBy = "";
   grants: Grant[] = [];
   readonly topped = new Set<string>();
 }
@@ -115,12 +118,40 @@ export class SaleModel {
     for (const { type, outcome } of JSON.parse(row.after) as Worked[]) {
       const ordinal = (seen.get(type) ?? 0) + 1;
       seen.set(type, ordinal);
+      if (type === "revoke_plan" && outcome === "skipped") this.#noteEnd(row);
       if (outcome !== "done") continue;
       const work = `${row.event} ${type} ${ordinal}`;
       if (this.#done.has(work)) this.broken.push(`${work} was done twice`);
       this.#done.add(work);
       this.#work(type, ordinal, row.target.slice("relay:".length), row.person ?? "", row.ref ?? "");
+      if (type === "grant_plan" || type === "revoke_plan") this.#workPlan(type, row);
     }
+  }
+
+  /** Plans go by the order of arrival. */
+  #workPlan(type: "grant_plan" | "revoke_plan", { event, person, ref }: Row): void {
+    const account = this.#account(person ?? "");
+    const id = event ?? "";
+    if (type === "revoke_plan") {
+      if (!account.subscribed) this.broken.push(`${person} had no plan to end`);
+      if (account.paidBy > id) this.broken.push(`${id} ended what a later event paid for`);
+      account.subscribed = false;
+      account.endedBy = id;
+      account.grants = account.grants.filter(({ source }) => source !== "plan");
+      return;
+    }
+    const receipt = `purchase in-${ref} ${person}`;
+    if (this.#invoiced.has(receipt)) this.broken.push(`${receipt} was recorded twice`);
+    this.#invoiced.add(receipt);
+    if (!account.subscribed && account.endedBy > id) return;
+    if (!account.subscribed) account.grants.push({ entitlement: "pro", source: "plan", ref: null });
+    if (!account.subscribed || id > account.paidBy) account.paidBy = id;
+    account.subscribed = true;
+  }
+
+  #noteEnd({ event, person }: Row): void {
+    const account = this.#account(person ?? "");
+    if (!account.subscribed && (event ?? "") > account.endedBy) account.endedBy = event ?? "";
   }
 
   #work(type: string, ordinal: number, relay: string, person: string, ref: string): void {
@@ -153,18 +184,6 @@ export class SaleModel {
         account.grants = account.grants.filter((grant) => grant.entitlement !== entitlement);
         break;
       }
-      case "grant_plan": {
-        const receipt = `purchase in-${ref} ${person}`;
-        if (this.#invoiced.has(receipt)) this.broken.push(`${receipt} was recorded twice`);
-        this.#invoiced.add(receipt);
-        if (!account.subscribed) account.grants.push({ entitlement: "pro", source: "plan", ref: null });
-        account.subscribed = true;
-        break;
-      }
-      case "revoke_plan":
-        if (!account.subscribed) this.broken.push(`${person} had no plan to end`);
-        account.subscribed = false;
-        account.grants = account.grants.filter(({ source }) => source !== "plan");
     }
   }
 }

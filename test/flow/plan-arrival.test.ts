@@ -1,0 +1,339 @@
+/**
+ * Whose plan it is where events do not run in the order in which they arrived: one that waited, was tried again or is replayed undoes nothing
+ * that a later arrival did. Each row is a person's events, and the plan they are on after each.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+/** `fails`: the plan is not sold through its relay meanwhile, so the event dies; `mended`: it is, and the event is replayed. */
+type Does =
+  | "basic"
+  | "pro"
+  | "end-basic"
+  | "end-pro"
+  | "end by hand"
+  | "basic fails"
+  | "basic mended"
+  | "pause basic"
+  | "resume basic"
+  | "pause end-basic"
+  | "resume end-basic";
+type Step = [does: Does, ref: string];
+
+const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = [
+  [
+    "a renewal that died before the upgrade and is replayed after it",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["pro", "3"],
+      ["basic mended", ""],
+    ],
+    "basic basic pro pro",
+    3,
+  ],
+  [
+    "a renewal that waited while its relay was paused",
+    [
+      ["basic", "1"],
+      ["pause basic", ""],
+      ["basic", "2"],
+      ["pro", "3"],
+      ["resume basic", ""],
+    ],
+    "basic basic basic pro pro",
+    3,
+  ],
+  [
+    "a first payment that waited, of a plan the person never was on",
+    [
+      ["pause basic", ""],
+      ["basic", "1"],
+      ["pro", "2"],
+      ["resume basic", ""],
+    ],
+    "free free pro pro",
+    2,
+  ],
+  [
+    "the plan that came later was renewed, not begun, since",
+    [
+      ["pro", "1"],
+      ["basic fails", "2"],
+      ["pro", "3"],
+      ["basic mended", ""],
+    ],
+    "pro pro pro pro",
+    3,
+  ],
+  [
+    "a downgrade that arrived later and waited switches",
+    [
+      ["pro", "1"],
+      ["pause basic", ""],
+      ["basic", "2"],
+      ["resume basic", ""],
+    ],
+    "pro pro pro basic",
+    2,
+  ],
+  [
+    "a downgrade that died after the last payment of the plan before, and is replayed",
+    [
+      ["pro", "1"],
+      ["pro", "2"],
+      ["basic fails", "3"],
+      ["basic mended", ""],
+    ],
+    "pro pro pro basic",
+    3,
+  ],
+  [
+    "a payment of the same plan that was replayed keeps it going",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["basic mended", ""],
+    ],
+    "basic basic basic",
+    2,
+  ],
+  [
+    "a downgrade after the one that came too late",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["pro", "3"],
+      ["basic mended", ""],
+      ["basic", "4"],
+    ],
+    "basic basic pro pro basic",
+    4,
+  ],
+  [
+    "the later plan has ended too",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["pro", "3"],
+      ["end-pro", "4"],
+      ["basic mended", ""],
+    ],
+    "basic basic pro free free",
+    3,
+  ],
+  [
+    "the plan was cancelled by a later arrival",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["end-basic", "3"],
+      ["basic mended", ""],
+      ["basic", "4"],
+    ],
+    "basic basic free free basic",
+    3,
+  ],
+  [
+    "the plan was cancelled twice, and paid for in between",
+    [
+      ["basic", "1"],
+      ["end-basic", "2"],
+      ["basic fails", "3"],
+      ["end-basic", "4"],
+      ["basic mended", ""],
+    ],
+    "basic free free free free",
+    2,
+  ],
+  [
+    "a cancellation told again under its ref says nothing of what was paid for since",
+    [
+      ["basic", "1"],
+      ["end-basic", "2"],
+      ["basic fails", "3"],
+      ["end-basic", "2"],
+      ["basic mended", ""],
+    ],
+    "basic free free free basic",
+    2,
+  ],
+  [
+    "the first payment waited until after its cancellation",
+    [
+      ["pause basic", ""],
+      ["basic", "1"],
+      ["end-basic", "2"],
+      ["resume basic", ""],
+      ["basic", "3"],
+    ],
+    "free free free free basic",
+    2,
+  ],
+  [
+    "a cancellation that arrived before its payment ends nothing, and ends it when it is told again",
+    [
+      ["end-basic", "1"],
+      ["basic", "2"],
+      ["end-basic", "1"],
+    ],
+    "free basic free",
+    1,
+  ],
+  [
+    "the plan was ended by hand meanwhile",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["end by hand", ""],
+      ["basic mended", ""],
+    ],
+    "basic basic free basic",
+    2,
+  ],
+  [
+    "a cancellation under the ref of the one that came too late ends no later subscription",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["pro", "3"],
+      ["basic mended", ""],
+      ["basic", "4"],
+      ["end-basic", "2"],
+    ],
+    "basic basic pro pro basic basic",
+    4,
+  ],
+  [
+    "nor where the person never was on that plan",
+    [
+      ["pause basic", ""],
+      ["basic", "1"],
+      ["pro", "2"],
+      ["resume basic", ""],
+      ["basic", "3"],
+      ["end-basic", "1"],
+    ],
+    "free free pro pro basic basic",
+    3,
+  ],
+  [
+    "a cancellation that waited while the plan was paid for again",
+    [
+      ["basic", "1"],
+      ["pause end-basic", ""],
+      ["end-basic", "2"],
+      ["basic", "3"],
+      ["resume end-basic", ""],
+      ["end-basic", "4"],
+    ],
+    "basic basic basic basic basic free",
+    2,
+  ],
+  [
+    "a cancellation that waited and arrived last",
+    [
+      ["basic", "1"],
+      ["pause end-basic", ""],
+      ["basic", "2"],
+      ["end-basic", "3"],
+      ["resume end-basic", ""],
+    ],
+    "basic basic basic basic free",
+    2,
+  ],
+];
+
+let running: RunningService;
+let people = 0;
+afterAll(() => running[Symbol.asyncDispose]());
+
+const soldThrough = (plan: string, relay: string) => running.api("PUT", `/plans/${plan}`, { soldThrough: { kind: "relay", relay } });
+
+async function openPlans(): Promise<void> {
+  running = await startRunningService();
+  const map = { event_id: "id", person_email: "email", ref: "ref" };
+  const ref = "{{mapped.ref}}";
+  for (const plan of ["basic", "pro"]) {
+    await saveRelay(running, receiverDefinition({ name: plan, map, actions: [{ type: "grant_plan", plan, ref }] }));
+    await saveRelay(running, receiverDefinition({ name: `end-${plan}`, map, actions: [{ type: "revoke_plan", plan, ref }] }));
+  }
+  await running.api("PUT", "/plans/free", { default: true });
+  for (const plan of ["basic", "pro"]) await soldThrough(plan, plan);
+}
+
+/** Does one step for the person; answers the id of the event that died by it. */
+async function take([does, ref]: Step, email: string, id: string, dead: string): Promise<string> {
+  const [verb, relay] = does.split(" ");
+  if (verb === "pause" || verb === "resume") {
+    await running.api("POST", `/relays/${relay}/${verb}`);
+  } else if (does === "end by hand") {
+    const { items } = (await running.api("GET", "/subscriptions?status=active")).body;
+    const own = items.find(({ personEmail }: { personEmail: string }) => personEmail === email);
+    expect((await running.api("POST", `/subscriptions/${own.id}/end`)).status).toBe(200);
+  } else if (does === "basic mended") {
+    await soldThrough("basic", "basic");
+    expect((await replay(running, dead)).status).toBe(202);
+  } else {
+    if (does === "basic fails") await soldThrough("basic", "pro");
+    const event = await sendEvent(running, id, { email, ref: `${email}-${ref}` }, does === "basic fails" ? "basic" : does);
+    await running.drain();
+    if (does !== "basic fails") return dead;
+    expect((await showEvent(running, event)).state).toBe("dead");
+    return event;
+  }
+  await running.drain();
+  return dead;
+}
+
+async function planOf(email: string): Promise<string> {
+  const [person] = (await running.api("GET", `/persons?email=${email}`)).body.items;
+  return person === undefined ? "free" : (await running.api("GET", `/persons/${person.id}`)).body.plan;
+}
+
+describe("plans go by the order of arrival", () => {
+  test.each(TABLE)("%s", async (_, steps, plans, payments) => {
+    if (people === 0) await openPlans();
+    const email = `p${++people}@example.com`;
+    const seen: string[] = [];
+    let dead = "";
+    for (const [at, step] of steps.entries()) {
+      dead = await take(step, email, `${email} ${at}`, dead);
+      seen.push(await planOf(email));
+      await running.clock.advance(1_000);
+    }
+    expect(seen.join(" ")).toBe(plans);
+    const [person] = (await running.api("GET", `/persons?email=${email}`)).body.items;
+    const { items } = (await running.api("GET", `/purchases?person=${person.id}`)).body;
+    expect(items).toHaveLength(payments);
+    const { grants } = (await running.api("GET", `/persons/${person.id}/access`)).body;
+    const held = grants.map(({ entitlement }: { entitlement: string }) => entitlement);
+    expect(held).toEqual(seen.at(-1) === "free" ? [] : [seen.at(-1)]);
+  });
+
+  test("says so in its result, and its receipt names a subscription that has ended", async () => {
+    const email = "told@example.com";
+    await take(["pause basic", ""], email, "", "");
+    const id = await sendEvent(running, "told 1", { email, ref: "told-1" }, "basic");
+    const upgrade = await sendEvent(running, "told 2", { email, ref: "told-2" }, "pro");
+    await running.drain();
+    await take(["resume basic", ""], email, "", "");
+    const { state, runs } = await showEvent(running, id);
+    expect([state, runs.at(-1)?.results[0].outcome]).toEqual(["done", "done"]);
+    expect(runs.at(-1)?.results[0].message).toContain(`changed nothing else, because this event arrived before ${upgrade}, which paid for pro`);
+    expect(runs.at(-1)?.results[0].after.plan).toBe("pro");
+    const [receipt] = (await running.api("GET", "/purchases?ref=told-1")).body.items;
+    const { items } = (await running.api("GET", `/subscriptions?person=${receipt.person}`)).body;
+    expect(items.map((one: { plan: string; status: string }) => `${one.plan} ${one.status}`).sort()).toEqual(["basic ended", "pro active"]);
+    expect(items.find((one: { plan: string }) => one.plan === "basic").id).toBe(receipt.granted.subscription);
+    const story = (await running.api("GET", `/persons/${receipt.person}/story`)).body.items;
+    const plans = story.filter(({ kind }: { kind: string }) => kind.startsWith("plan"));
+    expect(plans.map(({ sentence }: { sentence: string }) => sentence)).toEqual(["The plan pro began"]);
+    expect((await running.api("POST", `/events/${id}/replay`)).status).toBe(202);
+    await running.drain();
+    expect((await showEvent(running, id)).runs.at(-1)?.results[0].outcome).toBe("skipped");
+    expect(await planOf(email)).toBe("pro");
+  });
+});
