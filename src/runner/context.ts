@@ -184,6 +184,9 @@ function tellMissing(path: string, truncated: boolean, why: string): string {
   if (truncated && path.startsWith("event.")) {
     return `{{${path}}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.`;
   }
+  if (truncated && path.startsWith("mapped.")) {
+    return `{{${path}}} names nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.`;
+  }
   return `{{${path}}} names nothing in this event and was left empty${why}.`;
 }
 

@@ -162,6 +162,18 @@ describe("truncation", () => {
     expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([{ found: "a" }]);
   });
 
+  test("a name that the map got later is not there in what was cut away, and the warning says why", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
+    const id = await sendAndDrain("a", { note: "late", filler: "x".repeat(40_000) });
+    const map = { event_id: "id", note: "note" };
+    await editRelay(running, receiverDefinition({ map, actions: [WRITE, { ...WRITE, data: { order: "{{mapped.note}}" } }] }));
+    await replay(running, id);
+    await running.drain();
+    expect((await showEvent(running, id)).warnings).toContain(
+      "{{mapped.note}} names nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.",
+    );
+  });
+
   test("a mapped text of 12,000 characters is used whole, and one that was cut is a warning from the start", async () => {
     const map = { event_id: "id", note: "note" };
     await saveRelay(running, receiverDefinition({ map, actions: [{ ...WRITE, data: { order: "{{mapped.note}}" } }] }));
