@@ -89,6 +89,11 @@ test("where the answer is lost it says so, and sent again it is the same receipt
   await record.click();
   await dialog.getByText("Whether it was recorded is not known.").waitFor();
   await page.unroute("**/receipts");
+  await page.route("**/receipts", (route) => route.fulfill({ status: 502, body: "<h1>Bad Gateway</h1>" }));
+  await record.click();
+  await dialog.getByText("A proxy answered 502").waitFor();
+  await dialog.getByText("Whether it was recorded is not known.").waitFor();
+  await page.unroute("**/receipts");
   await record.click();
   await gone();
   await toast.getByText("The payment inv-12 was recorded before: nothing changed.").waitFor();

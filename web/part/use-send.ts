@@ -43,6 +43,11 @@ interface Refused {
 
 const NOTHING: Refused = { error: null, code: null, problems: [] };
 
+/** Whether what was refused with this code may be done all the same: no answer of the service came, or a proxy gave one in its place. */
+export function mayBeDone(code: string | null): boolean {
+  return code === "unreachable" || code === "unknown";
+}
+
 export function useSend(): Sending {
   const [isSending, setSending] = useState(false);
   const [refused, setRefused] = useState(NOTHING);

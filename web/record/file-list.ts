@@ -16,7 +16,7 @@ import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import { mayBeDone, useSend } from "../part/use-send.ts";
 
 const REFRESH_MS = 10_000;
 /** What the service takes; a larger one would be cut off on its way. */
@@ -125,7 +125,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
     }
     ${
       error !== null &&
-      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${code === "unreachable" && html`<p>Whether it was kept is not known: look at the list before you send it again.</p>`}<//>`
+      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${mayBeDone(code) && html`<p>Whether it was kept is not known: look at the list before you send it again.</p>`}<//>`
     }
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending || wrong !== null}>${isSending ? "Uploading…" : "Upload"}</button></div>

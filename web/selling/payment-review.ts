@@ -9,7 +9,7 @@ import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
+import { mayBeDone, useSend } from "../part/use-send.ts";
 import { sayAmount } from "./money.ts";
 
 export interface Payment {
@@ -74,7 +74,7 @@ export function PaymentReview({
     ${
       error !== null &&
       html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${
-        code === "unreachable" &&
+        mayBeDone(code) &&
         html`<p>Whether it was recorded is not known. Record it again once the service answers: under the same ref it is recorded once.</p>`
       }<//>`
     }
