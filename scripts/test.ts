@@ -22,6 +22,7 @@ import { join } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
+import { longestFirst, orderFiles } from "./test-order.ts";
 import { type Outcome, readOutcome, sayTimes } from "./test-report.ts";
 
 const BROWSER_TESTS = "test/browser";
@@ -36,52 +37,6 @@ const FILES_A_RUN = 5;
 const LATE = Object.fromEntries(
   ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [`BUN_JSC_thresholdForOptimize${when}`, "10000"]),
 );
-/** Files that begin before all others, in about as many seconds as they take: one of them at the very end would run alone. */
-const LONG_FILES = {
-  "test/flow/newcomer": 60,
-  "test/browser/sweep": 60,
-  "test/flow/move": 46,
-  "test/flow/silent-database": 35,
-  "test/crash/crash": 35,
-  "test/crash/apply-crash": 30,
-  "test/crash/mail-crash": 30,
-  "test/crash/login-crash": 28,
-  "test/flow/soak": 25,
-  "test/attack/migrating-start": 23,
-  "test/crash/cluster": 23,
-  "test/flow/import-missed-command": 22,
-  "test/crash/bulk-replay-crash": 22,
-  "test/flow/local-truth": 22,
-  "test/browser/whole-job": 20,
-  "test/crash/backup-crash": 20,
-  "test/flow/fix-and-replay": 19,
-  "test/flow/silent-failure-scale": 18,
-  "test/crash/alert-crash": 18,
-  "test/browser/laptop-story": 18,
-  "test/browser/login": 18,
-  "test/browser/five-nights": 17,
-  "test/rule/runner-effect": 16,
-  "test/browser/approval": 16,
-  "test/attack/outbound-kept": 15,
-  "test/browser/hostile-payload": 15,
-  "test/flow/sale-order": 15,
-  "test/attack/full-disk": 14,
-  "test/flow/silent-failure": 14,
-  "test/rule/runner-order": 14,
-  "test/rule/postgres-silence": 14,
-  "test/flow/node-readiness": 13,
-  "test/flow/promote-story": 14,
-  "test/flow/login": 14,
-  "test/browser/relay-story": 13,
-  "test/flow/docs-example": 13,
-  "test/flow/import-missed": 13,
-  "test/attack/loop-lag": 12,
-  "test/attack/planted-secret": 12,
-  "test/attack/signin-lockout": 12,
-  "test/flow/approval": 12,
-  "test/flow/executable-care": 12,
-  "test/rule/backup": 12,
-};
 /** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
 const IN_MEMORY = "/dev/shm";
 const ROOM_BYTES = 8 * 2 ** 30;
@@ -98,7 +53,8 @@ const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-
 // As /tmp is: a test that is somebody else for a moment finds the way to its own.
 chmodSync(folder, 0o711);
 const timings = join(folder, "timings.json");
-writeFileSync(timings, JSON.stringify({ version: 1, files: listTimings() }));
+const suites = [...new Bun.Glob("test/**/*.test.ts").scanSync()];
+writeFileSync(timings, JSON.stringify({ version: 1, files: orderFiles(suites) }));
 const socket = join(folder, "postgres.ask");
 // What the kit starts for the tests' processes stands where they write.
 process.env.TMPDIR = folder;
@@ -110,7 +66,7 @@ const first = runTests(words, {
   env: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
   tell: (chunk) => process.stderr.write(chunk),
 });
-const again = listAgain(words);
+const again = longestFirst(listAgain(words));
 const told: Uint8Array[] = [];
 const left = cutInRuns(again);
 const beside = runAgain(left);
@@ -270,15 +226,6 @@ async function runTests(
   if (code !== 0 && outcome.failures.length === 0)
     outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
   return outcome;
-}
-
-/** Milliseconds by file, as Bun orders them; one that has none would come before all that have. */
-function listTimings(): Record<string, number> {
-  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()];
-  const long: Readonly<Record<string, number>> = LONG_FILES;
-  return Object.fromEntries(
-    files.map((file) => [file, (long[file.replace(/\.test\.ts$/, "")] ?? 1) * 1_000]),
-  );
 }
 
 /** Whether enough is free, and programs may be started there. */
