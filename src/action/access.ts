@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { failFinally } from "../ground/outcome.ts";
-import { checkAccess, revokeAccess as endGrants, grantAccess as writeGrant } from "../people/access-grant.ts";
+import { revokeAccess as endGrants, findAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import type { Reader } from "../store/port.ts";
 import { checkTemplateText } from "../template/template.ts";
@@ -62,7 +62,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
         `\`expiresAt\` ${action.expiresAt} is past, so the grant would end before it began: give a later date, or a duration such as "30d".`,
       );
     }
-    const before = await checkAccess(tx, holding);
+    const before = await findAccess(tx, holding);
     const reason = renderReason(action.reason, run);
     const grant = await writeGrant(tx, {
       ...holding,
@@ -73,7 +73,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
       reason: reason === "" ? null : reason,
       expiresAtMs,
     });
-    const after = await checkAccess(tx, holding);
+    const after = await findAccess(tx, holding);
     return {
       outcome: "done",
       before: { entitlement: holding.entitlement, granted: before.granted, until: before.until },

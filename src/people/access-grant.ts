@@ -164,14 +164,16 @@ interface Holding {
   nowMs: number;
 }
 
+/** From so many live grants of one entitlement on the newest of them are found in the person's order, as all would have to be sorted. */
+const MANY_GRANTS = 500;
+
 /** The live grants, the newest first. */
-export function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
+export async function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
   const { environmentId, personId, entitlement, nowMs } = holding;
-  const [index, named] =
-    entitlement === null
-      ? ["access_grant_by_person", ""]
-      : ["access_grant_live", "AND entitlement = $entitlement"];
-  return ACCESS_GRANT.all(
+  const inOrder = entitlement === null || (limit > 0 && (await holdsMany(tx, holding)));
+  const index = inOrder ? "access_grant_by_person" : "access_grant_live";
+  const named = entitlement === null ? "" : "AND entitlement = $entitlement";
+  return await ACCESS_GRANT.all(
     tx,
     `INDEXED BY ${index} WHERE person_id = $personId AND environment_id = $environmentId ${named}
        AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $nowMs)
@@ -180,18 +182,31 @@ export function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promis
   );
 }
 
+async function holdsMany(tx: Reader, { environmentId, personId, entitlement }: Holding): Promise<boolean> {
+  const row = await tx.get<{ held: number }>(
+    `SELECT count(*) AS held FROM (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
+       WHERE person_id = $personId AND environment_id = $environmentId AND revoked_at IS NULL
+         AND entitlement = $entitlement LIMIT $most) AS few`,
+    { environmentId, personId, entitlement, most: MANY_GRANTS },
+  );
+  return row?.held === MANY_GRANTS;
+}
+
 /** Of someone who holds very many, the newest are shown; `granted` and `until` are of all. */
 const MAX_SHOWN_GRANTS = 200;
 
 /** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
 export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAccess> {
-  const { granted, until } = await findEnd(tx, holding);
+  const { granted, until } = await findAccess(tx, holding);
   const live = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
-  return { granted, until: toIsoOrNull(until), grants: live.map((row) => viewGrant(row, holding.nowMs)) };
+  return { granted, until, grants: live.map((row) => viewGrant(row, holding.nowMs)) };
 }
 
-/** Out of an index alone, so that it costs little whatever a person was granted. */
-async function findEnd(tx: Reader, holding: Holding): Promise<{ granted: boolean; until: number | null }> {
+/** What the live grants amount to: out of an index alone, so that it costs little whatever a person was granted. */
+export async function findAccess(
+  tx: Reader,
+  holding: Holding,
+): Promise<Pick<HeldAccess, "granted" | "until">> {
   const { personId, environmentId, entitlement, nowMs } = holding;
   const ends = `access_grant INDEXED BY access_grant_ends
     WHERE person_id = $personId AND environment_id = $environmentId AND revoked_at IS NULL
@@ -203,7 +218,9 @@ async function findEnd(tx: Reader, holding: Holding): Promise<{ granted: boolean
   );
   if (row?.endless === 1) return { granted: true, until: null };
   const until = row?.until ?? null;
-  return until !== null && until > nowMs ? { granted: true, until } : { granted: false, until: null };
+  return until !== null && until > nowMs
+    ? { granted: true, until: toIsoOrNull(until) }
+    : { granted: false, until: null };
 }
 
 /** Every grant a person ever had, ended ones too, newest first. */

@@ -42,6 +42,30 @@ const grant = (personId: string, more: Partial<Grant> = {}) =>
 const check = (personId: string, entitlement: string | null = "access:members") =>
   store.read((tx) => checkAccess(tx, { environmentId, personId, entitlement, nowMs: clock.now() }));
 
+test("of someone who holds very many grants the newest are told in order, among others and ended ones", async () => {
+  const personId = (await town.newPerson()).id;
+  const made: string[] = [];
+  await store.write("app", async (tx) => {
+    const given = { sourceRef: null, relayName: null, eventId: null, reason: null, expiresAtMs: null } as const;
+    for (let at = 0; at < 700; at++) {
+      const entitlement = at % 7 === 0 ? "lamp" : "access:members";
+      const row = await grantAccess(tx, {
+        ...given,
+        environmentId,
+        personId,
+        entitlement,
+        source: "hand",
+        nowMs: clock.now() + Math.floor(at / 3),
+      });
+      if (entitlement === "access:members") made.push(row.id);
+    }
+  });
+  const newest = made.reverse().slice(0, 200);
+  const held = await check(personId);
+  expect([held.granted, held.until]).toEqual([true, null]);
+  expect(held.grants.map(({ id }) => id)).toEqual(newest);
+});
+
 describe("an entitlement", () => {
   test.each([
     ["access:members", "access", "access:members"],

@@ -66,6 +66,19 @@ describe("fulfil_product", () => {
     ]);
   });
 
+  test("tells the newest twenty grants of who bought the same often, and that there are more", async () => {
+    const person = await market.newPerson();
+    for (let sold = 0; sold < 20; sold++) await fulfil(person, "lamp", newRef());
+    const last = await fulfil(person, "lamp", newRef());
+    expect(last).toMatchObject({ outcome: "done", after: { moreGrants: true, credits: 2_100 } });
+    const { before, after }: { before: { grants: string[] }; after: { grants: string[] } } = JSON.parse(JSON.stringify(last));
+    expect(before).not.toHaveProperty("moreGrants");
+    expect(before.grants).toHaveLength(20);
+    expect(after.grants.slice(1)).toEqual(before.grants.slice(0, 19));
+    expect(before.grants).not.toContain(after.grants[0] as string);
+    expect((await market.holdings(person)).grants).toHaveLength(21);
+  });
+
   test("grants the key a product names, not its name", async () => {
     const person = await market.newPerson();
     await fulfil(person, "bundle", newRef());
