@@ -8,13 +8,15 @@ import { EVENT, eventIdOf, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "
 import { RUN_RESULTS } from "../event/run.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
-import { oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, orNull, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { cutToLine } from "../ground/text.ts";
+import { findPerson } from "../people/person.ts";
 import { findCollection } from "../records/collection.ts";
-import { findRelay, type RelayRow } from "../relay/relay.ts";
+import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
+import { standingProblemsOf } from "../watch/problem.ts";
 
 /** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
 const STEP = 5_000;
@@ -84,13 +86,29 @@ export const deadView = Type.Object({
   firstDeadAt: time,
   newestDeadAt: time,
   newestEvent: Type.String(),
-  /** What the newest one failed with. `type`: of the action; null: it ended before any ran. */
-  failure: Type.Object({ type: orNull(Type.String()), code: Type.String(), message: Type.String() }),
+  /** The newest one's. */
+  person: textOrNull,
+  /** What the newest one failed with. `type`: of the action; null: it ended before any ran. `status`: of what a called URL answered. */
+  failure: Type.Object({
+    type: orNull(Type.String()),
+    code: Type.String(),
+    message: Type.String(),
+    status: orNull(Type.Integer()),
+  }),
   cause: causeView,
 });
 export type DeadView = Static<typeof deadView>;
 
-const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "state", "attempts");
+const END = EVENT.pick(
+  "seq",
+  "formerId",
+  "createdAt",
+  "finishedAt",
+  "reason",
+  "state",
+  "attempts",
+  "personId",
+);
 
 /** null: it was replayed or erased meanwhile. */
 export async function describeDead(
@@ -112,8 +130,18 @@ export async function describeDead(
     firstDeadAt: toIso(from.finishedAt ?? from.createdAt),
     newestDeadAt: toIso(deadAt),
     newestEvent: eventIdOf(last),
+    person: last.personId,
     failure,
-    cause: await judgeCause(tx, { environmentId, nameKey, relay, row, failure, deadAt, isFailing }),
+    cause: await judgeCause(tx, {
+      environmentId,
+      nameKey,
+      relay,
+      row,
+      person: last.personId,
+      failure,
+      deadAt,
+      isFailing,
+    }),
   };
 }
 
@@ -122,7 +150,7 @@ export async function judgeEvent(tx: Reader, environmentId: number, id: string):
   const seq = await findEventSeq(tx, environmentId, id);
   const stored = await tx.get<{ relay: string; expunged: number }>(JUDGED_EVENT, seq);
   if (seq === null || stored === null) throw refuseUnknownEvent(id);
-  const { state, reason, finishedAt, createdAt, nameKey } = JUDGED.read(stored);
+  const { state, reason, finishedAt, createdAt, nameKey, personId: person } = JUDGED.read(stored);
   const isOver =
     stored.expunged === 1 || ["missed", "person_erased", "payload_expunged"].includes(reason ?? "");
   if ((state !== "dead" && state !== "failed") || isOver) return null;
@@ -132,21 +160,25 @@ export async function judgeEvent(tx: Reader, environmentId: number, id: string):
     await findFailure(tx, seq, reason ?? "interrupted"),
   ];
   const deadAt = finishedAt ?? createdAt;
-  return await judgeCause(tx, { environmentId, nameKey, relay, row, failure, deadAt, isFailing: false });
+  const problems = await standingProblemsOf(tx, environmentId, relayTarget(relay));
+  const isFailing = problems.some(({ code }) => code === "relay_failing");
+  return await judgeCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }
 
-const JUDGED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey");
+const JUDGED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey", "personId");
 const JUDGED_EVENT = `SELECT ${JUDGED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, payload LIKE '{"expunged":%' AS expunged FROM event WHERE seq = ?1`;
 
-async function findFailure(tx: Reader, seq: number, reason: string): Promise<DeadView["failure"]> {
+/** What the last attempt of an event failed with. */
+export async function findFailure(tx: Reader, seq: number, reason: string): Promise<DeadView["failure"]> {
   const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
   const stored = await tx.get<object>(sql, seq);
   const failed = (stored === null ? [] : RUN_RESULTS.read(stored).results).find(isFailed);
   if (failed === undefined) {
-    return { type: null, code: reason, message: explainCode(reason)?.when ?? `It ended with ${reason}.` };
+    const message = explainCode(reason)?.when ?? `It ended with ${reason}.`;
+    return { type: null, code: reason, message, status: null };
   }
-  const { type, code, message } = failed;
-  return { type, code, message: cutToLine(message, MAX_SENTENCE) };
+  const { type, code, message, answer } = failed;
+  return { type, code, message: cutToLine(message, MAX_SENTENCE), status: answer?.status ?? null };
 }
 
 function isFailed(result: ActionResult): result is Extract<ActionResult, { outcome: "failed" }> {
@@ -158,6 +190,8 @@ interface Judged {
   nameKey: number;
   relay: string;
   row: RelayRow | null;
+  /** The event's. */
+  person: string | null;
   failure: DeadView["failure"];
   deadAt: number;
   /** Whether the problem stands that every attempt of it fails. */
@@ -178,9 +212,15 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
       "yes",
       `The relay ${relay} is deleted: its events run again only once there is one of that name.`,
     );
+  const asked = explainCode(failure.code)?.todo ?? "See the newest event, mend the cause, then replay.";
+  // It is dead, so what is said of one that waits is not so.
+  const todo = asked.replace(
+    /[,;] (?:and )?(?:it|the \w+) is tried again(?: with the same id)?/,
+    ", then replay the event",
+  );
   const since = await findSince(tx, judged);
   const { firstDone } = since;
-  if (firstDone !== null) {
+  if (firstDone !== null && (!OF_THE_EVENT.has(failure.code) || row.updatedAt > deadAt)) {
     const runs = since.done === 1 ? "its last run was" : `its last ${since.done} runs were`;
     const what = since.status === null ? `${runs} done` : `the URL answers ${since.status}`;
     return say("no", `Since ${toIso(firstDone)} ${what}: replaying will probably work.`, firstDone);
@@ -197,15 +237,42 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
     return say("unknown", message, row.updatedAt);
   }
   if (isFailing) return say("yes", "Every attempt of this relay still fails.");
-  const todo = explainCode(failure.code)?.todo ?? "See the newest event, mend the cause, then replay.";
-  return say("unknown", `None of its events ran since. ${todo}`);
+  const whose = OF_THE_PERSON.has(failure.code) ? "this person's events" : "its events";
+  const ran =
+    since.done > 0
+      ? "Since then others were done, which tells nothing of this one"
+      : `None of ${whose} ran since`;
+  return say("unknown", `${ran}. ${todo}`);
 }
 
+/** What lies in the event itself: that another came through tells nothing of it, unless the relay was changed in between. */
+const OF_THE_EVENT: ReadonlySet<string> = new Set([
+  "person_not_found",
+  "data_invalid",
+  "ref_unresolved",
+  "ref_used",
+  "mail_empty",
+  "purchase_missing",
+  "purchase_not_by_relay",
+  "unsigned_event",
+]);
+/** What lies in its person: of that only another event of theirs tells. */
+const OF_THE_PERSON: ReadonlySet<string> = new Set([
+  "mail_refused",
+  "person_suspended",
+  "billed_by_processor",
+  "email_capped",
+]);
+
 /** How the relay's newest events went after the newest dead one died. */
-async function findSince(tx: Reader, { nameKey, failure, deadAt }: Judged) {
+async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: Judged) {
+  const theirs = OF_THE_PERSON.has(failure.code) ? person : null;
   const sql = `SELECT ${END.columns} FROM event INDEXED BY event_of_relay WHERE name_key = ?1 ORDER BY seq DESC LIMIT ${MAX_SINCE}`;
   const rows = (await tx.all<object>(sql, nameKey)).map((row) => END.read(row));
-  const ended = rows.filter(({ finishedAt }) => finishedAt !== null && finishedAt > deadAt);
+  const ended = rows.filter(
+    ({ finishedAt, personId }) =>
+      finishedAt !== null && finishedAt > deadAt && (theirs === null || personId === theirs),
+  );
   const done = ended.filter(({ state }) => state === "done");
   // A relay may have been changed so that the action that failed is none of its own any more; then its runs say nothing of that action.
   const [newest] = done;
@@ -246,8 +313,17 @@ interface Mended {
 }
 
 /** Whether the thing is there now that was missing; null: that cannot be told. */
-async function findMended(tx: Reader, { environmentId, row, failure }: Judged): Promise<Mended | null> {
+async function findMended(
+  tx: Reader,
+  { environmentId, row, person, failure }: Judged,
+): Promise<Mended | null> {
   if (row === null) return null;
+  if (failure.code === "person_suspended" && person !== null) {
+    const is = await findPerson(tx, environmentId, person);
+    return is === null || is.status === "suspended"
+      ? { stands: "yes", message: "The person is still suspended." }
+      : { stands: "no", message: "The person is active again: replaying will probably work." };
+  }
   const lacks = (kind: "collection" | "product" | "plan", name: string): Mended => ({
     stands: "yes",
     message: `There is still no ${kind} ${name}.`,

@@ -3,6 +3,7 @@
  * the indexes of what failed and what waits; which step it was is read from the runs of the newest ones, and taken for the rest as well.
  */
 import type { ActionResult } from "../action/contract.ts";
+import { EVENT } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { cutToLine } from "../ground/text.ts";
@@ -50,7 +51,16 @@ export interface EventEnds {
   /** For their next attempt, by the step that failed; the commonest cause stands for all that wait at it. */
   retries: ReadonlyMap<number, RetryCount>;
   stops: StopCount[];
+  /** Of the newest ones. */
+  warned: Warned;
   approximate: boolean;
+}
+
+/** How many of so many events carry a warning, such as that the map found nothing where it reads; and what the newest one says. */
+export interface Warned {
+  events: number;
+  of: number;
+  message: string | null;
 }
 
 interface Asked {
@@ -66,7 +76,15 @@ interface Asked {
 export async function countEvents(store: Store, asked: Asked): Promise<EventEnds> {
   const { nameKey, types } = asked;
   if (nameKey === null)
-    return { all: 0, done: 0, waiting: 0, retries: new Map(), stops: [], approximate: false };
+    return {
+      all: 0,
+      done: 0,
+      waiting: 0,
+      retries: new Map(),
+      stops: [],
+      warned: NONE_WARNED,
+      approximate: false,
+    };
   const all = await countAll(store, nameKey, asked.from);
   const stops: StopCount[] = [];
   let approximate = all >= MAX_COUNTED;
@@ -94,6 +112,7 @@ export async function countEvents(store: Store, asked: Asked): Promise<EventEnds
     waiting: waits.ready,
     retries,
     stops,
+    warned: await store.read((tx) => findWarned(tx, nameKey, asked.from)),
     approximate: approximate || waits.isMore || waits.retries.length > retried.length,
   };
 }
@@ -117,6 +136,24 @@ interface Counted {
 
 const ALL = `SELECT count(*) AS count, max(seq) AS last FROM (
     SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = $nameKey AND seq >= $after ORDER BY seq LIMIT $step)`;
+
+const NONE_WARNED: Warned = { events: 0, of: 0, message: null };
+
+async function findWarned(tx: Reader, nameKey: number, from: number): Promise<Warned> {
+  const rows = (await tx.all<object>(NEWEST, { nameKey, from })).map(
+    (row) => WARNED.read(row).warnings ?? [],
+  );
+  const warned = rows.filter(({ length }) => length > 0);
+  const message = warned[0]?.[0] ?? null;
+  return {
+    events: warned.length,
+    of: rows.length,
+    message: message === null ? null : cutToLine(message, MAX_SENTENCE),
+  };
+}
+
+const WARNED = EVENT.pick("warnings");
+const NEWEST = `SELECT ${WARNED.columns} FROM event INDEXED BY event_of_relay WHERE name_key = $nameKey AND seq >= $from ORDER BY seq DESC LIMIT ${MAX_READ}`;
 
 /** Those of one state: how many, and the newest. */
 async function findUnhappy(

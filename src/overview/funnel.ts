@@ -14,7 +14,7 @@ import type { RelayRow } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { findPersonKey } from "../trigger/receiver.ts";
-import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount } from "./funnel-event.ts";
+import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount, type Warned } from "./funnel-event.ts";
 import { countOnce } from "./kept.ts";
 
 const stopView = Type.Object({
@@ -200,7 +200,7 @@ const many = (count: number, noun: string): string =>
 function tell(
   { definition: { trigger }, state }: RelayRow,
   boxes: readonly BoxView[],
-  { done }: EventEnds,
+  { done, warned }: EventEnds,
 ): string {
   const noun = { receiver: "call", schedule: "tick", data_change: "change" }[trigger.kind];
   const came = boxes[0]?.came ?? 0;
@@ -213,10 +213,22 @@ function tell(
   const ended =
     done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
   const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
-  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.`;
+  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.${sayWarned(warned)}`;
   if (worst === undefined) return began;
   const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
   return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
+}
+
+/** A map that finds nothing where it reads fails no event: it leaves values empty, and warns. */
+function sayWarned({ events, of, message }: Warned): string {
+  if (message === null) return "";
+  const why = /[.!?]$/.test(message) ? message : `${message}.`;
+  if (of === 1) return ` It carries a warning: ${why}`;
+  const which =
+    events === of
+      ? `Each of the newest ${of} carries`
+      : `${events} of the newest ${of} ${events === 1 ? "carries" : "carry"}`;
+  return ` ${which} a warning${events === 1 ? "" : ", the last one"}: ${why}`;
 }
 
 const NOTHING = {

@@ -5,9 +5,10 @@
 import { type Static, Type } from "typebox";
 import type { EventTrigger } from "../event/event.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
-import { oneOf, textOrNull, timeOrNull } from "../ground/schema.ts";
+import { oneOf, orNull, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { type RelayItem, relayItem } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
+import { causeView } from "./dead.ts";
 import { listNeeds, type NeedContext, type NeedView, newestFailure } from "./need.ts";
 
 /** The worst first. */
@@ -39,6 +40,8 @@ export const healthView = Type.Object({
   /** Of what needs somebody; null: nothing does. */
   code: textOrNull,
   newest: newestFailure,
+  /** Of dead events that are looked into: whether what the newest one died of is still so. */
+  cause: orNull(causeView),
 });
 export type HealthView = Static<typeof healthView>;
 
@@ -108,7 +111,7 @@ const ofNeed =
   ({ code, message, todo, since, dead, newest }: NeedView): HealthView => {
     const state = STATE_OF[code] ?? "attention";
     const word = code === "relay_failed" ? sayFailing(facts, dead?.events ?? null) : WORDS[state];
-    return { state, word, message, todo, since, code, newest };
+    return { state, word, message, todo, since, code, newest, cause: dead?.cause ?? null };
   };
 
 /** The share of the last day where some of it died; else that there are dead ones. */
@@ -130,6 +133,7 @@ function calmOf({ name, state, trigger, lastEventAt, last24h, called, heldAt }: 
       since: null,
       code: null,
       newest: null,
+      cause: null,
       ...more,
     };
   };

@@ -17,18 +17,33 @@ import { turnLoop } from "../store/walk.ts";
 import { type Approval, listOpen } from "../sync/approval.ts";
 import { type AlertView, listOpenCauses, listSeenTo } from "../watch/alert.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
-import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
+import {
+  countDead,
+  type DeadOfRelay,
+  type DeadView,
+  deadView,
+  describeDead,
+  findFailure,
+  MAX_SHOWN,
+} from "./dead.ts";
 import { countOnce } from "./kept.ts";
 
 /** Of each kind, the newest; where there are more, `more` says so. */
 const MAX_NEEDS = 100;
 /** Relays whose dead events are looked into. */
 const MAX_DESCRIBED = 20;
-/** Waiting events of the environment among which one that failed is looked for. */
+/** Waiting or failed events of the environment among which one of a relay is looked for. */
 const MAX_WAITING = 2_000;
 
-/** The newest event that failed, and the code it failed with. */
-export const newestFailure = orNull(Type.Object({ event: Type.String(), reason: Type.String() }));
+/** The newest event that failed, whose it is, the code it failed with, and what a called URL answered it. */
+export const newestFailure = orNull(
+  Type.Object({
+    event: Type.String(),
+    person: textOrNull,
+    reason: Type.String(),
+    status: orNull(Type.Integer()),
+  }),
+);
 
 export const needView = Type.Object({
   code: Type.String(),
@@ -187,22 +202,28 @@ async function findBegin(
   return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
 }
 
-const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason");
-const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, name_key FROM event INDEXED BY event_unfinished
+const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
+const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished
     WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
   WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason IS NOT NULL ORDER BY seq DESC LIMIT 1`;
 
-/** Of a relay whose attempts fail: what is tried again, and after what. */
+const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'failed' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
+  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
+
+/** Of a relay whose attempts fail what is tried again, of one that finds nobody what ended so, and after what. */
 async function findFailing(
   tx: Reader,
   environmentId: number,
   { code, relay }: NeedView,
 ): Promise<NeedView["newest"]> {
-  if (code !== "relay_failing") return null;
-  const row = await tx.get<object>(NEWEST_FAILING, { environmentId, relay });
+  const sql = code === "relay_failing" ? NEWEST_FAILING : code === "relay_nobody" ? NEWEST_NOBODY : null;
+  if (sql === null) return null;
+  const row = await tx.get<object>(sql, { environmentId, relay });
   if (row === null) return null;
-  const { reason, ...event } = FAILING.read(row);
-  return { event: eventIdOf(event), reason: reason ?? "" };
+  const { reason, personId, ...event } = FAILING.read(row);
+  const { status } = await findFailure(tx, event.seq, reason ?? "");
+  return { event: eventIdOf(event), person: personId, reason: reason ?? "", status };
 }
 
 const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
@@ -260,10 +281,16 @@ async function needOfDead(
       ? "Replay them; what was done before is not done twice."
       : "Mend the cause, then replay them; what was done before is not done twice.";
   const message = endSentence(`${many} ${are} dead since ${since}${why}`);
-  const newest = dead === null ? null : { event: dead.newestEvent, reason: dead.failure.code };
+  const newest = dead === null ? null : newestOf(dead);
   return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead, newest };
 }
 
+const newestOf = ({ newestEvent, person, failure: { code, status } }: DeadView): NeedView["newest"] => ({
+  event: newestEvent,
+  person,
+  reason: code,
+  status,
+});
 const say = (count: number): string => count.toLocaleString("en");
 const endSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
 

@@ -1,0 +1,139 @@
+/**
+ * Whether what an event died of is still so: that others came through tells nothing of what lies in one event or in its person; and its own page
+ * says what Home says.
+ */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { MailOutcome } from "../../src/mail/mailer.ts";
+import { raiseProblem } from "../../src/watch/problem.ts";
+import { CALL, editRelay, putEvents, sendEvent } from "../kit/event-flow.ts";
+import { FakeCaller } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const HOUR = 3_600_000;
+const PERSON = { event_id: "id", person_email: "email" };
+const BOUNCE = { email: "bounce@example.com" };
+const ADA = { email: "ada@example.com" };
+const WELCOME = { type: "email_person", subject: "Welcome", text: "Hello" };
+const REFUSED: MailOutcome = { kind: "failed", reason: "recipient_refused", message: "Refused (550).", retry: false };
+
+let running: RunningService;
+let caller: FakeCaller;
+let refuses: boolean;
+beforeEach(async () => {
+  refuses = true;
+  caller = new FakeCaller();
+  const mailer = {
+    send: async ({ to }: { to: string }): Promise<MailOutcome> => (refuses && to.startsWith("bounce") ? REFUSED : { kind: "sent" }),
+  };
+  running = await startRunningService({ ports: { caller, mailer } });
+  await makeOrders(running);
+  const domain = `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment`;
+  await running.service.store.write("app", (tx) => tx.run(domain));
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const causeOf = async (id: string) => (await running.api("GET", `/events/${id}/cause`)).body.cause;
+const need = async (code: string) => (await running.api("GET", "/overview")).body.needs.find((one: { code: string }) => one.code === code);
+const save = (change: Parameters<typeof receiverDefinition>[0]) => saveRelay(running, receiverDefinition({ map: PERSON, ...change }));
+async function send(id: string, more: object): Promise<string> {
+  const sent = await sendEvent(running, id, more);
+  await running.drain();
+  await running.clock.advance(HOUR);
+  return sent;
+}
+
+test("a mail that was refused for one person is not over because another person's went", async () => {
+  await save({ actions: [WELCOME] });
+  const dead = await send("a", BOUNCE);
+  await send("b", ADA);
+  expect(await causeOf(dead)).toMatchObject({
+    stands: "unknown",
+    message:
+      "None of this person's events ran since. Look at the person's address and at what the mail server refuses; replay the event once it is mended.",
+  });
+  expect(await need("relay_failed")).toMatchObject({
+    todo: expect.stringMatching(/^Mend the cause/),
+    dead: { cause: { stands: "unknown" }, person: expect.stringMatching(/^per_/) },
+    newest: { event: dead, reason: "mail_refused", person: expect.stringMatching(/^per_/), status: null },
+  });
+  refuses = false;
+  await send("c", BOUNCE);
+  expect(await causeOf(dead)).toMatchObject({ stands: "no" });
+});
+
+test("an event whose ref names nothing stays so while others have theirs, until the definition is another", async () => {
+  const map = { ...PERSON, payment: "payment" };
+  const grant = { type: "grant_credits", amount: 1 };
+  await save({ map, actions: [{ ...grant, ref: "{{mapped.payment}}" }] });
+  const dead = await send("a", ADA);
+  expect((await running.api("GET", `/events/${dead}`)).body.event).toMatchObject({ state: "dead", reason: "ref_unresolved" });
+  await send("b", { ...ADA, payment: "pi_1" });
+  expect(await causeOf(dead)).toMatchObject({
+    stands: "unknown",
+    message: expect.stringMatching(/^Since then others were done, which tells nothing of this one\. Name a path/),
+  });
+  await editRelay(running, receiverDefinition({ map, actions: [{ ...grant, ref: "{{mapped.event_id}}" }] }));
+  await send("c", ADA);
+  expect(await causeOf(dead)).toMatchObject({ stands: "no" });
+});
+
+test("what died of a suspended person stands until they are active, whoever else's ran", async () => {
+  await save({ actions: [{ type: "grant_credits", amount: 1 }] });
+  const { person } = (await running.api("POST", "/persons", BOUNCE)).body;
+  await running.api("PATCH", `/persons/${person.id}`, { status: "suspended" });
+  const dead = await send("a", BOUNCE);
+  await send("b", ADA);
+  expect(await causeOf(dead)).toMatchObject({ stands: "yes", message: "The person is still suspended." });
+  await running.api("PATCH", `/persons/${person.id}`, { status: "active" });
+  expect(await causeOf(dead)).toMatchObject({ stands: "no", message: expect.stringContaining("active again") });
+});
+
+test("a dead event's page says what Home says, with what the URL answered, and never that it is tried again", async () => {
+  caller.reply = () => ({ kind: "answered", ok: false, status: 410, body: "gone" });
+  await save({ map: { event_id: "id" }, actions: [CALL] });
+  const [dead = ""] = await putEvents(running, ["a"]);
+  await running.drain();
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6"));
+  await running.clock.advance(2 * 60_000);
+  await running.drain();
+  await running.clock.advance(1_000);
+  expect(await causeOf(dead)).toEqual({
+    stands: "unknown",
+    message: "None of its events ran since. Look at the answer on the event, then replay the event.",
+    since: null,
+    missing: null,
+  });
+  expect(await need("relay_failed")).toMatchObject({ newest: { event: dead, reason: "http_error", status: 410, person: null } });
+  const [{ id = 0 } = {}] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+  const key = { environmentId: id, code: "relay_failing", target: "relay:orders", message: "Every event fails." } as const;
+  await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, nowMs: running.clock.now() }));
+  const fails = { stands: "yes", message: "Every attempt of this relay still fails." };
+  expect([await causeOf(dead), (await need("relay_failed")).dead.cause]).toMatchObject([fails, fails]);
+  expect((await running.api("GET", "/relays/orders")).body.health).toMatchObject({ code: "relay_failed", cause: fails });
+});
+
+test("a relay that finds nobody leads to the newest of its events that did", async () => {
+  await save({ map: { event_id: "id", person_id: "user" }, actions: [{ type: "grant_credits", amount: 1 }] });
+  const lost = await send("a", { user: "per_00000000000000000000000000000000" });
+  const [{ id = 0 } = {}] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+  const key = { environmentId: id, code: "relay_nobody", target: "relay:orders", message: "It finds nobody." } as const;
+  await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, nowMs: running.clock.now() }));
+  expect(await need("relay_nobody")).toMatchObject({ newest: { event: lost, reason: "person_not_found" } });
+});
+
+test("an event that failed before and is done now is none of those that failed, whatever it was with", async () => {
+  caller.reply = () => ({ kind: "answered", ok: false, status: 500, body: "" });
+  await save({ map: { event_id: "id" }, actions: [CALL] });
+  const [first] = await putEvents(running, ["a"]);
+  await running.drain();
+  const failed = async () => (await running.api("GET", "/events?reason=any")).body.items.map((one: { id: string }) => one.id);
+  expect(await failed()).toEqual([first]);
+  caller.reply = () => ({ kind: "answered", ok: true, status: 200, body: "" });
+  await running.clock.advance(2 * 60_000);
+  await running.drain();
+  expect((await running.api("GET", `/events/${first}`)).body.event).toMatchObject({ state: "done", attempts: 2 });
+  expect(await failed()).toEqual([]);
+  const { counts } = (await running.api("GET", "/events/counts?reason=any")).body;
+  expect(Object.values(counts)).toEqual(Array(5).fill({ count: 0, isMore: false }));
+});
