@@ -75,13 +75,13 @@ test("a plan is made the default; an access slug that is held goes only when one
   await dialog.getByRole("button", { name: "Delete, and leave them their grants" }).click();
   await gone();
   await page.getByText("No access slugs yet").waitFor();
-  await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 9900, currency: "EUR" });
+  await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 129_900, currency: "EUR" });
   await api("POST", "/receipts", { ref: "pay_2", person: person.id, plan: "pro" });
 });
 
 test("a receipt links its person, is found by its ref and taken back; a subscription is ended", async () => {
   await tab("Receipts").click();
-  await page.getByText("€99.00").waitFor();
+  await page.getByText("€1,299.00").waitFor();
   await page.getByLabel("Find by the whole ref").fill("pay_1");
   await page.waitForURL(/ref=pay_1/);
   await page.getByText("pay_2").waitFor({ state: "detached" });

@@ -1,5 +1,6 @@
 /** What stops a relay or an event says so truly hours later too, and leads to where it is put right. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Locator } from "playwright-core";
 import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { type Night, openNight } from "../kit/night.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
@@ -33,6 +34,10 @@ beforeAll(async () => {
   await made("/relays", { definition: { name: "watches", trigger: watches, actions: [CALLS] } });
   await relay("homeless", { event_id: "id" }, { type: "write_record", collection: "nowhere", data: {} } as { type: string });
   await made("/relays", { definition: { name: "ticks", trigger: { kind: "schedule", every: "15m" }, actions: [CALLS] } });
+  await made("/relays", { definition: { name: "quiet", trigger: { kind: "schedule", every: "15m" }, actions: [CALLS] } });
+  await made("/relays/quiet/pause");
+  await relay("typed", { event_id: "id", event_type: "type" }, GRANTS);
+  await hook("typed", { id: "1", type: "customer.subscription.trial_will_end.for_everybody_of_the_team" });
   await hook("homeless", { id: "1" });
   await made("/relays/paused/pause");
   await hook("paused", { id: "1" });
@@ -119,6 +124,76 @@ const WAYS: [relay: string, link: string, to: string][] = [
 test.each(WAYS)("the event of %s leads on by: %s", async (name, link, to) => {
   await openEvent(name);
   expect(await main().getByRole("link", { name: link }).getAttribute("href")).toEndWith(to);
+});
+
+test("what mends it stands before the replay, at the relay and at the event; the replay of what is done stands there too", async () => {
+  await night.page.goto(night.at("relays/homeless"));
+  const health = night.page.getByRole("region", { name: "Health" });
+  await health.getByText("Still so.").waitFor();
+  const ways = (of: Locator) => of.locator("a.button, button").allInnerTexts();
+  const inOrder = ["Make the collection nowhere…", "Replay its dead events…", "See the newest", "See them all"];
+  expect(await ways(health)).toEqual(inOrder);
+  await openEvent("homeless");
+  const reason = main().locator(".reason");
+  await reason.getByText("There is still no collection nowhere.").waitFor();
+  expect(await ways(reason)).toEqual(["Make the collection nowhere…", "Replay"]);
+  await openEvent("misfits");
+  await reason.getByText("See its definition").or(reason.getByText("Correct its definition…")).waitFor();
+  expect((await ways(reason)).slice(-2)).toEqual(["Correct its definition…", "Replay"]);
+  expect(await night.page.locator(".page-actions").getByRole("button", { name: "Replay" }).count()).toBe(0);
+});
+
+test("a pause leads to what waits only where something does", async () => {
+  await night.page.goto(night.at("relays/paused"));
+  const health = night.page.getByRole("region", { name: "Health" });
+  await health.getByRole("link", { name: "See what waits (1)" }).click();
+  await night.page.waitForURL(/events\?relay=paused&state=queued$/);
+  await night.page.goto(night.at("relays/quiet"));
+  await health.getByText("its ticks are not recorded").waitFor();
+  await night.page.waitForLoadState("networkidle");
+  expect(await health.getByRole("link", { name: "See what waits" }).count()).toBe(0);
+});
+
+test("where no pointer can rest on a link, the command that it stands for is read below: of an alert, and of an event", async () => {
+  await night.page.goto(night.at("attention?tab=alerts"));
+  const alert = night.page.getByRole("row", { name: /^homeless/ });
+  await alert.getByText("On the command line").click();
+  await alert.locator("code.command", { hasText: /^relay events show evt_/ }).waitFor();
+  await openEvent("mails");
+  const reason = main().locator(".reason");
+  await reason.getByText("On the command line").click();
+  await reason.locator("code.command", { hasText: /^relay domain set$/ }).waitFor();
+});
+
+test("a long type goes on behind a dot or an underscore where it does not fit, never in the middle of a word", async () => {
+  await night.page.setViewportSize({ width: 360, height: 780 });
+  await night.page.goto(night.at("events?relay=typed"));
+  const LONG = "customer.subscription.trial_will_end.for_everybody_of_the_team";
+  const lines = (element: Element): string[] => {
+    const range = document.createRange();
+    const found: string[] = [];
+    const walk = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    let top = Number.NaN;
+    for (let node = walk.nextNode(); node !== null; node = walk.nextNode())
+      for (let at = 0; at < (node.textContent ?? "").length; at++) {
+        range.setStart(node, at);
+        range.setEnd(node, at + 1);
+        const box = range.getBoundingClientRect();
+        if (Math.abs(box.top - top) > 4 || Number.isNaN(top)) found.push("");
+        top = box.top;
+        found.push((found.pop() ?? "") + (node.textContent ?? "").charAt(at));
+      }
+    return found;
+  };
+  for (const where of [main().locator(".event-type").first(), main().getByRole("heading", { level: 1 })]) {
+    await where.getByText("customer").or(where).first().waitFor();
+    const said = await where.evaluate(lines);
+    expect(said.length).toBeGreaterThan(1);
+    expect(said.join("")).toStartWith(LONG);
+    for (const line of said.slice(0, -1)) expect(line).toMatch(/[._ ]$/);
+    if (said.join("") === LONG) await openEvent("typed");
+  }
+  await night.page.setViewportSize({ width: 1280, height: 800 });
 });
 
 test("the funnel says what most of what waits failed with, and leads to those", async () => {

@@ -30,7 +30,7 @@ interface Dashboard extends AsyncDisposable {
  * A service whose clock is the machine's, in local development with the test's app beside it unless told otherwise, and a browser signed
  * in by a one-time link.
  */
-export async function openDashboard(options: RunningOptions & { timeZone?: string } = {}): Promise<Dashboard> {
+export async function openDashboard(options: RunningOptions & { timeZone?: string; locale?: string } = {}): Promise<Dashboard> {
   await using stack = new AsyncDisposableStack();
   const running = stack.use(
     await startRunningService({
@@ -39,7 +39,7 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
       config: { mode: "local", baseUrl: null, clock: systemClock, ...options.config },
     }),
   );
-  const context = await startBrowser(stack, options.timeZone);
+  const context = await startBrowser(stack, options.timeZone, options.locale);
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
@@ -61,7 +61,7 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
 }
 
 /** A browser with a profile of its own; the stack ends it. */
-export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC"): Promise<BrowserContext> {
+export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC", locale = "en-GB"): Promise<BrowserContext> {
   const found = await findBrowser();
   if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
   const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
@@ -72,7 +72,7 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
     args: BROWSER_ARGS,
     env: { ...process.env, ...found.browser.env } as Record<string, string>,
     viewport: { width: 1280, height: 860 },
-    locale: "en-GB",
+    locale,
     timezoneId,
   });
   stack.defer(() => context.close());

@@ -9,7 +9,7 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay calls list --relay orders", "Calls › orders", "/calls?relay=orders", null],
   ["relay calls list", "Calls", "/calls", null],
   ["relay events list --relay orders --state failed", "Events › orders, failed", "/events?relay=orders&state=failed", null],
-  ["relay events list --relay orders --reason any", "Events › orders, failed before", "/events?relay=orders&reason=any", null],
+  ["relay events list --relay orders --reason any", "Events › orders, failed", "/events?relay=orders&reason=any", null],
   ["relay events show evt_0123456789abcdef", "Events › …abcdef", "/events/evt_0123456789abcdef", null],
   ["relay events replay", "Events", "/events", "Replay…"],
   ["relay events show <id>", "Events", "/events", null],

@@ -103,7 +103,7 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
 
 function sayChosen(name: string, value: string): string {
   if (name === "mapped") return value.replace(":", " ");
-  if (name === "reason") return value === "any" ? "failed before" : `failed with ${value}`;
+  if (name === "reason") return value === "any" ? "failed with anything" : `failed with ${value}`;
   return `${name} ${value}`;
 }
 

@@ -62,10 +62,8 @@ export function EventPage({ place, params }: PageProps): View {
       <div class="beside" role="group" aria-label="In the filter">
         <${Step} to=${beside.previous} place=${place} words="Previous event" letter="p" icon="up" />
         <${Step} to=${beside.next} place=${place} words="Next event" letter="n" icon="down" /></div>
-      <button type="button" aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${replay}>
-        <${Icon} name="replay" size=${14} />Replay</button>
     <//>
-    <${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} />
+    <${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} onReplay=${replay} />
     ${isReplaying && html`<${EventReplay} place=${place} id=${id} onClose=${() => setReplaying(false)} onReplayed=${replayed} />`}`;
 }
 

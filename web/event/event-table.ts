@@ -3,7 +3,7 @@ import type { EventItem } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
-import { escapeTricky, SafeText } from "../part/safe-text.ts";
+import { breakable, escapeTricky, SafeText } from "../part/safe-text.ts";
 import type { Selection } from "../part/selection.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
@@ -87,7 +87,7 @@ function nameOf({ id, eventType, trigger }: EventItem): string {
 function What({ place, event }: { place: Place; event: EventItem }): View {
   const { id, eventType, preview, trigger, relay, state, cameBy, warnings, attempts } = event;
   return html`<div class="event-what">
-      <a data-row href=${pagePath(place, "events", id)} title=${id}><bdi class="event-type">${escapeTricky(eventType ?? TRIGGER_WORDS[trigger])}</bdi><span
+      <a data-row href=${pagePath(place, "events", id)} title=${id}><bdi class="event-type">${breakable(eventType ?? TRIGGER_WORDS[trigger])}</bdi><span
         class="off-screen"> event ${id} of ${relay.name}, ${state}</span></a>
       ${preview !== null && html`<bdi class="event-preview quiet">${trigger === "schedule" ? html`<${Sentence} text=${preview} />` : escapeTricky(preview)}</bdi>`}
       ${cameBy !== null && html`<span class="chip event-way">${WAY_WORDS[cameBy]}</span>`}

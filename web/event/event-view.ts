@@ -10,7 +10,7 @@ import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
 import { MendWay } from "../part/mend-way.ts";
 import { FromBefore, Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { useHeldAt } from "../watch/hold.ts";
@@ -47,12 +47,14 @@ export function EventView({
   event,
   error,
   onEvent,
+  onReplay,
 }: {
   place: Place;
   event: Event;
   /** Of the last refresh. */
   error: string | null;
   onEvent: (event: Event) => void;
+  onReplay: () => void;
 }): View {
   const now = useNow(1_000);
   const isHeld = useHeldAt(place) !== null;
@@ -60,9 +62,10 @@ export function EventView({
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const isPaused = relay?.state === "paused";
   const reason = explainEvent(event, { held: isHeld, paused: isPaused }, now);
+  const cause = useCause(place, event);
   return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
-      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} />`}
-      <${WaysOut} place=${place} event=${event} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} /></div></div>
+      <${Sentence} text=${reason.text} /></p>${cause !== null && html`<p class="advice advice-${cause.stands}"><${Sentence} text=${cause.message} /></p>`}
+      <${WaysOut} place=${place} event=${event} said=${reason.text} cause=${cause} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} onReplay=${onReplay} /></div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">See its definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
@@ -70,27 +73,41 @@ export function EventView({
     <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
 }
 
-/** Where what holds it up or failed is put right. */
+/** Where what holds it up or failed is put right, and behind that its replay, which else fails the same way. */
 function WaysOut({
   place,
-  event: { id, state, runs, relay, nextAttemptAt },
+  event,
+  said,
+  cause,
   isHeld,
   isPaused,
   onEvent,
+  onReplay,
 }: {
   place: Place;
   event: Event;
+  /** Why it is where it is. */
+  said: string;
+  cause: EventCause | null;
   isHeld: boolean;
   isPaused: boolean;
   onEvent: (event: Event) => void;
+  onReplay: () => void;
 }): View {
+  const { id, state, runs, relay, person, nextAttemptAt } = event;
   const failed = runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed");
   const waits = state === "queued";
+  const isOver = cause?.stands === "no";
+  const [code, stop] = [failed?.code ?? event.reason, whyNotReplayed(event)];
   return html`<div class="reason-ways">
+    ${state !== "done" && !isOver && code !== null && html`<${MendWay} place=${place} code=${code} status=${failed?.answer?.status} person=${person?.id} relay=${relay.name} />`}
     ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
     ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
-    ${state !== "done" && failed?.code !== undefined && html`<${MendWay} place=${place} code=${failed.code} relay=${relay.name} />`}
+    ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} />`}
+    <button type="button" class=${isOver ? "primary" : ""} aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${onReplay}>
+      <${Icon} name="replay" size=${14} />Replay</button>
+    <${CommandLine} texts=${[said, cause?.message ?? null, ...event.warnings]} />
   </div>`;
 }
 
@@ -111,16 +128,11 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
     <${Icon} name="play" size=${14} />${isSending ? "Trying…" : "Try now"}</button>`;
 }
 
-/** Whether what it failed with is still so; the service says it. */
-function Advice({ place, event }: { place: Place; event: Event }): View {
-  const { data } = useLoad<{ cause: EventCause | null }>(
-    apiPath(place, "events", event.id, "cause"),
-    CAUSE_REFRESH_MS,
-  );
-  if (data === undefined || data.cause === null) return null;
-  const { stands, message } = data.cause;
-  return html`<p class="advice advice-${stands}"><${Sentence} text=${message} /></p>
-    ${data.cause.missing !== null && html`<${MakeThing} place=${place} thing=${data.cause.missing} relay=${event.relay.name} back=${event.id} />`}`;
+/** Whether what it failed with is still so; the service says it. null: it failed with nothing, or that is not known yet. */
+function useCause(place: Place, { id, state }: Event): EventCause | null {
+  const isUnhappy = state === "failed" || state === "dead";
+  const path = isUnhappy ? apiPath(place, "events", id, "cause") : null;
+  return useLoad<{ cause: EventCause | null }>(path, CAUSE_REFRESH_MS).data?.cause ?? null;
 }
 
 function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {

@@ -17,7 +17,7 @@ export function MappedValues({ mapped }: { mapped: Readonly<Record<string, Json>
   return html`<dl class="mapped">${shown.map(([name, value]) => {
     const path = `mapped.${name}`;
     return html`<div key=${name}><dt><button type="button" class="link" title="Copy ${path}" onClick=${() => void copyPath(path)}><${SafeText} text=${name} limit=${80} /></button></dt>
-      <dd>${isPlain(value) ? html`<${SafeText} text=${sayValue(value)} limit=${VALUE_CHARS} />` : html`<${JsonView} value=${value} label=${path} path=${path} onCopyPath=${(copied: string) => void copyPath(copied)} />`}</dd></div>`;
+      <dd>${isPlain(value) ? html`<${SafeText} text=${sayValue(value)} limit=${VALUE_CHARS} breaks />` : html`<${JsonView} value=${value} label=${path} path=${path} onCopyPath=${(copied: string) => void copyPath(copied)} />`}</dd></div>`;
   })}</dl>
   ${entries.length > shown.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(entries.length)}</button>`}`;
 }

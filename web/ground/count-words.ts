@@ -4,6 +4,10 @@ export function sayCount(count: number, one: string, many = `${one}s`): string {
   return `${sayNumber(count)} ${count === 1 ? one : many}`;
 }
 
+/**
+ * As the page's English words and the service's sentences beside it write numbers, whatever the browser's language: "1,204" and "1.204" on one
+ * page would be two numbers. Times alone are the reader's own (time-words.ts).
+ */
 export function sayNumber(count: number): string {
   return count.toLocaleString("en");
 }

@@ -15,21 +15,22 @@ interface Shown<T> {
 }
 
 /**
- * The answer of a GET. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once, and when it is known to have
+ * The answer of a GET; of no path it is never there. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once, and when it is known to have
  * changed. `rests`: whether what is shown must not move now.
  */
 export function useLoad<T>(
-  path: string,
+  path: string | null,
   everyMs: number | null | ((data: T | undefined) => number | null) = null,
   rests?: () => boolean,
 ): Shown<T> {
   const [, draw] = useState(0);
   const rule = useRef(everyMs);
   rule.current = everyMs;
-  const { data, error, isGone } = peek(path);
+  const { data, error, isGone } = peek(path ?? "");
   const drawn = useRef({ data, error });
   drawn.current = { data, error };
   useEffect(() => {
+    if (path === null) return;
     const redraw = (): void => draw((count) => count + 1);
     const pace = (data: unknown): number | null => {
       const { current } = rule;
@@ -45,7 +46,7 @@ export function useLoad<T>(
     data: data as T | undefined,
     error,
     isGone,
-    reload: () => invalidate(path),
-    put: (next) => put(path, next),
+    reload: () => path !== null && invalidate(path),
+    put: (next) => path !== null && put(path, next),
   };
 }

@@ -10,7 +10,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { MakeThing } from "../part/make-thing.ts";
-import { MendWay } from "../part/mend-way.ts";
+import { MendWay, SAID_STANDS } from "../part/mend-way.ts";
 import { CommandLine, Sentence } from "../part/sentence.ts";
 import { Ago, Moment } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
@@ -51,12 +51,10 @@ function Plain({ need: { message, todo, code } }: { need: NeedView }): View {
     ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
 }
 
-const STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
-
 function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
   return html`<dl class="why">
     <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
-    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
+    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
   </dl>`;
 }
 
@@ -93,11 +91,11 @@ function WaysOut({ place, need, onReplay }: Props): View {
     pagePath(place, "events") + writeQuery({ relay, state, reason });
   return html`<div class="need-ways">
     ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
-    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} relay=${relay} />`}
+    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
     ${
       code === "relay_failed" &&
       relay !== null &&
-      html`<button type="button" class=${dead === null || dead.cause.stands === "yes" ? "" : "primary"} onClick=${() => onReplay({ state: "dead", relay })}>
+      html`<button type="button" class=${dead?.cause.stands === "no" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
           <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
         ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
         <a class="button" href=${events("dead")}>See them all</a>`
@@ -108,7 +106,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
-    ${code === "relay_failing" && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+    ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
     ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open the person</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
     ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}

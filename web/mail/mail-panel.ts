@@ -8,7 +8,7 @@ import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { Notice, NotYet } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { MailState } from "./mail-state.ts";
@@ -33,7 +33,7 @@ export function MailPanel({ place, id, onClose }: { place: Place; id: string; on
 function Opened({ place, email }: { place: Place; email: Email }): View {
   const { message, from, to, relay, person, eventId, state, createdAt } = email;
   return html`<div class="mail-body">
-    ${message !== null && html`<${Notice} kind="warn"><${Sentence} text=${message} /><//>`}
+    ${message !== null && html`<${Notice} kind="warn"><${Sentence} text=${message} /> <${CommandLine} texts=${[message]} /><//>`}
     <dl class="mail-facts">
       <dt>To</dt><dd>${person === null ? html`<${SafeText} text=${to} limit=${300} />` : html`<a href=${pagePath(place, "people", person)}><${SafeText} text=${to} limit=${300} /></a>`}</dd>
       <dt>From</dt><dd><${SafeText} text=${from} limit=${300} /></dd>

@@ -33,7 +33,7 @@ const listed =
       const value = flags.get(name);
       return value === undefined ? [] : [[name, value] as const];
     });
-    const words = asked.map(([, value]) => (value === "any" ? "failed before" : value)).join(", ");
+    const words = asked.map(([, value]) => (value === "any" ? "failed" : value)).join(", ");
     return [words === "" ? title : `${title} › ${words}`, [room], Object.fromEntries(asked)];
   };
 
@@ -168,6 +168,7 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
 export function leaveTerminalOut(text: string): string {
   return text
     .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")
+    .replace(/\bthe Calls room and (?=relay calls )/, "")
     .replace(/(\brelay relays [a-z-]+[^.,;]*?) or on the relay's page/, "$1");
 }
 

@@ -4,6 +4,7 @@ import { html, type View } from "../ground/html.ts";
 import { pageTitle } from "../ground/page-title.ts";
 import { asLeft, mayTakeFocus } from "../ground/route.ts";
 import { sayTricky } from "../ground/tricky.ts";
+import { breakable } from "./safe-text.ts";
 
 export function PageHead({
   title: given,
@@ -30,7 +31,7 @@ export function PageHead({
   }, [title]);
   return html`<header class="page-head">
     ${back !== undefined && html`<a class="back" href=${backTo === undefined ? null : asLeft(backTo)} data-back><span aria-hidden="true">‹ </span>${back}</a>`}
-    <div class="page-title"><h1 ref=${heading} tabindex="-1">${title}</h1>${aside}</div>
+    <div class="page-title"><h1 ref=${heading} tabindex="-1">${breakable(title)}</h1>${aside}</div>
     <div class="page-actions">${children}</div>
   </header>`;
 }

@@ -22,6 +22,15 @@ export function escapeTricky(text: string): View[] {
   return parts;
 }
 
+/** A long name without blanks, such as an event's type: where it fits no line it goes on behind a dot or the like, not in the middle of a word. */
+export function breakable(text: string): View[] {
+  return escapeTricky(text).flatMap((part): View[] =>
+    typeof part === "string" ? part.split(BEHIND_A_DOT).flatMap(withBreak) : [part],
+  );
+}
+const BEHIND_A_DOT = /(?<=[\p{L}\p{N}][._:/])(?=[\p{L}\p{N}])/u;
+const withBreak = (piece: string, at: number): View[] => (at === 0 ? [piece] : [html`<wbr />`, piece]);
+
 function nameOf(characters: string): string {
   return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which hides, turns or covers text`;
 }
@@ -31,15 +40,18 @@ export function SafeText({
   text,
   limit = CUT_CHARS,
   quoted = false,
+  breaks = false,
 }: {
   text: string;
   limit?: number;
   quoted?: boolean;
+  /** As a name that may be long. */
+  breaks?: boolean;
 }): View {
   const [all, setAll] = useState(false);
   const isCut = !all && text.length > limit;
   const shown = isCut ? text.slice(0, limit) : text;
-  const body = escapeTricky(quoted ? JSON.stringify(shown).slice(1, -1) : shown);
+  const body = (breaks ? breakable : escapeTricky)(quoted ? JSON.stringify(shown).slice(1, -1) : shown);
   return html`<bdi class="safe">${quoted && '"'}${body}${isCut && "…"}${quoted && '"'}</bdi>${
     isCut &&
     html` <button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(text.length)} characters</button>`

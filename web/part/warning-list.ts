@@ -2,8 +2,8 @@
 import type { Warning } from "../../src/ground/refusal.ts";
 import { html, type View } from "../ground/html.ts";
 import { Notice } from "./notice.ts";
-import { Sentence } from "./sentence.ts";
+import { CommandLine, Sentence } from "./sentence.ts";
 
 export function WarningList({ warnings }: { warnings: readonly Warning[] }): View {
-  return html`${warnings.map(({ message }, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${message} /><//>`)}`;
+  return html`${warnings.map(({ message }, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${message} /> <${CommandLine} texts=${[message]} /><//>`)}`;
 }

@@ -4,14 +4,14 @@ import { EventReason } from "../event/event-table.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
-import { escapeTricky } from "../part/safe-text.ts";
+import { breakable, escapeTricky } from "../part/safe-text.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 
 export function EventLine({ place, event }: { place: Place; event: EventItem }): View {
   const { id, state, eventType, relay, reason, preview, createdAt } = event;
   return html`<li><${StateMark} state=${state} />
-    <span class="event-line-what"><a data-row href=${pagePath(place, "events", id)}><bdi>${escapeTricky(eventType ?? "event")}</bdi> at ${relay.name}</a>
+    <span class="event-line-what"><a data-row href=${pagePath(place, "events", id)}><bdi>${breakable(eventType ?? "event")}</bdi> at ${relay.name}</a>
       ${reason !== null && html` <span class="event-line-why"><${EventReason} event=${event} /></span>`}
       ${preview !== null && html` <bdi class="quiet">${escapeTricky(preview)}</bdi>`}</span>
     <${Ago} at=${createdAt} /></li>`;

@@ -5,7 +5,7 @@
 import type { FunnelView } from "../../src/overview/funnel.ts";
 import type { HealthView } from "../../src/overview/health.ts";
 import type { MissingThing } from "../../src/relay/relay-reference.ts";
-import type { Page, Relay, RelayItem } from "../ground/answer.ts";
+import type { EventItem, Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
@@ -42,9 +42,12 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const mail = useMailStep(place, relay);
   const production = useProductionStep(place, relay);
   const refused = useRefused(place, relay);
-  // Nothing of it was ever done, as far as its last days tell.
+  // Nothing of it was ever done.
   const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
-  const isNew = health.state === "new" || (relay.last24h.done === 0 && isYoung);
+  const isIdle = relay.last24h.done === 0 && isYoung;
+  const done = apiPath(place, "events") + writeQuery({ relay: relay.name, state: "done", limit: 1 });
+  const before = useLoad<Page<EventItem>>(isIdle && relay.lastEventAt !== null ? done : null).data?.items;
+  const isNew = health.state === "new" || (isIdle && (relay.lastEventAt === null || before?.length === 0));
   const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
   if (!isNew && !isToCarry && missing.length === 0) return null;
   const own =

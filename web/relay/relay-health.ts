@@ -1,16 +1,22 @@
 /** How a relay is, as the service says it: its word as a mark, and where something is wrong the reason with the ways out. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { EventCounts } from "../../src/event/count.ts";
 import type { HealthView } from "../../src/overview/health.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
-import { MendWay } from "../part/mend-way.ts";
+import { MakeThing } from "../part/make-thing.ts";
+import { MendWay, SAID_STANDS } from "../part/mend-way.ts";
 import { CommandLine, Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
+
+const COUNT_MS = 5_000;
 
 /** The worst first. */
 const MARKS: Readonly<Record<HealthView["state"], string>> = {
@@ -62,7 +68,10 @@ export function HealthReason({
   health: HealthView;
 }): View {
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  const { state, message, newest } = health;
+  const { state, message, newest, cause } = health;
+  const isWaiting =
+    state === "paused" || state === "held" || (state === "failing" && health.code !== "relay_failed");
+  const isOver = cause?.stands === "no";
   const todo = SAYS_ITSELF.includes(health.code) ? null : health.todo;
   if (state === "ok" || state === "new") return null;
   const close = (): void => {
@@ -71,16 +80,20 @@ export function HealthReason({
   };
   return html`<section class="health ${isTrouble(health) ? "health-bad" : ""}" aria-label="Health">
     <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${message} /></p>
+    ${cause !== null && html`<p><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></p>`}
     ${todo !== null && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}
     <div class="health-ways">
+      ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" />`}
+      ${newest !== null && !isOver && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
       ${
         health.code === "relay_failed" &&
-        html`<button type="button" onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
+        html`<button type="button" class=${isOver ? "primary" : ""} onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
       }
-      ${newest !== null && html`<${MendWay} place=${place} code=${newest.reason} relay=${name} /><a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+      ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
       ${wayOf(place, name, health)}
+      ${isWaiting && html`<${Waiting} place=${place} relay=${name} reason=${state === "failing" ? "any" : undefined} />`}
       ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
-      ${(state === "ignoring" || state === "nobody" || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
+      ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Correct its definition…</a>`}
       ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
       <${CommandLine} texts=${[message, health.todo]} />
     </div>
@@ -90,21 +103,24 @@ export function HealthReason({
 
 /** Where what is wrong is listed. */
 function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
-  const events = (of: string, reason?: string): string =>
-    pagePath(place, "events") + writeQuery({ relay, state: of, reason });
+  const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
   const calls = (outcome: string): string => pagePath(place, "calls") + writeQuery({ relay, outcome });
   const ways: Partial<Record<HealthView["state"], [href: string, words: string]>> = {
     refusing: [calls("refused"), "See why each call was refused"],
     ignoring: [calls("ignored"), "See the ignored calls"],
     capped: [calls("refused"), "See the refused calls"],
     nobody: [events("failed"), "See its failed events"],
-    paused: [events("queued"), "See what waits"],
-    held: [events("queued"), "See what waits"],
-    failing:
-      code === "relay_failed"
-        ? [events("dead"), "See them all"]
-        : [events("queued", "any"), "See what waits"],
+    ...(code === "relay_failed" ? { failing: [events("dead"), "See them all"] } : {}),
   };
   const way = ways[state];
   return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;
+}
+
+/** The way to what is kept waiting, with how many; nothing where nothing is, as most often of a schedule whose ticks are not recorded. */
+function Waiting({ place, relay, reason }: { place: Place; relay: string; reason?: string }): View {
+  const path = apiPath(place, "events", "counts") + writeQuery({ relay, reason });
+  const queued = useLoad<{ counts: EventCounts }>(path, COUNT_MS).data?.counts.queued;
+  if (queued === undefined || (queued.count === 0 && !queued.isMore)) return null;
+  const to = pagePath(place, "events") + writeQuery({ relay, state: "queued", reason });
+  return html`<a class="button" href=${to}>See what waits (${sayNumber(queued.count)}${queued.isMore && "+"})</a>`;
 }

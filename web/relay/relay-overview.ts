@@ -11,7 +11,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { RelayChecklist } from "./relay-checklist.ts";
@@ -47,11 +47,14 @@ export function RelayOverview({
     ${relay.problems
       .filter(
         ({ code }) =>
-          code !== health?.code && !(code === "relay_silent" && health?.code === "relay_refusing"),
+          code !== health?.code &&
+          !(code === "relay_silent" && health?.code === "relay_refusing") &&
+          // Of what is dead the sentence above says why.
+          !(code === "relay_failing" && health?.code === "relay_failed"),
       )
       .map(
         ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
-      </b> <${Sentence} text=${message} /><//>`,
+      </b> <${Sentence} text=${message} /> <${CommandLine} texts=${[message]} /><//>`,
       )}
     <div class="columns">
       <div class="column-main">

@@ -5,7 +5,7 @@ export function sayAmount(amountMinor: number | null, currency: string | null): 
   if (amountMinor === null) return null;
   if (currency === null) return String(amountMinor);
   try {
-    const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
+    const format = new Intl.NumberFormat("en", { style: "currency", currency });
     return format.format(amountMinor / 10 ** digitsOf(currency));
   } catch {
     return `${amountMinor} ${currency}`;

@@ -10,7 +10,7 @@ import { Choice } from "../part/choice.ts";
 import { Code } from "../part/code.ts";
 import { EmptyState, NotYet } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
-import { Sentence } from "../part/sentence.ts";
+import { CommandLine, Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
@@ -44,7 +44,8 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       priority: 1,
       cell: ({ code, docs, target, message, count }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />${count > 1 && html` <span class="chip">${count} times</span>`}
-        <span class="quiet"><${Sentence} text=${message} /></span></div>`,
+        <span class="quiet"><${Sentence} text=${message} /></span>
+        <${CommandLine} texts=${[message]} /></div>`,
     },
     {
       name: "state",
@@ -111,7 +112,8 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
       priority: 1,
       cell: ({ code, docs, target, message }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />
-        <span class="quiet"><${Sentence} text=${message} /></span></div>`,
+        <span class="quiet"><${Sentence} text=${message} /></span>
+        <${CommandLine} texts=${[message]} /></div>`,
     },
     {
       name: "state",

@@ -1,0 +1,34 @@
+/**
+ * Counts and prices in a browser whose language writes numbers the other way round: the page's words are English, and so are the sentences of the
+ * service beside them, so that "1,204" and "1.204" never stand on one page. Times are the reader's own.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+const dashboard = await openDashboard({ locale: "de-DE" });
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+const api = (method: string, path: string, body: unknown) => running.api(method, path, body, "local");
+
+test("a count, the same count in a sentence, and a price", async () => {
+  const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "nowhere" }] });
+  expect((await api("POST", "/relays", { definition })).status).toBe(201);
+  await putEvents(
+    running,
+    Array.from({ length: 1_204 }, (_, nth) => `evt-${nth}`),
+  );
+  await running.drain();
+  await page.goto(at("home"));
+  await page.getByRole("heading", { name: "orders: 1,204 events are dead" }).waitFor();
+  await page.goto(at("relays/orders"));
+  await page.getByText(/^1,204 events are dead since/).waitFor();
+  expect(await page.evaluate(() => (1_204.5).toLocaleString())).toBe("1.204,5");
+  await api("PUT", "/products/premium", { soldThrough: { kind: "payment_link", url: "https://pay.example.com/premium" } });
+  const { person } = (await api("POST", "/persons", { email: "ada@example.com" })).body;
+  await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 129_950, currency: "EUR" });
+  await page.goto(at("selling?tab=receipts"));
+  await page.getByText("€1,299.50").waitFor();
+  expect(complaints).toEqual([]);
+});
