@@ -13,7 +13,7 @@ import { type EventView, eventItem, eventView, requireEventView } from "../event
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
-import { causeView, judgeEvent } from "../overview/dead.ts";
+import { causeView, judgeEvent } from "../overview/cause.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

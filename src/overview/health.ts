@@ -8,8 +8,9 @@ import { toIsoOrNull } from "../ground/clock.ts";
 import { oneOf, orNull, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { type RelayItem, relayItem } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { causeView } from "./dead.ts";
-import { listNeeds, type NeedContext, type NeedView, newestFailure } from "./need.ts";
+import { causeView } from "./cause.ts";
+import { listNeeds, type NeedContext, type NeedView } from "./need.ts";
+import { newestFailure } from "./newest.ts";
 
 /** The worst first. */
 const HEALTH_STATES = [

@@ -6,7 +6,6 @@ import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
 import { checkBackups } from "../doctor/setup-check.ts";
 import { WAITING_CODES } from "../event/alert.ts";
-import { EVENT, eventIdOf } from "../event/event.ts";
 import { type Clock, toIso } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { orNull, textOrNull, time } from "../ground/schema.ts";
@@ -17,33 +16,14 @@ import { turnLoop } from "../store/walk.ts";
 import { type Approval, listOpen } from "../sync/approval.ts";
 import { type AlertView, listOpenCauses, listSeenTo } from "../watch/alert.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
-import {
-  countDead,
-  type DeadOfRelay,
-  type DeadView,
-  deadView,
-  describeDead,
-  findFailure,
-  MAX_SHOWN,
-} from "./dead.ts";
+import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
 import { countOnce } from "./kept.ts";
+import { findNewest, newestFailure } from "./newest.ts";
 
 /** Of each kind, the newest; where there are more, `more` says so. */
 const MAX_NEEDS = 100;
 /** Relays whose dead events are looked into. */
 const MAX_DESCRIBED = 20;
-/** Waiting or failed events of the environment among which one of a relay is looked for. */
-const MAX_WAITING = 2_000;
-
-/** The newest event that failed, whose it is, the code it failed with, and what a called URL answered it. */
-export const newestFailure = orNull(
-  Type.Object({
-    event: Type.String(),
-    person: textOrNull,
-    reason: Type.String(),
-    status: orNull(Type.Integer()),
-  }),
-);
 
 export const needView = Type.Object({
   code: Type.String(),
@@ -161,7 +141,7 @@ export async function listNeeds(
     const began = await store.read((tx) => findBegin(tx, id, code, relayOf(target)));
     const told = found.alerts.find((alert) => keyOf(alert) === keyOf(problem));
     const need = makeNeed(code, target, began === null ? raisedAt : toIso(began), message, told?.id ?? null);
-    const newest = await store.read((tx) => findFailing(tx, id, need));
+    const newest = await store.read((tx) => findNewest(tx, id, need));
     needs.push({ ...need, newest });
   }
   const covered = new Set(found.problems.map(keyOf));
@@ -200,30 +180,6 @@ async function findBegin(
   const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE CAST(fruitless ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
     FROM relay WHERE environment_id = $environmentId AND name = $relay`;
   return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
-}
-
-const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
-const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished
-    WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
-  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason IS NOT NULL ORDER BY seq DESC LIMIT 1`;
-
-const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unhappy
-    WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'failed' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
-  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
-
-/** Of a relay whose attempts fail what is tried again, of one that finds nobody what ended so, and after what. */
-async function findFailing(
-  tx: Reader,
-  environmentId: number,
-  { code, relay }: NeedView,
-): Promise<NeedView["newest"]> {
-  const sql = code === "relay_failing" ? NEWEST_FAILING : code === "relay_nobody" ? NEWEST_NOBODY : null;
-  if (sql === null) return null;
-  const row = await tx.get<object>(sql, { environmentId, relay });
-  if (row === null) return null;
-  const { reason, personId, ...event } = FAILING.read(row);
-  const { status } = await findFailure(tx, event.seq, reason ?? "");
-  return { event: eventIdOf(event), person: personId, reason: reason ?? "", status };
 }
 
 const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
@@ -277,9 +233,11 @@ async function needOfDead(
   const are = count === 1 ? "event is" : "events are";
   const why = dead === null ? "" : `: ${dead.failure.message}`;
   const todo =
-    dead?.cause.stands === "no"
-      ? "Replay them; what was done before is not done twice."
-      : "Mend the cause, then replay them; what was done before is not done twice.";
+    dead?.failure.code === "missed"
+      ? "Replay those that are still wanted, one at a time from their list or all of them; or say that it is seen to."
+      : dead?.cause.stands === "no"
+        ? "Replay them; what was done before is not done twice."
+        : "Mend the cause, then replay them; what was done before is not done twice.";
   const message = endSentence(`${many} ${are} dead since ${since}${why}`);
   const newest = dead === null ? null : newestOf(dead);
   return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead, newest };

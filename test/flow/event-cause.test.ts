@@ -122,6 +122,19 @@ test("a relay that finds nobody leads to the newest of its events that did", asy
   expect(await need("relay_nobody")).toMatchObject({ newest: { event: lost, reason: "person_not_found" } });
 });
 
+test("ticks that were missed are replayed where they are still wanted, not as a matter of course", async () => {
+  await save({ map: { event_id: "id" }, actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }] });
+  await send("a", {});
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'dead', reason = 'missed'"));
+  await send("b", {});
+  const { todo, dead } = await need("relay_failed");
+  expect(dead).toMatchObject({ failure: { code: "missed" }, cause: { stands: "no" } });
+  expect([dead.cause.message, todo]).toEqual([
+    expect.stringMatching(/^Ticks run again since .*Z: replay those that are still wanted\.$/),
+    expect.stringMatching(/^Replay those that are still wanted/),
+  ]);
+});
+
 test("an event that failed before and is done now is none of those that failed, whatever it was with", async () => {
   caller.reply = () => ({ kind: "answered", ok: false, status: 500, body: "" });
   await save({ map: { event_id: "id" }, actions: [CALL] });
