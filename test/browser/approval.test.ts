@@ -99,6 +99,27 @@ test("a refusal tells the waiting command, and the page says that nothing change
   expect(await run.exited).toBe(3);
 });
 
+test("an approval that nobody carried out says so, and how long it still is for; never that nobody approved", async () => {
+  const [{ id = "" } = {}] = (await (await page.request.get(`${base}/api/apps/shop/production/audit?limit=50`)).json()).items
+    .map(({ target }: { target: string }) => ({ id: target.replace(/^approval:/, "") }))
+    .filter((one: { id: string }) => one.id.startsWith("apr_"));
+  const url = new RegExp(`/api/approvals/${id}$`);
+  let as = {};
+  await page.route(url, async (route) => {
+    const { approval } = await (await route.fetch()).json();
+    await route.fulfill({ json: { approval: { ...approval, decidedBy: `owner:${EMAIL}`, ...as } } });
+  });
+  as = { state: "approved", secondsLeft: 125, isMine: false };
+  await page.goto(`${base}/approvals/${id}`);
+  await page.getByText("Where that command has ended, run it again: this one is over in 2:05.").waitFor();
+  as = { state: "expired", why: null };
+  await page.getByRole("heading", { name: "Too late: this was approved, and not carried out in time" }).waitFor();
+  as = { ...as, decidedBy: null };
+  await page.reload();
+  await page.getByRole("heading", { name: "Too late: this was not approved in time" }).waitFor();
+  await page.unroute(url);
+});
+
 test("a page that is open says by itself that what it shows is void", async () => {
   await using run = relay("sync", "--live");
   const url = urlIn(await run.line("/approvals/"));

@@ -120,6 +120,20 @@ test("progress outlives the page, on the events' page and on the relay's; stop e
   expect(await countOf("done")).toBe(replay.replayed);
 });
 
+test("what it leads to afterwards is what it was asked for, not more", async () => {
+  const filter = { state: "dead", relay: "others", reason: "collection_missing", since: "2020-01-01T00:00:00.000Z" };
+  const sent = await running.api("POST", "/bulk-replays", { ...filter, perSecond: 1 }, "local");
+  expect(sent.status).toBeLessThan(300);
+  const line = page.getByRole("region", { name: "Bulk replay" });
+  await page.goto(at("events"));
+  await line.getByText(/collection_missing/).waitFor();
+  await line.getByRole("button", { name: "Stop" }).click();
+  const link = line.getByRole("link", { name: "see those that are dead now" });
+  const asked = new URL((await link.getAttribute("href")) ?? "", running.service.url).searchParams;
+  expect(Object.fromEntries(asked)).toEqual(filter);
+  await running.drain();
+});
+
 test("one that ends says what was replayed and leads to what is still dead", async () => {
   await page.goto(at("events?state=dead&relay=orders"));
   await page.getByRole("button", { name: "Replay these…" }).click();

@@ -52,6 +52,18 @@ test("the import tells what entered, and the events are marked", async () => {
   expect(audit?.actor).toStartWith("owner:");
 });
 
+test("thirty lines that are bad for thirty causes are all told, the rarer ones behind a click", async () => {
+  await page.goto(at("relays/orders"));
+  await page.getByRole("button", { name: "Import missed events…" }).click();
+  const bad = Array.from({ length: 30 }, (_, nth) => JSON.stringify({ id: `bad_${nth}`, type: `kind.${nth}` })).join("\n");
+  await page.getByLabel("Export (JSON lines)").setInputFiles({ name: "bad.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(bad) });
+  const dialog = page.locator("dialog");
+  await dialog.getByText("22 lines for other causes").click();
+  await dialog.getByText('Ignored: 1 line (30): when.event_type must be "paid" and the call says "kind.29"').waitFor();
+  expect(await dialog.locator(".missed-causes li").count()).toBe(30);
+  await page.keyboard.press("Escape");
+});
+
 test("the same file again has nothing to import", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Import missed events…" }).click();

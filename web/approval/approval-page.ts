@@ -68,7 +68,7 @@ function Asked({
     if (sent !== null) setSecrets(sent.answer.secrets);
     reload();
   };
-  return html`<${PageHead} title=${TITLES[state](app)} back="Relays of production" backTo=${pagePath({ app, environment: "production" }, "relays")} />
+  return html`<${PageHead} title=${state === "expired" && approval.decidedBy !== null ? "Too late: this was approved, and not carried out in time" : TITLES[state](app)} back="Relays of production" backTo=${pagePath({ app, environment: "production" }, "relays")} />
     <${State} approval=${approval} />
     ${
       secrets.length > 0 &&
@@ -143,13 +143,13 @@ const TITLES: Readonly<Record<ApprovalView["state"], (app: string) => string>> =
 };
 
 function State({ approval }: { approval: ApprovalView }): View {
-  const { state, why, isMine, decidedBy, endedAt } = approval;
+  const { state, why, isMine, decidedBy, endedAt, secondsLeft } = approval;
   const because = why !== null && html` <${Sentence} text=${why} />`;
   switch (state) {
     case "pending":
       return html`<${Notice} kind="warn">${isMine ? "You asked for this in the dashboard." : "A command waits for your answer, and carries exactly this out at once when you approve it."} The approval works once, for what is shown here: a change of either side voids it.<//>`;
     case "approved":
-      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : "The command that asked carries it out now; this page says when it did."}<//>`;
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : `The command that asked carries it out now; this page says when it did. Where that command has ended, run it again: this one is over in ${sayLeft(secondsLeft)}.`}<//>`;
     case "done":
       return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, all of it in one piece. The approval is used up.<//>`;
     case "denied":

@@ -125,11 +125,12 @@ export function countLeftOut(leftOut: BulkReplayView["leftOut"]): number {
 export function Chosen({ filter }: { filter: BulkFilter }): View {
   const { state, relay, trigger, reason, person, since, until } = filter;
   return html`<span>${state} ${trigger === undefined ? "events" : TRIGGER_WORDS[trigger]}
-    ${relay !== undefined && html` of <b>${relay}</b>`}${reason !== undefined && html` that failed with <code>${reason}</code>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
+    ${relay !== undefined && html` of <b>${relay}</b>`}${reason !== undefined && reason !== "any" && html` that failed with <code>${reason}</code>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
       since !== undefined && `, since ${sayExactly(since)}`
     }${until !== undefined && `, before ${sayExactly(until)}`}</span>`;
 }
 
-function queryOf({ state, relay, trigger, person }: BulkFilter): string {
-  return writeQuery({ state, relay, trigger, person });
+/** All of the filter: those that are still so of the ones it was asked for. */
+function queryOf({ state, relay, trigger, reason, person, since, until }: BulkFilter): string {
+  return writeQuery({ state, relay, trigger, reason, person, since, until });
 }

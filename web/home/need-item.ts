@@ -95,7 +95,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${
       code === "relay_failed" &&
       relay !== null &&
-      html`<button type="button" class=${dead?.cause.stands === "no" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
+      html`<button type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
           <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
         ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
         <a class="button" href=${events("dead")}>See them all</a>`

@@ -35,7 +35,6 @@ export const MEND_WAYS: Readonly<Record<string, Way>> = {
   person_not_found: ["definition", "", "Correct the map…"],
   person_suspended: ["people", "", "Open the person"],
   data_invalid: DEFINITION,
-  template_not_allowed: DEFINITION,
   unsigned_event: DEFINITION,
   trigger_changed: DEFINITION,
   ref_unresolved: REF,

@@ -28,7 +28,7 @@ export async function readFile(file: File): Promise<MissedFile> {
 }
 
 /** Lines that did not enter for the same cause. */
-interface MissedCause {
+export interface MissedCause {
   outcome: "ignored" | "refused";
   message: string;
   lines: number[];

@@ -10,7 +10,14 @@ import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
-import { MAX_FILE_MB, type MissedFile, type MissedTally, passOver, readFile } from "./missed-file.ts";
+import {
+  MAX_FILE_MB,
+  type MissedCause,
+  type MissedFile,
+  type MissedTally,
+  passOver,
+  readFile,
+} from "./missed-file.ts";
 
 const SHOWN_CAUSES = 8;
 
@@ -124,13 +131,13 @@ function TallyView({ tally: { counts, verified, causes, lines } }: { tally: Miss
       <div><dt>Ignored by when</dt><dd>${sayNumber(counts.ignored)}</dd></div>
       <div><dt>Refused</dt><dd>${sayNumber(counts.refused)}</dd></div>
     </dl>
-    ${
-      sorted.length > 0 &&
-      html`<ul class="missed-causes">${sorted
-        .slice(0, SHOWN_CAUSES)
-        .map(
-          (cause) =>
-            html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
-        )}${left > 0 && html`<li class="quiet">${sayCount(left, "line")} for other causes.</li>`}</ul>`
-    }`;
+    ${sorted.length > 0 && html`<${Causes} causes=${sorted.slice(0, SHOWN_CAUSES)} />`}
+    ${left > 0 && html`<details><summary>${sayCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
+}
+
+function Causes({ causes }: { causes: readonly MissedCause[] }): View {
+  return html`<ul class="missed-causes">${causes.map(
+    (cause) =>
+      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
+  )}</ul>`;
 }
