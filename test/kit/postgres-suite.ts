@@ -19,7 +19,17 @@ const RULES: readonly string[] = [
 /** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
 const FLOWS: readonly string[] = [
   ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
-  ...["event-count", "event-waits", "events-expiring", "event-cause", "change-stream", "schedule", "recent-call", "recent-call-overlap", "unknown-call"],
+  ...[
+    "event-count",
+    "event-waits",
+    "events-expiring",
+    "event-cause",
+    "change-stream",
+    "schedule",
+    "recent-call",
+    "recent-call-overlap",
+    "unknown-call",
+  ],
   ...[
     "purchase-story",
     "store-purchase",
