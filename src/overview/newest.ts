@@ -17,7 +17,7 @@ export const newestFailure = orNull(
     status: orNull(Type.Integer()),
   }),
 );
-export type NewestFailure = Static<typeof newestFailure>;
+type NewestFailure = Static<typeof newestFailure>;
 
 const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
 const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished

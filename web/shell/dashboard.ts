@@ -16,6 +16,7 @@ import { Shell } from "./shell.ts";
 const ApprovalPage = laterPage(
   "Approval",
   async () => (await import("../approval/approval-page.ts")).ApprovalPage,
+  true,
 );
 const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);
 

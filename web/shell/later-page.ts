@@ -9,10 +9,11 @@ import { PageHead } from "../part/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
 
-/** `title` stands in the head until the page knows a better one. */
+/** `title` stands in the head until the page knows a better one. `isAlone`: it stands in no frame, so it is the page's main part meanwhile. */
 export function laterPage<Props extends object = PageProps>(
   title: string,
   load: () => Promise<PageOf<Props>>,
+  isAlone = false,
 ): PageOf<Props> {
   let loaded: PageOf<Props> | undefined;
   const Loading = (): View => {
@@ -27,8 +28,9 @@ export function laterPage<Props extends object = PageProps>(
       );
     }, []);
     const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
-    return html`<${PageHead} title=${title} />
+    const shown = html`<${PageHead} title=${title} />
       <${NotYet} error=${error} retry="Load again" onRetry=${again} />`;
+    return isAlone ? html`<main>${shown}</main>` : shown;
   };
   return (props) => {
     useCell(arrived);
