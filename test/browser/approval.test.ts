@@ -145,7 +145,7 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   expect(await findBarriers(page)).toEqual([]);
   await page.getByRole("button", { name: "Go on to approve 2 changes…" }).click();
   await page.waitForURL(/\/approvals\//);
-  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
   const asked = page.url();
   await page.goto(`${base}/apps/shop/production/relays`);
