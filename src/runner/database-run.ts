@@ -1,26 +1,19 @@
 /**
  * The roads of relays that only touch the database: every event runs whole inside one transaction. The shortest is the one that stores it, where
  * nothing of the relay waits before it and nothing about relays changes meanwhile: its row is written once, as the run leaves it. Whatever else
- * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches, one transaction for events of all such
- * relays, a relay's in the order of their arrival and as many of each as of the others. What has arrived for them is held in between.
+ * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches (batch.ts). What has arrived for them is
+ * held in between.
  */
-import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
-import type { EndedRun, EventCame } from "../event/run.ts";
+import { countAttempt, type HandedEvent } from "../event/event.ts";
+import type { EndedRun } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
-import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
+import type { FencedStore, WholeTransaction, Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type EventToCome, listClear, listStanding } from "./clear-relay.ts";
-import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./end.ts";
+import { type EventToCome, listClear } from "./clear-relay.ts";
+import { type Ending, type Finished, finishAttempts, runWhole } from "./end.ts";
 
-/** Events in one transaction. */
-export const BATCH_SIZE = 128;
-/** Of those that have to be read: each may take 32 KB, and is read anew where the time did not suffice for it. */
-const MOST_READ = 64;
-/** A batch ends after so many, and after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
-const MOST_RUN = 384;
-const MAX_BATCH_MS = { whole: 8, shared: 40 } as const;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
@@ -129,104 +122,6 @@ export class Beside {
   }
 }
 
-interface BatchDeps extends AttemptDeps {
-  store: FencedStore;
-  holding: Holder;
-  clock: Clock;
-  relays: LiveRelays;
-  arrivals: Arrivals;
-}
-
-/** A due event, its attempt counted. */
-interface Due extends Omit<HandedEvent, "relayId"> {
-  came: EventCame;
-}
-
-/**
- * Runs the relays' oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. `unreached`:
- * the relays that its time did not suffice for.
- */
-export async function runBatch(
-  relays: readonly LiveRelay[],
-  deps: BatchDeps,
-): Promise<{ finished: Finished[]; unreached: LiveRelay[] }> {
-  try {
-    return await commitBatch(relays, deps, { careful: false });
-  } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
-    const names = relays.map(({ name }) => name).join();
-    deps.log.error("a batch broke; its events run one by one", { relay: names, error });
-    for (const { id } of relays) deps.arrivals.lose(id);
-    return await commitBatch(relays, deps, { careful: true });
-  }
-}
-
-function commitBatch(
-  relays: readonly LiveRelay[],
-  deps: BatchDeps,
-  { careful }: { careful: boolean },
-): ReturnType<typeof runBatch> {
-  const { store, clock, arrivals, holding } = deps;
-  return store.write("relay", async (tx) => {
-    arrivals.begin(tx.foreignVersion);
-    const nowMs = clock.now();
-    const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
-    const isOver = (): boolean => clock.monotonicMs() >= endMs;
-    const [ended, finished]: [Ending[], Finished[]] = [[], []];
-    const isFull = (): boolean => ended.length + finished.length >= MOST_RUN;
-    const standing = holding.whole ? relays : await listStanding(tx, relays, deps.relays);
-    for (const relay of relays) if (!standing.includes(relay)) arrivals.lose(relay.id);
-    let [reached, round] = [0, standing.map((relay): Share => ({ relay, through: 0, hasMore: true }))];
-    do {
-      // While anything waits, what comes on any node waits behind it: one share may be less than what comes until the next.
-      [reached, round] = [0, round.filter(({ hasMore }) => hasMore)];
-      for (const share of round) {
-        if (reached > 0 && isOver()) break;
-        const { relay } = share;
-        await runShare(tx, share, standing.length, deps, async ({ event, payload, came }) => {
-          const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps, { payload }), came, nowMs);
-          if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
-          else ended.push(await run());
-          return isOver();
-        });
-        reached += 1;
-      }
-    } while (!holding.whole && !isOver() && !isFull() && round.some(({ hasMore }) => hasMore));
-    finished.push(...(await finishAttempts(tx, ended, nowMs)));
-    return { finished, unreached: round.slice(reached).map(({ relay }) => relay) };
-  });
-}
-
-/** `through`: the last event that ran; `hasMore`: the store may hold more behind that. */
-type Share = { relay: LiveRelay; through: number; hasMore: boolean };
-
-/** Runs the relay's due events, up to its share of a batch, until `run` says that the time is over; tells the arrivals once that is durable. */
-async function runShare(
-  tx: Writer,
-  share: Share,
-  shares: number,
-  { arrivals }: BatchDeps,
-  run: (one: Due) => Promise<boolean>,
-): Promise<void> {
-  const { relay } = share;
-  const { arrived, losses } = arrivals.peek(relay.id, Math.ceil(BATCH_SIZE / shares));
-  // A map that moved is read with the row.
-  const handed = arrived?.every(({ event }) => event.mapVersion === relay.version) === true ? arrived : null;
-  const most = Math.ceil(MOST_READ / shares);
-  const read = handed === null ? await listDueEvents(tx, relay.id, most, share.through) : [];
-  const due = handed ?? read.map((event) => ({ event, payload: null }));
-  for (const { event, payload } of due) {
-    share.through = event.seq;
-    const came = handed === null ? "read" : "handed";
-    if (await run({ event: countAttempt(event), payload, came })) break;
-  }
-  const { through } = share;
-  const isWhole = handed !== null || (read.length < most && through === (read.at(-1)?.seq ?? through));
-  share.hasMore = !isWhole;
-  arrivals.runIn(tx.whole, relay.id, through);
-  tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
-}
-
 /**
  * Events handed over by whoever has just stored them, so that a batch need not read them again. A relay's are taken from here only while this
  * memory is whole: every event of it that is due now came this way after a batch had looked into the store and left none. Whatever else may
@@ -301,6 +196,15 @@ export class Arrivals {
     return leftIn !== whole && (asked ?? before());
   }
 
+  /** Whether the time of its last batch did not suffice for the relay. */
+  isLate(relayId: string): boolean {
+    return this.#of(relayId).isLate;
+  }
+
+  noteLate(relayId: string, isLate: boolean): void {
+    this.#of(relayId).isLate = isLate;
+  }
+
   /** The relay is gone. */
   forget(relayId: string): void {
     this.lose(relayId);
@@ -344,6 +248,7 @@ class RelayMemory {
   /** Counts how often it was lost, so that a look from before does not make it whole again. */
   losses = 0;
   held: HandedEvent[] = [];
+  isLate = false;
   /** What was run, and whether anything was left, in a transaction that is not durable yet; of an earlier one it says nothing. */
   ranIn: { whole: WholeTransaction | null; through: number } | null = null;
   leftIn: WholeTransaction | null = null;

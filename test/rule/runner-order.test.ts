@@ -285,15 +285,17 @@ describe("pause, resume and hold", () => {
   });
 
   test("an environment on hold answers 200 and holds; on release everything runs in order", async () => {
-    await saveRelay(running, receiverDefinition({}));
+    const relays = ["second", "first", "third"];
+    for (const name of relays) await saveRelay(running, receiverDefinition({ name }));
     const hold = async (held: boolean) => {
       const { settings } = (await running.api("GET", "/settings")).body;
       const answer = await running.api("PUT", "/settings", { version: settings.version, held });
       expect(answer.status).toBe(200);
     };
     await hold(true);
-    const ids = numbers(5);
-    for (const id of ids) await sendEvent(running, id);
+    // One relay's may bear on what another's did: a payment and its cancellation, say.
+    const ids = numbers(12);
+    for (const [at, id] of ids.entries()) await sendEvent(running, id, {}, relays[(at * 7 + (at >> 1)) % 3]);
     await running.clock.advance(60_000);
     expect(await written()).toEqual([]);
     await hold(false);
