@@ -1,32 +1,42 @@
 /**
  * The roads of relays that only touch the database: every event runs whole inside one transaction. The shortest is the one that stores it, where
  * nothing of the relay waits before it and nothing about relays changes meanwhile: its row is written once, as the run leaves it. Whatever else
- * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches (batch.ts). What has arrived for them is
- * held in between.
+ * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches, one transaction for events of all such
+ * relays, in the order of their arrival and as many of each as of the others. What has arrived for them is held in between.
  */
-import { countAttempt, type HandedEvent } from "../event/event.ts";
-import type { EndedRun } from "../event/run.ts";
+import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
+import type { EndedRun, EventCame } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
-import type { FencedStore, WholeTransaction, Writer } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type EventToCome, listClear } from "./clear-relay.ts";
-import { type Ending, type Finished, finishAttempts, runWhole } from "./end.ts";
+import { type EventToCome, listClear, listStanding } from "./clear-relay.ts";
+import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./end.ts";
 
+/** Events in one transaction. */
+export const BATCH_SIZE = 128;
+/** Of those that have to be read: each may take 32 KB, and is read anew where the time did not suffice for it. */
+const MOST_READ = 64;
+/** A batch ends after so many, and after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
+const MOST_RUN = 384;
+const MAX_BATCH_MS = { whole: 8, shared: 40 } as const;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
 /** Runs end after this long: those who only brought an event wait for them. Where others write too they hold no event loop. */
 const MAX_BESIDE_MS = { whole: 12, shared: 40 } as const;
 
-interface BesideDeps extends AttemptDeps {
+interface RoadDeps extends AttemptDeps {
   holding: Holder;
-  /** Whether the environment's events may be taken here. */
-  isOpen: (environmentId: number) => boolean;
   clock: Clock;
   relays: LiveRelays;
   arrivals: Arrivals;
+}
+
+interface BesideDeps extends RoadDeps {
+  /** Whether the environment's events may be taken here. */
+  isOpen: (environmentId: number) => boolean;
   /** Told of runs once they are durable. */
   onFinished: (finished: Finished) => void;
 }
@@ -122,6 +132,98 @@ export class Beside {
   }
 }
 
+/** `careful`: each event's end is written by itself, so that one which breaks fails alone. */
+type BatchDeps = RoadDeps & { store: FencedStore; careful?: boolean };
+
+/** A relay's part of a batch: what was taken of it, how far that ran, and whether the store may hold more. */
+interface Share {
+  readonly relay: LiveRelay;
+  through: number;
+  readonly due: readonly Omit<HandedEvent, "relayId">[];
+  readonly came: EventCame;
+  readonly hasMore: boolean;
+  readonly losses: number;
+}
+type Reached = Pick<Share, "relay" | "through">;
+
+/**
+ * Runs the relays' oldest due events to the end of their attempt, whosever they are in the order of their arrival: what waited together, as while
+ * its environment was held, runs as it came. Relays that the time of their last batch did not suffice for come first. Nothing is kept of a batch
+ * that breaks; it is run again, carefully.
+ */
+export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Finished[]> {
+  try {
+    return await commitBatch(relays, deps);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    const names = relays.map(({ name }) => name).join();
+    deps.log.error("a batch broke; its events run one by one", { relay: names, error });
+    for (const { id } of relays) deps.arrivals.lose(id);
+    return await commitBatch(relays, { ...deps, careful: true });
+  }
+}
+
+function commitBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Finished[]> {
+  const { store, clock, arrivals, holding, careful = false } = deps;
+  return store.write("relay", async (tx) => {
+    arrivals.begin(tx.foreignVersion);
+    const nowMs = clock.now();
+    const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
+    const isOver = (): boolean => clock.monotonicMs() >= endMs;
+    const [ended, finished]: [Ending[], Finished[]] = [[], []];
+    const isFull = (): boolean => ended.length + finished.length >= MOST_RUN;
+    const standing = holding.whole ? relays : await listStanding(tx, relays, deps.relays);
+    for (const relay of relays) if (!standing.includes(relay)) arrivals.lose(relay.id);
+    let round: Reached[] = standing.map((relay) => ({ relay, through: 0 }));
+    do {
+      // While anything waits, what comes on any node waits behind it: one share may be less than what comes until the next.
+      const shares: Share[] = [];
+      for (const share of round) shares.push(await takeShare(tx, share, standing.length, arrivals));
+      for (const [at, { share, due }] of listInTurn(shares, arrivals.late).entries()) {
+        if (at > 0 && isOver()) break;
+        const [event, { relay, came }] = [countAttempt(due.event), share];
+        const attempt = () => new Attempt(event, relay, nowMs, deps, { payload: due.payload });
+        const run = () => runWhole(tx, attempt(), came, nowMs);
+        if (careful) finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
+        else ended.push(await run());
+        share.through = event.seq;
+      }
+      const unreached = shares.filter(({ due: [first], through }) => first && through < first.event.seq);
+      arrivals.late = new Set(unreached.map(({ relay }) => relay.id));
+      round = shares.filter((share) => unreached.includes(share) || passShare(tx, share, arrivals));
+    } while (!holding.whole && !isOver() && !isFull() && round.length > 0);
+    return [...finished, ...(await finishAttempts(tx, ended, nowMs))];
+  });
+}
+
+/** Takes the relay's due events behind those that ran, up to its part of a batch. */
+async function takeShare(tx: Writer, from: Reached, shares: number, arrivals: Arrivals): Promise<Share> {
+  const { relay, through } = from;
+  const { arrived, losses } = arrivals.peek(relay.id, Math.ceil(BATCH_SIZE / shares));
+  // A map that moved is read with the row.
+  if (arrived?.every(({ event }) => event.mapVersion === relay.version) === true)
+    return { relay, through, due: arrived, came: "handed", hasMore: false, losses };
+  const most = Math.ceil(MOST_READ / shares);
+  const read = await listDueEvents(tx, relay.id, most, through);
+  const due = read.map((event) => ({ event, payload: null }));
+  return { relay, through, due, came: "read", hasMore: read.length === most, losses };
+}
+
+function listInTurn(shares: readonly Share[], late: ReadonlySet<string>) {
+  const turn = ({ relay }: Share): number => (late.has(relay.id) ? 0 : 1);
+  const all = shares.flatMap((share) => share.due.map((due) => ({ share, due })));
+  return all.sort((a, b) => turn(a.share) - turn(b.share) || a.due.event.seq - b.due.event.seq);
+}
+
+/** Tells the arrivals how far the relay's events ran, once that is durable; answers whether the store may hold more. */
+function passShare(tx: Writer, share: Share, arrivals: Arrivals): boolean {
+  const { relay, through, due, came, hasMore, losses } = share;
+  const isWhole = came === "handed" || (!hasMore && through === (due.at(-1)?.event.seq ?? through));
+  arrivals.runIn(tx.whole, relay.id, through);
+  tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
+  return !isWhole;
+}
+
 /**
  * Events handed over by whoever has just stored them, so that a batch need not read them again. A relay's are taken from here only while this
  * memory is whole: every event of it that is due now came this way after a batch had looked into the store and left none. Whatever else may
@@ -129,6 +231,8 @@ export class Beside {
  * may have changed since: who ends its run asks for the row as it was stored. It bounds itself; what it drops is in the store.
  */
 export class Arrivals {
+  /** Relays that the time of their last batch did not suffice for. */
+  late: ReadonlySet<string> = new Set();
   readonly #byRelay = new Map<string, RelayMemory>();
   #count = 0;
   #chars = 0;
@@ -196,15 +300,6 @@ export class Arrivals {
     return leftIn !== whole && (asked ?? before());
   }
 
-  /** Whether the time of its last batch did not suffice for the relay. */
-  isLate(relayId: string): boolean {
-    return this.#of(relayId).isLate;
-  }
-
-  noteLate(relayId: string, isLate: boolean): void {
-    this.#of(relayId).isLate = isLate;
-  }
-
   /** The relay is gone. */
   forget(relayId: string): void {
     this.lose(relayId);
@@ -248,7 +343,6 @@ class RelayMemory {
   /** Counts how often it was lost, so that a look from before does not make it whole again. */
   losses = 0;
   held: HandedEvent[] = [];
-  isLate = false;
   /** What was run, and whether anything was left, in a transaction that is not durable yet; of an earlier one it says nothing. */
   ranIn: { whole: WholeTransaction | null; through: number } | null = null;
   leftIn: WholeTransaction | null = null;

@@ -2,7 +2,7 @@
  * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback; events of one relay start in arrival
  * order; different relays never wait for each other. It never knows where an event came from.
  *
- * Relays whose actions only touch the database run beside the ingest or in batches (database-run.ts, batch.ts): an event, its effects, results and next state
+ * Relays whose actions only touch the database run beside the ingest or in batches (database-run.ts): an event, its effects, results and next state
  * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
  * transaction, then runs each by itself, committing before and after every send.
  */
@@ -22,9 +22,8 @@ import {
   type Writer,
 } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
-import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EventToCome, lookAhead } from "./clear-relay.ts";
-import { Arrivals, Beside } from "./database-run.ts";
+import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
@@ -277,12 +276,13 @@ export class Runner {
   }
 
   async #runBatch(store: FencedStore, relays: readonly LiveRelay[]): Promise<string[]> {
-    const ran = runBatch(relays, { ...this.#deps, store, arrivals: this.#arrivals });
-    const { finished, unreached } = await ran.finally(() => this.#batching.delete(store));
+    const arrivals = this.#arrivals;
+    const ran = runBatch(relays, { ...this.#deps, store, arrivals });
+    const finished = await ran.finally(() => this.#batching.delete(store));
     finished.forEach(this.#onFinished);
-    // Whom the time did not suffice for comes first.
-    this.#ready = new Set([...unreached.map(({ id }) => id), ...this.#ready]);
-    return relays.flatMap(({ id }) => (this.#arrivals.mayHold(id) ? [id] : []));
+    // Whom the time did not suffice for comes first, also where there are more than one batch takes.
+    this.#ready = new Set([...arrivals.late, ...this.#ready]);
+    return relays.flatMap(({ id }) => (arrivals.mayHold(id) ? [id] : []));
   }
 
   async #claim(relay: LiveRelay, free: number): Promise<readonly string[]> {
