@@ -10,7 +10,7 @@ import { listLiveGrants } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { arrivedAfter, lastArrived } from "./arrival.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
-import { listPayingEvents, type Purchase } from "./purchase.ts";
+import { listPlanPayments, type Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
@@ -69,8 +69,8 @@ interface Passed {
 }
 
 /**
- * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for the plan of now or
- * ended this one. Nothing an event holds tells when it was paid, so what a provider delivers late is not known.
+ * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for another plan or ended
+ * this one. Nothing an event holds tells when it was paid, so what a provider delivers late is not known.
  */
 async function findPassed(
   tx: Reader,
@@ -80,17 +80,21 @@ async function findPassed(
 ): Promise<Passed | null> {
   if (active?.plan === plan) return null;
   const subscription = await findEndedByRelay(tx, { ...sale, plan });
-  const paid = active === null ? null : await findLastPaying(tx, active);
-  if (active !== null && paid !== null && arrivedAfter(paid, sale.eventId)) {
-    return { later: paid, did: `paid for ${active.plan}`, subscription };
+  const elsewhere = (await listPlanPayments(tx, sale)).filter((paid) => paid.plan !== plan);
+  const paid = lastArrived(elsewhere.map(({ eventId }) => eventId));
+  if (paid !== null && arrivedAfter(paid, sale.eventId)) {
+    const other = elsewhere.find(({ eventId }) => eventId === paid)?.plan;
+    return { later: paid, did: `paid for ${other}`, subscription };
   }
   const ended = subscription?.endedEventId ?? null;
   const isOver = ended !== null && arrivedAfter(ended, sale.eventId);
   return isOver ? { later: ended, did: `ended ${plan}`, subscription } : null;
 }
 
+/** The payment of the active subscription that arrived last. */
 async function findLastPaying(tx: Reader, active: Subscription): Promise<string | null> {
-  return lastArrived([active.eventId, ...(await listPayingEvents(tx, active))]);
+  const paid = (await listPlanPayments(tx, active)).filter(({ subscription }) => subscription === active.id);
+  return lastArrived([active.eventId, ...paid.map(({ eventId }) => eventId)]);
 }
 
 async function recordPassed(

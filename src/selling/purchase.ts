@@ -100,18 +100,22 @@ const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'pur
 /** A person's newest receipts that are looked at. */
 const MAX_PAYMENTS = 200;
 
-/** The events whose payments, among the person's newest, were for this subscription. */
-export async function listPayingEvents(
+/**
+ * The payments among the person's newest that a relay took for plans on which they are, or which an event has ended since; none of a plan that
+ * was ended by hand. Each with its event.
+ */
+export async function listPlanPayments(
   tx: Reader,
-  { id, environmentId, personId }: { id: string; environmentId: number; personId: string },
-): Promise<string[]> {
-  const rows = await tx.all<{ eventId: string }>(
-    `SELECT event_id AS eventId FROM (SELECT * FROM purchase INDEXED BY purchase_by_person_id
+  { environmentId, personId }: { environmentId: number; personId: string },
+): Promise<{ eventId: string; plan: string; subscription: string }[]> {
+  return await tx.all(
+    `SELECT newest.event_id AS eventId, newest.item AS plan, subscription.id AS subscription
+       FROM (SELECT * FROM purchase INDEXED BY purchase_by_person_id
          WHERE person_id = $personId AND environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_PAYMENTS}) AS newest
-       WHERE event_id IS NOT NULL AND data ->> '$.granted.subscription' = $id`,
-    { id, environmentId, personId },
+       JOIN subscription ON subscription.id = newest.data ->> '$.granted.subscription'
+       WHERE newest.event_id IS NOT NULL AND (subscription.status = 'active' OR subscription.ended_event_id IS NOT NULL)`,
+    { environmentId, personId },
   );
-  return rows.map(({ eventId }) => eventId);
 }
 
 interface PurchaseFilter {

@@ -103,6 +103,9 @@ interface SubscriptionFilter {
   status?: SubscriptionStatus | undefined;
 }
 
+/** Not what a cancellation that found nothing to end left behind: nobody was on that. */
+const STOOD = "NOT (billed_by = 'relay' AND event_id IS NULL)";
+
 /** Newest first. */
 export async function listSubscriptions(
   tx: Reader,
@@ -114,7 +117,7 @@ export async function listSubscriptions(
     index: `subscription_by_${filter.person === undefined ? "environment" : "person"}`,
     key: "id",
     led: [equals("environment_id", environmentId), equals("person_id", filter.person)],
-    fits: [equals("status", filter.status)],
+    fits: [equals("status", filter.status), { sql: STOOD, values: [] }],
     columns: `${SUBSCRIPTION.columnsOf("subscription")}, (SELECT email FROM person WHERE person.id = subscription.person_id) AS personEmail`,
   } as const;
   type Row = Subscription & { personEmail: string | null };

@@ -125,6 +125,28 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     3,
   ],
   [
+    "the later plan has ended too, and the person never was on the one that is paid for",
+    [
+      ["basic fails", "1"],
+      ["pro", "2"],
+      ["end-pro", "3"],
+      ["basic mended", ""],
+    ],
+    "free pro free free",
+    2,
+  ],
+  [
+    "the later plan was ended by hand, and the owner replays",
+    [
+      ["basic fails", "1"],
+      ["pro", "2"],
+      ["end by hand", ""],
+      ["basic mended", ""],
+    ],
+    "free pro free basic",
+    2,
+  ],
+  [
     "the plan was cancelled by a later arrival",
     [
       ["basic", "1"],
@@ -311,6 +333,15 @@ describe("plans go by the order of arrival", () => {
     const { grants } = (await running.api("GET", `/persons/${person.id}/access`)).body;
     const held = grants.map(({ entitlement }: { entitlement: string }) => entitlement);
     expect(held).toEqual(seen.at(-1) === "free" ? [] : [seen.at(-1)]);
+  });
+
+  test("a cancellation of a plan that nobody was on lists no subscription", async () => {
+    if (people === 0) await openPlans();
+    const email = `p${++people}@example.com`;
+    await take(["end-basic", "1"], email, `${email} 0`, "");
+    const [person] = (await running.api("GET", `/persons?email=${email}`)).body.items;
+    expect((await running.api("GET", `/subscriptions?person=${person.id}`)).body.items).toEqual([]);
+    expect(await running.rows("SELECT status FROM subscription WHERE person_id = ?1", person.id)).toEqual([{ status: "ended" }]);
   });
 
   test("says so in its result, and its receipt names a subscription that has ended", async () => {
