@@ -17,8 +17,10 @@ import { RELEASE_0_13 } from "./release-0-13.ts";
 import { RELEASE_0_14 } from "./release-0-14.ts";
 import { RELEASE_0_15 } from "./release-0-15.ts";
 import { RELEASE_0_16 } from "./release-0-16.ts";
+import { RELEASE_0_17 } from "./release-0-17.ts";
 
 export const RELEASES: readonly [Release, ...Release[]] = [
+  RELEASE_0_17,
   RELEASE_0_16,
   RELEASE_0_15,
   RELEASE_0_14,

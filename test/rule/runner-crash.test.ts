@@ -301,6 +301,8 @@ describe("the store cannot be written", () => {
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     await putEvents(running, ["a", "b", "c"]);
+    // Who was woken by them has looked, and found the relay paused.
+    await running.drain();
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
     await running.beside.whileUnwritable(async () => {
       running.service.refresh();
