@@ -4,7 +4,7 @@
  * the rounds' seconds are turns of a second each, of two servers that are up at once.
  *
  * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,lone,refused,growth,start,sustained,dashboard] [--rows 1000000] [--store <folder to keep>]
- *   [--database postgres://…: on PostgreSQL alone] [--executable dist/relay] [--rounds 3] [--seconds 15]
+ *   [--database postgres://…: on PostgreSQL alone, where --only takes ingest,run] [--executable dist/relay] [--rounds 3] [--seconds 15]
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -53,11 +53,14 @@ const MEASURES: Readonly<Record<string, () => Promise<Figure[]>>> = {
 };
 
 const { database } = values;
+const chosen = values.only?.split(",") ?? null;
 if (database !== undefined) {
-  printFigures(await measurePostgres(database, turns));
+  const measured = await measurePostgres(database, { ...turns, only: chosen });
+  printFigures(measured);
+  console.log(`\n${tellGoals(measured)}`);
   process.exit();
 }
-const only = values.only?.split(",") ?? Object.keys(MEASURES);
+const only = chosen ?? Object.keys(MEASURES);
 for (const name of only) {
   if (!Object.hasOwn(MEASURES, name))
     throw new Error(`--only ${name} is not known: one or more of ${Object.keys(MEASURES).join()}`);

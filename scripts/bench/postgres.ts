@@ -26,6 +26,8 @@ const CALLERS = [64, 192] as const;
 interface Turns {
   seconds: number;
   rounds: number;
+  /** Kinds, by their names; null: all. */
+  only: readonly string[] | null;
 }
 
 /** A database of its own on the server that `url` names, for one measure. */
@@ -145,34 +147,51 @@ async function drain(server: string, count: number, seconds: number, callers: nu
   return { perSecond: ok / took, cpuMicros: (1_000 * (after - before)) / ok };
 }
 
+/** By the name that `--only` has for each; the goal is one node's share of what one connection writes. */
+const KINDS = {
+  ingest: { name: "ingestion", goal: 0.4, measure: ingest },
+  run: { name: "ingest to done", goal: 0.2, measure: drain },
+};
+
+function chooseKinds(only: Turns["only"]) {
+  const names = only ?? Object.keys(KINDS);
+  const unknown = names.find((name) => !Object.hasOwn(KINDS, name));
+  if (unknown !== undefined)
+    throw new Error(
+      `--only ${unknown} is not measured on PostgreSQL: one or both of ${Object.keys(KINDS).join()}`,
+    );
+  return Object.entries(KINDS).flatMap(([name, kind]) => (names.includes(name) ? [kind] : []));
+}
+
 /** `server`: a URL of somebody who may create databases there. */
-export async function measurePostgres(server: string, { seconds, rounds }: Turns): Promise<Figure[]> {
+export async function measurePostgres(server: string, { seconds, rounds, only }: Turns): Promise<Figure[]> {
+  const kinds = chooseKinds(only);
   const turns = new Map<string, Round[]>();
   const of = (name: string): Round[] => turns.get(name) ?? [];
-  const take = async (name: string, round: Promise<Round>): Promise<void> => {
-    turns.set(name, [...of(name), await round]);
+  const take = async (name: string, measure: () => Promise<Round>): Promise<void> => {
+    const taken = of(name);
+    console.error(`measuring ${name} (round ${taken.length + 1} of ${rounds})`);
+    turns.set(name, [...taken, await measure()]);
   };
-  for (let round = 0; round < rounds; round++) {
-    await take("limit", bare(server, seconds));
-    for (const callers of CALLERS)
-      for (const count of [1, NODES]) {
-        await take(`ingest ${callers} ${count}`, ingest(server, count, seconds, callers));
-        await take(`drain ${callers} ${count}`, drain(server, count, seconds, callers));
-      }
-  }
   const limit = "P (rows, one connection, pipelined)";
+  const nameTurn = (name: string, callers: number, count: number): string =>
+    `${name}, ${callers} callers, ${count === 1 ? "one node" : `${count} nodes`}`;
+  for (let round = 0; round < rounds; round++) {
+    await take(limit, () => bare(server, seconds));
+    for (const callers of CALLERS)
+      for (const count of [1, NODES])
+        for (const { name, measure } of kinds)
+          await take(nameTurn(name, callers, count), () => measure(server, count, seconds, callers));
+  }
   return CALLERS.flatMap((callers) => {
-    const [ingested, drained] = [of(`ingest ${callers} 1`), of(`drain ${callers} 1`)];
+    const ofOne = (name: string) => of(nameTurn(name, callers, 1));
+    const ofThree = (name: string) => of(nameTurn(name, callers, NODES));
     return [
-      compareRates(`ingestion, ${callers} callers`, ingested, limit, of("limit"), 0.4),
-      compareRates(`ingest to done, ${callers} callers`, drained, limit, of("limit"), 0.2),
-      compareRates("  ingestion by three nodes", of(`ingest ${callers} ${NODES}`), "one node", ingested, 1),
-      compareRates(
-        "  ingest to done by three nodes",
-        of(`drain ${callers} ${NODES}`),
-        "one node",
-        drained,
-        1,
+      ...kinds.map(({ name, goal }) =>
+        compareRates(`${name}, ${callers} callers`, ofOne(name), limit, of(limit), goal),
+      ),
+      ...kinds.map(({ name }) =>
+        compareRates(`  ${name} by three nodes`, ofThree(name), "one node", ofOne(name), 1),
       ),
     ];
   });

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { tellTrouble } from "./child-log.ts";
 
 const here = import.meta.dir;
 
@@ -37,9 +38,15 @@ export async function startWith<Ready>(
   const child = Bun.spawn([process.execPath, join(here, script), ...args], {
     env: { ...process.env, ...env },
     stdout: "pipe",
-    stderr: "inherit",
+    stderr: "pipe",
   });
-  return { ready: JSON.parse(await firstLine(child.stdout)) as Ready, ...controlsOf(child) };
+  const told = tellTrouble(child);
+  try {
+    return { ready: JSON.parse(await firstLine(child.stdout)) as Ready, ...controlsOf(child) };
+  } catch (error) {
+    await told;
+    throw error;
+  }
 }
 
 /** Starts a server that says nothing a bench could read, and answers at once; `command` is told to listen on `ready`. */

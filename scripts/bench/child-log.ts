@@ -1,0 +1,26 @@
+/** What the bench's servers say of their ordinary work would drown its table: it is told only where one of them ends by itself. */
+
+/** A line of the service's log that asks for nobody. */
+const ORDINARY = /^\S+Z (?:INFO|WARN) /;
+const KEPT_LINES = 40;
+
+/** Tells errors and whatever is no line of the log at once; resolves once the child says nothing more. */
+export async function tellTrouble(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<void> {
+  const kept: string[] = [];
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of child.stderr) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (!ORDINARY.test(line)) console.error(line);
+      else if (kept.push(line) > KEPT_LINES) kept.shift();
+    }
+  }
+  if (rest !== "") console.error(rest);
+  await child.exited;
+  if (child.killed) return;
+  const how = child.signalCode ?? `exit code ${child.exitCode}`;
+  const last = kept.length === 0 ? ["nothing"] : kept;
+  console.error([`A server of the bench ended by itself (${how}). What it logged last:`, ...last].join("\n"));
+}
