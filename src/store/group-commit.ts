@@ -250,8 +250,10 @@ export class GroupCommit {
       watch.stop();
     }
     try {
-      const kept = database.commit(committed.touched, committed.isQuiet);
-      if (outcomes.length === group.length) this.#beginAhead();
+      const works = outcomes.length;
+      const isFollowed = works < group.length || this.#waiting.length > 0;
+      const kept = database.commit(committed.touched, { isQuiet: committed.isQuiet, isFollowed, works });
+      if (works === group.length) this.#beginAhead();
       return { outcomes, ...(await kept) };
     } catch (error) {
       // Something that a work had posted.

@@ -17,13 +17,21 @@ export interface GroupDatabase {
   readonly isBegun: boolean;
   /** Whether what is written from here on is captured; it is when a transaction begins. */
   capture(captured: boolean): void;
-  /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. `isQuiet`: no other process has to look anew. */
-  commit(touched: Touched, isQuiet: boolean): Promise<Kept>;
+  /** Resolves once the next transaction sees what was written; throws where nothing of it is kept, and then nothing is left to undo. */
+  commit(touched: Touched, ending: Ending): Promise<Kept>;
   rollBack(): void;
   /** Whether a group that ended with this error, with nothing kept, is worth another run. */
   mayRunAgain(error: unknown): boolean;
   /** Looks, until it is stopped, that a work awaits nothing but its transaction. */
   watch(): WorkWatch;
+}
+
+export interface Ending {
+  /** No other process has to look anew. */
+  isQuiet: boolean;
+  /** Others wait for the next transaction. */
+  isFollowed: boolean;
+  works: number;
 }
 
 export interface WorkWatch {

@@ -22,6 +22,11 @@ const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
 
+/** Over `own`: the number of the connection's newest commit that is there, on the disk by then; 0: none. */
+export async function askOnDisk(own: PostgresConnection, connection: string): Promise<number> {
+  return (await own.get<{ number: number }>(FLUSH, connection))?.number ?? 0;
+}
+
 export class PostgresFlush {
   readonly #place: DatabaseUrl;
   #own: PostgresConnection | null = null;
@@ -34,10 +39,13 @@ export class PostgresFlush {
     this.#place = place;
   }
 
-  /** Resolves once the commit is on the disk, with false where nothing of it is there. Throws StoreUnavailable where nobody can tell. */
-  async reach(connection: string, number: number): Promise<boolean> {
+  /**
+   * Resolves once the commit is on the disk, with false where nothing of it is there. Throws StoreUnavailable where nobody can tell. `asked`: what
+   * `askOnDisk` answers, where the writer asks by itself.
+   */
+  async reach(connection: string, number: number, asked = this.#share(connection)): Promise<boolean> {
     try {
-      if ((await this.#share(connection)) >= number) return true;
+      if ((await asked) >= number) return true;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
     }
@@ -94,19 +102,19 @@ export class PostgresFlush {
     return number;
   }
 
-  /** The number of the newest commit that is there, on the disk; 0: none. `alone`: while nobody writes. */
+  /** `alone`: while nobody writes. */
   async #ask(connection: string, { alone }: { alone: boolean }): Promise<number> {
     const own = await this.#open();
     if (alone) {
       own.exec("BEGIN");
       own.exec(LOCK, WRITER_LOCK);
     }
-    const found = own.get<{ number: number }>(FLUSH, connection);
+    const found = askOnDisk(own, connection);
     const ended = alone ? own.script("COMMIT") : found;
     try {
-      const row = await found;
+      const number = await found;
       await ended;
-      return row?.number ?? 0;
+      return number;
     } catch (error) {
       await ended.catch(() => undefined);
       throw own.firstOf(error);
