@@ -19,7 +19,7 @@ export async function tellTrouble(child: Bun.Subprocess<"ignore", "pipe", "pipe"
   }
   if (rest !== "") console.error(rest);
   await child.exited;
-  if (child.killed) return;
+  if (child.exitCode === 0 || child.signalCode === "SIGTERM") return;
   const how = child.signalCode ?? `exit code ${child.exitCode}`;
   const last = kept.length === 0 ? ["nothing"] : kept;
   console.error([`A server of the bench ended by itself (${how}). What it logged last:`, ...last].join("\n"));
