@@ -30,9 +30,11 @@ async function openStore(url: string): Promise<Store> {
 }
 
 async function findProcess(condition: string): Promise<number> {
+  const untilMs = performance.now() + 10_000;
   for (;;) {
     const [row] = await admin.unsafe(`SELECT pid FROM pg_stat_activity WHERE ${condition}`);
     if (row !== undefined) return row.pid;
+    if (performance.now() > untilMs) throw new Error(`No process of the server's is one of ${condition}.`);
     await Bun.sleep(5);
   }
 }
@@ -72,6 +74,14 @@ async function openRival() {
   return {
     async takeLockNext(tx: Writer): Promise<void> {
       taken = sql.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`).execute();
+      taken.catch(() => undefined);
+      while ((await tx.get("SELECT 1 AS waits FROM pg_locks WHERE pid = ?1 AND NOT granted", pid)) === null);
+    },
+    /** Takes the table of writers' numbers, so that the flush behind the commit waits. */
+    async takeTableNext(tx: Writer): Promise<void> {
+      await tx.all("SELECT number FROM writer_commit WHERE connection = ?1", "nobody");
+      await sql.unsafe("BEGIN");
+      taken = sql.unsafe("LOCK TABLE writer_commit IN ACCESS EXCLUSIVE MODE").execute();
       taken.catch(() => undefined);
       while ((await tx.get("SELECT 1 AS waits FROM pg_locks WHERE pid = ?1 AND NOT granted", pid)) === null);
     },
@@ -137,7 +147,8 @@ test("a write that nobody waits behind is flushed by its writer, and answered on
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   process.kill(await findProcess(FLUSHER), "SIGSTOP");
-  expect(await add(store, "b").ended).toBe("b");
+  // A flusher that keeps silent is given up after ten seconds.
+  expect(await Promise.race([add(store, "b").ended, Bun.sleep(5_000)])).toBe("b");
   process.kill(await findProcess(FLUSHER), "SIGCONT");
   const letGo = await holdFlushes();
   const held = add(store, "c");
@@ -160,6 +171,40 @@ test("a writer whose connection breaks while it flushes is asked for over anothe
   await letGo();
   expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 1, ["a", "b"]]);
   expect(await add(store, "c").ended).toBe("c");
+}, 30_000);
+
+test("a commit that a crash takes before its writer's own flush is not answered, and is written again, once", async () => {
+  const store = await openStore(server.url);
+  await store.write("app", addApp("a"));
+  const walwriter = await findProcess("backend_type = 'walwriter'");
+  process.kill(walwriter, "SIGSTOP");
+  const rival = await openRival();
+  const held = add(store, "b", (tx) => rival.takeTableNext(tx));
+  await findProcess("application_name = 'relay writer' AND wait_event_type = 'Lock' AND query LIKE '%pg_logical_emit_message%'");
+  await Bun.sleep(200);
+  expect(held.isAnswered()).toBe(false);
+  process.kill(walwriter, "SIGKILL");
+  expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 2, ["a", "b"]]);
+}, 30_000);
+
+test("a writer whose own flush took long leaves the next ones to the second connection", async () => {
+  const store = await openStore(server.url);
+  await store.write("app", addApp("a"));
+  const letGo = await holdFlushes();
+  const held = add(store, "b");
+  await untilThere(store, "b");
+  await Bun.sleep(400);
+  await letGo();
+  await held.ended;
+  const letGoAgain = await holdFlushes();
+  const waits = [add(store, "c")];
+  await untilThere(store, "c");
+  waits.push(add(store, "d"));
+  // Written while the one before is not on the disk yet.
+  await untilThere(store, "d");
+  expect(waits.map((one) => one.isAnswered())).toEqual([false, false]);
+  await letGoAgain();
+  expect(await Promise.all(waits.map((one) => one.ended))).toEqual(["c", "d"]);
 }, 30_000);
 
 /** Passes bytes on to the server, until it is cut: then the store is told at once, and the server, which is at work, learns nothing. */

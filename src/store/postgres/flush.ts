@@ -21,6 +21,8 @@ const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
 const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
+/** For so long it is believed that the second connection answers. */
+const HEARD_MS = 10_000;
 
 /** Over `own`: the number of the connection's newest commit that is there, on the disk by then; 0: none. */
 export async function askOnDisk(own: PostgresConnection, connection: string): Promise<number> {
@@ -31,6 +33,8 @@ export class PostgresFlush {
   readonly #place: DatabaseUrl;
   #own: PostgresConnection | null = null;
   #opening: Promise<PostgresConnection> | null = null;
+  /** When it answered last. */
+  #heardMs = Number.NEGATIVE_INFINITY;
   /** The flush that was sent, and the one behind it that whoever comes meanwhile shares. */
   #sent: Promise<unknown> = Promise.resolve();
   #next: { connection: string; number: Promise<number> } | null = null;
@@ -84,6 +88,11 @@ export class PostgresFlush {
     return this.#own;
   }
 
+  /** Whether it is there and answered lately: what a writer that flushes by itself is not told is asked for over this one. */
+  get isHeard(): boolean {
+    return this.#own?.lost === false && systemClock.monotonicMs() - this.#heardMs < HEARD_MS;
+  }
+
   async close(): Promise<void> {
     await this.#own?.idle();
     await this.#own?.close();
@@ -114,6 +123,7 @@ export class PostgresFlush {
     try {
       const number = await found;
       await ended;
+      this.#heardMs = systemClock.monotonicMs();
       return number;
     } catch (error) {
       await ended.catch(() => undefined);

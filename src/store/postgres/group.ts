@@ -34,6 +34,9 @@ const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
 
 /** Of works of one node alone: with 24 callers they end a third more where the writer flushes by itself, with 64 as many or fewer. */
 const FEW = 32;
+/** A disk or a standby that takes longer is waited for over the second connection for a while: behind the writer's own flush nothing is written. */
+const SLOW_FLUSH_MS = 250;
+const SLOW_FOR_MS = 10_000;
 
 export class PostgresGroup implements GroupDatabase {
   /** Statements cost a round trip each and hold nobody up but other writers. */
@@ -52,6 +55,8 @@ export class PostgresGroup implements GroupDatabase {
   #isBegun = false;
   /** When the writer's last flush was answered: what is asked behind it waits for that first. */
   #freeMs = 0;
+  /** Since then it flushes by itself again. */
+  #quickFromMs = 0;
   /** Whether another writer committed before the open transaction. */
   #takesTurn = false;
 
@@ -119,12 +124,12 @@ export class PostgresGroup implements GroupDatabase {
     // A second connection's flush lets the next group be written meanwhile, and wakes this process and another once more, which is what costs where
     // nobody waits to write and the group is small, or other nodes take the processors.
     const isFew = !isFollowed && (this.#takesTurn || works <= FEW);
-    // What is lost behind its commit is asked for over the second one: without it nothing is answered, nor does a node start.
-    const flushes = isFew && this.#flush.connection?.lost === false;
+    const askedMs = systemClock.monotonicMs();
+    const flushes = isFew && this.#flush.isHeard && askedMs >= this.#quickFromMs;
     const flushed = flushes ? askOnDisk(writer, name) : undefined;
     flushed?.then(
-      () => this.#noteFree(),
-      () => this.#noteFree(),
+      () => this.#noteFlushed(askedMs),
+      () => this.#noteFlushed(askedMs),
     );
     try {
       await told;
@@ -148,8 +153,9 @@ export class PostgresGroup implements GroupDatabase {
     }
   }
 
-  #noteFree(): void {
+  #noteFlushed(askedMs: number): void {
     this.#freeMs = systemClock.monotonicMs();
+    if (this.#freeMs - askedMs > SLOW_FLUSH_MS) this.#quickFromMs = this.#freeMs + SLOW_FOR_MS;
   }
 
   /** Throws where the server lost what it had answered for, as in a crash of its own. */
