@@ -89,6 +89,11 @@ export const RELEASE_0_17: Release = {
       was: "After a bulk replay the link led to more than was asked for, an approval that was never carried out read as not approved, and causes of bad lines beyond the eighth could not be seen.",
       now: "It leads to what was asked for, the approval says so, and every cause is told.",
     },
+    {
+      subject: "Writing to PostgreSQL",
+      was: "Each group of writes was flushed to the disk by a second connection.",
+      now: "Where nobody waits to write, a small group's flush goes out with its commit: a node with few callers and several nodes together record more a second.",
+    },
   ],
   codesAdded: [],
   codesRemoved: [],
