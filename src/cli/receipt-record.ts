@@ -220,7 +220,9 @@ async function askFirst(input: Input, world: World, payment: Payment, bought: Bo
     ...(relay === null
       ? []
       : [
-          `The relay ${relay} sells it too: unless ${ref} is the ref that this relay gives the payment, it would give it once more when it hears of it.`,
+          plan === undefined
+            ? `The relay ${relay} sells it too: unless ${ref} is the ref that this relay gives the payment, it would give it once more when it hears of it.`
+            : `The relay ${relay} sells it too: from now on the plan is billed by you, and payments that this relay hears of wait and die (billed_by_processor) until relay people end ${person.id} ${plan}.`,
         ]),
   ];
   world.tell(lines.join("\n"));

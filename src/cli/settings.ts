@@ -30,7 +30,7 @@ type Kind = "switch" | "text" | "secret" | "json";
 
 /** What can be set, as `PUT …/settings` names it, but for the alerts' own switches. */
 const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
-  held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs it in order" },
+  held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs each relay's in order" },
   processorSecret: { kind: "secret", help: "of the scheme processor; none removes it" },
   "mail.sends": { kind: "switch", help: "off keeps every mail back" },
   "mail.fromName": { kind: "text", help: "the name before the sender's address; none removes it" },

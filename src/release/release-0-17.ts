@@ -10,9 +10,14 @@ export const RELEASE_0_17: Release = {
       now: "Plans go by the order in which the events arrived, whatever order they run in, and the event's result says so. What the provider itself delivers late still counts when it arrives.",
     },
     {
+      subject: "relay move to SQLite",
+      was: "Events that came along were there and ran, and no list told of them until their relay had new ones.",
+      now: "They are listed and counted. The update mends a file they came into before.",
+    },
+    {
       subject: "What was held together",
-      was: "When an environment was released, one relay's events ran after another's, so that an access whose end came later could stay.",
-      now: "Events of relays that only touch the database run in the order of their arrival, a batch at a time.",
+      was: "When an environment was released, one relay's events ran after another's, so that an access whose end came later stayed.",
+      now: "What some dozens of events of relays that only touch the database hold runs in the order of arrival. Of more, each relay's do, as before.",
     },
     {
       subject: "A data directory whose database is empty, or was copied without its log",
@@ -27,7 +32,7 @@ export const RELEASE_0_17: Release = {
     {
       subject: "A person who buys the same again and again",
       was: "Each sale's run and audit listed all their grants, so that the file grew with the square of the sales.",
-      now: "They tell the newest twenty, and how many more there are (moreGrants).",
+      now: "They tell the newest twenty, and whether there are more (moreGrants).",
     },
     {
       subject: "A person's attributes, a payment that was taken elsewhere, and the files that records hold",

@@ -147,8 +147,8 @@ interface Share {
 type Reached = Pick<Share, "relay" | "through">;
 
 /**
- * Runs the relays' oldest due events to the end of their attempt, whosever they are in the order of their arrival: what waited together, as while
- * its environment was held, runs as it came. Relays that the time of their last batch did not suffice for come first. Nothing is kept of a batch
+ * Runs the relays' oldest due events to the end of their attempt, whosever they are in the order of their arrival: what little waited together,
+ * as while its environment was held, runs as it came. Relays that the time of their last batch did not suffice for come first. Nothing is kept of a batch
  * that breaks; it is run again, carefully.
  */
 export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Finished[]> {

@@ -10,7 +10,7 @@ import { listLiveGrants } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { arrivedAfter, lastArrived } from "./arrival.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
-import { listPlanPayments, type Purchase } from "./purchase.ts";
+import type { Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
@@ -24,8 +24,10 @@ import {
   endSubscription,
   findActiveSubscription,
   findCancelled,
-  findEndedByRelay,
+  lastPaying,
+  listByEvents,
   noteEnd,
+  notePaid,
   recordEnded,
   renewSubscription,
   type Subscription,
@@ -51,7 +53,7 @@ export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, re
   if ("own" in found) return skipSold(found.own);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   const passed = active?.billedBy === "processor" ? null : await findPassed(tx, sale, name, active);
-  if (passed !== null) return recordPassed(tx, sale, name, ref, passed);
+  if (passed !== null) return recordPassed(tx, sale, name, ref, passed, active);
   if (active?.billedBy !== "processor") return sellPlan(tx, sale, name, { ref }, null);
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
@@ -60,16 +62,17 @@ export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, re
   return failForNow("billed_by_processor", message);
 }
 
-/** A later arrival that took the person off the plan which is paid for, and what it did. */
+/** A later arrival that a payment is too late for, and what it did. */
 interface Passed {
   later: string;
-  did: string;
-  /** The subscription on that plan that it ended; null: there never was one. */
+  /** The other plan that it paid for; null: it cancelled the one that is paid for. */
+  paidFor: string | null;
+  /** The newest subscription on that plan; null: there never was one. */
   subscription: Subscription | null;
 }
 
 /**
- * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for another plan or ended
+ * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for another plan or cancelled
  * this one. Nothing an event holds tells when it was paid, so what a provider delivers late is not known.
  */
 async function findPassed(
@@ -79,39 +82,46 @@ async function findPassed(
   active: Subscription | null,
 ): Promise<Passed | null> {
   if (active?.plan === plan) return null;
-  const subscription = await findEndedByRelay(tx, { ...sale, plan });
-  const elsewhere = (await listPlanPayments(tx, sale)).filter((paid) => paid.plan !== plan);
-  const paid = lastArrived(elsewhere.map(({ eventId }) => eventId));
+  const all = await listByEvents(tx, sale);
+  const [own, others] = [all.filter((one) => one.plan === plan), all.filter((one) => one.plan !== plan)];
+  const subscription = own[0] ?? null;
+  const paid = lastArrived(others.map(lastPaying));
   if (paid !== null && arrivedAfter(paid, sale.eventId)) {
-    const other = elsewhere.find(({ eventId }) => eventId === paid)?.plan;
-    return { later: paid, did: `paid for ${other}`, subscription };
+    const paidFor = others.find((one) => lastPaying(one) === paid)?.plan ?? null;
+    return { later: paid, paidFor, subscription };
   }
-  const ended = subscription?.endedEventId ?? null;
-  const isOver = ended !== null && arrivedAfter(ended, sale.eventId);
-  return isOver ? { later: ended, did: `ended ${plan}`, subscription } : null;
+  const ended = lastArrived(own.map(({ endedEventId }) => endedEventId));
+  return ended !== null && arrivedAfter(ended, sale.eventId)
+    ? { later: ended, paidFor: null, subscription }
+    : null;
 }
 
-/** The payment of the active subscription that arrived last. */
-async function findLastPaying(tx: Reader, active: Subscription): Promise<string | null> {
-  const paid = (await listPlanPayments(tx, active)).filter(({ subscription }) => subscription === active.id);
-  return lastArrived([active.eventId, ...paid.map(({ eventId }) => eventId)]);
-}
-
+/**
+ * Records a payment that came too late. One that its own plan's cancellation passed would have taken the person off the plan paid for before it: of
+ * that nothing is left either.
+ */
 async function recordPassed(
   tx: Writer,
   sale: RelaySale,
   name: string,
   ref: string,
-  { later, did, subscription }: Passed,
+  { later, paidFor, subscription }: Passed,
+  active: Subscription | null,
 ): Promise<Outcome> {
+  const left =
+    paidFor === null && active !== null && arrivedAfter(sale.eventId, lastPaying(active)) ? active : null;
   const give = async () => {
-    const id = subscription?.id ?? (await recordEnded(tx, sale, name, later));
+    if (left !== null) await endSubscription(tx, left, { ...sale, eventId: sale.eventId });
+    if (subscription !== null) await notePaid(tx, subscription, sale.eventId);
+    const id = subscription?.id ?? (await recordEnded(tx, sale, name, { endedEventId: later }));
     return { entitlement: name, credits: 0, subscription: id };
   };
   const look = () => lookAt(tx, sale);
   const outcome = await sell(tx, sale, { ref }, { itemKind: "plan", item: name, skip: skipSold, look, give });
   if (outcome.outcome !== "done") return outcome;
-  const message = `The payment was recorded and changed nothing else, because this event arrived before ${later}, which ${did}, and plans go by the order of arrival. Should the person have ${name} all the same, grant it in the dashboard or with relay people grant ${sale.personId} ${name}; its next payment puts them on it.`;
+  const did = paidFor === null ? `cancelled ${name}` : `paid for ${paidFor}`;
+  const ends = left === null ? "changed nothing else" : `ended ${left.plan}, which was paid for before`;
+  const message = `The payment was recorded and ${ends}, because this event arrived before ${later}, which ${did}, and plans go by the order of arrival. Should the person have ${name} all the same, grant it in the dashboard or with relay people grant ${sale.personId} ${name}; its next payment puts them on it.`;
   return { ...outcome, message };
 }
 
@@ -148,8 +158,11 @@ export async function revokeByRelay(
   const { environmentId, by, nowMs } = sale;
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
+  const cancelled = await findCancelled(tx, { ...sale, plan: name, ref });
   const paidFor = claim.own?.data.granted?.subscription;
-  const meant = paidFor ?? (await findCancelled(tx, { ...sale, plan: name, ref }))?.id;
+  // One that came too late and ended nothing stands for itself, unless its ref was paid under since.
+  const isLeft = cancelled?.eventId === null && cancelled.startedAt >= (claim.own?.createdAt ?? 0);
+  const meant = isLeft ? cancelled.id : (paidFor ?? cancelled?.id);
   const active = await findActiveSubscription(tx, environmentId, sale.personId);
   if (active === null || active.plan !== name) {
     if (active === null && (await plans.find(tx, environmentId, name)) === null) {
@@ -164,12 +177,14 @@ export async function revokeByRelay(
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
   if (meant !== undefined && meant !== active.id) {
-    const how = paidFor === undefined ? "cancelled" : "paid";
+    const how = isLeft || paidFor === undefined ? "cancelled" : "paid";
     const message = `The subscription ${how} under this ref (${meant}) ended before; the one active now was paid under another.`;
     return { outcome: "skipped", message };
   }
-  const paid = await findLastPaying(tx, active);
-  if (arrivedAfter(paid, sale.eventId)) {
+  const paid = lastPaying(active);
+  if (sale.eventId !== null && arrivedAfter(paid, sale.eventId)) {
+    // Told again under its ref it ends nothing either.
+    await recordEnded(tx, { ...sale, eventId: null }, name, { endedEventId: sale.eventId, endedRef: ref });
     const message = `${name} was paid for by ${paid}, which arrived after this cancellation, and plans go by the order of arrival, so it was left active. Should it end all the same, end it in the dashboard or with relay people end ${sale.personId} ${name}.`;
     return { outcome: "skipped", message };
   }
@@ -196,10 +211,12 @@ async function settleSubscription(
 /** A cancellation that found nothing to end is kept: a payment that arrived before it starts the plan no more, should it still run. */
 async function noteCancelled(tx: Writer, sale: RelaySale, plan: string): Promise<void> {
   const { eventId } = sale;
-  const ended = await findEndedByRelay(tx, { ...sale, plan });
-  if (eventId === null || !arrivedAfter(eventId, ended?.endedEventId ?? null)) return;
-  if (ended === null) await recordEnded(tx, { ...sale, eventId: null }, plan, eventId);
-  else await noteEnd(tx, ended.id, eventId);
+  const own = (await listByEvents(tx, sale)).filter((one) => one.plan === plan);
+  if (eventId === null || !arrivedAfter(eventId, lastArrived(own.map(({ endedEventId }) => endedEventId))))
+    return;
+  if (own[0] === undefined)
+    await recordEnded(tx, { ...sale, eventId: null }, plan, { endedEventId: eventId });
+  else await noteEnd(tx, own[0].id, eventId);
 }
 
 /** The person's plan and what it grants. */

@@ -97,27 +97,6 @@ const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'pur
   WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy,
   (SELECT email FROM person WHERE person.id = purchase.person_id) AS personEmail`;
 
-/** A person's newest receipts that are looked at. */
-const MAX_PAYMENTS = 200;
-
-/**
- * The payments among the person's newest that a relay took for plans on which they are, or which an event has ended since; none of a plan that
- * was ended by hand. Each with its event.
- */
-export async function listPlanPayments(
-  tx: Reader,
-  { environmentId, personId }: { environmentId: number; personId: string },
-): Promise<{ eventId: string; plan: string; subscription: string }[]> {
-  return await tx.all(
-    `SELECT newest.event_id AS eventId, newest.item AS plan, subscription.id AS subscription
-       FROM (SELECT * FROM purchase INDEXED BY purchase_by_person_id
-         WHERE person_id = $personId AND environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_PAYMENTS}) AS newest
-       JOIN subscription ON subscription.id = newest.data ->> '$.granted.subscription'
-       WHERE newest.event_id IS NOT NULL AND (subscription.status = 'active' OR subscription.ended_event_id IS NOT NULL)`,
-    { environmentId, personId },
-  );
-}
-
 interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */
   ref?: string | undefined;

@@ -11,6 +11,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
+import { lastArrived } from "./arrival.ts";
 import type { SaleContext } from "./sale.ts";
 
 export const subscriptionStatus = oneOf(["active", "ended"]);
@@ -37,6 +38,8 @@ export const SUBSCRIPTION = defineTable({
     endedRef: orNull(text()),
     /** The event that ended it, or the last one that would have; null: it was ended otherwise, or by an earlier version. */
     endedEventId: orNull(text()),
+    /** The event whose payment for it arrived last; null: of a card payment, of an earlier version, or none. */
+    paidEventId: orNull(text()),
   },
 });
 export type Subscription = RowOf<typeof SUBSCRIPTION>;
@@ -88,14 +91,22 @@ export function findCancelled(
   return SUBSCRIPTION.get(tx, rest, { environmentId, personId, plan, ref });
 }
 
-/** The newest on this plan that a relay gave and that has ended. */
-export function findEndedByRelay(
+/** A person's newest that are looked at. */
+const MAX_STANDING = 200;
+
+/** The person's that relays gave and that events alone began and ended, with what such events left behind; the newest first. None that ended by hand. */
+export function listByEvents(
   tx: Reader,
-  { environmentId, personId, plan }: Pick<Subscription, "environmentId" | "personId" | "plan">,
-): Promise<Subscription | null> {
-  const rest = `WHERE environment_id = $environmentId AND person_id = $personId AND plan = $plan AND status = 'ended'
-    AND billed_by = 'relay' ORDER BY id DESC LIMIT 1`;
-  return SUBSCRIPTION.get(tx, rest, { environmentId, personId, plan });
+  { environmentId, personId }: Pick<Subscription, "environmentId" | "personId">,
+): Promise<Subscription[]> {
+  const rest = `INDEXED BY subscription_by_person WHERE person_id = $personId AND environment_id = $environmentId AND billed_by = 'relay'
+    AND (status = 'active' OR ended_event_id IS NOT NULL) ORDER BY id DESC LIMIT ${MAX_STANDING}`;
+  return SUBSCRIPTION.all(tx, rest, { environmentId, personId });
+}
+
+/** The event whose payment for it arrived last, as far as that is known. */
+export function lastPaying({ paidEventId, eventId }: Subscription): string | null {
+  return lastArrived([paidEventId, eventId]);
 }
 
 interface SubscriptionFilter {
@@ -138,22 +149,28 @@ export async function startSubscription(
   plan: string,
   processorCustomerId: string | null,
 ): Promise<{ id: string; grant: string }> {
-  const stands = { status: "active", endedAt: null, endedEventId: null, processorCustomerId } as const;
+  const ended = { endedAt: null, endedEventId: null, endedRef: null } as const;
+  const stands = { status: "active", ...ended, paidEventId: sale.eventId, processorCustomerId } as const;
   const id = await insertSubscription(tx, sale, plan, stands);
   return { id, grant: await grantPlanKey(tx, sale, id, plan) };
 }
 
-/** Writes one that ended as it began: of a payment that came too late for its plan, or of a cancellation that came before any. Answers its id. */
+/**
+ * Writes one that ended as it began: of a payment that came too late for its plan, or, where the sale has no event, of a cancellation that ended
+ * nothing, under its ref. Answers its id.
+ */
 export function recordEnded(
   tx: Writer,
   sale: SaleContext,
   plan: string,
-  endedEventId: string,
+  { endedEventId, endedRef = null }: { endedEventId: string; endedRef?: string | null },
 ): Promise<string> {
   return insertSubscription(tx, sale, plan, {
     status: "ended",
     endedAt: sale.nowMs,
     endedEventId,
+    endedRef,
+    paidEventId: sale.eventId,
     processorCustomerId: null,
   });
 }
@@ -162,7 +179,10 @@ async function insertSubscription(
   tx: Writer,
   { environmentId, personId, relayName, eventId, nowMs }: SaleContext,
   plan: string,
-  stands: Pick<Subscription, "status" | "endedAt" | "endedEventId" | "processorCustomerId">,
+  stands: Pick<
+    Subscription,
+    "status" | "endedAt" | "endedEventId" | "endedRef" | "paidEventId" | "processorCustomerId"
+  >,
 ): Promise<string> {
   const id = newId("sub", nowMs);
   const billedBy = relayName === null ? "processor" : "relay";
@@ -176,7 +196,6 @@ async function insertSubscription(
     eventId,
     startedAt: nowMs,
     renewedAt: null,
-    endedRef: null,
     ...stands,
   });
   return id;
@@ -186,9 +205,11 @@ async function insertSubscription(
 export async function renewSubscription(
   tx: Writer,
   sale: SaleContext,
-  { id, plan }: Subscription,
+  active: Subscription,
 ): Promise<{ id: string; grant: string }> {
+  const { id, plan } = active;
   await SUBSCRIPTION.change(tx, { id }, { renewedAt: sale.nowMs });
+  await notePaid(tx, active, sale.eventId);
   const live = await listLiveGrants(tx, { ...sale, entitlement: plan });
   const own = live.find((grant) => grant.source === "plan" && grant.sourceRef === id);
   return { id, grant: own?.id ?? (await grantPlanKey(tx, sale, id, plan)) };
@@ -212,8 +233,14 @@ export async function endSubscription(
 }
 
 /** Of one that has ended: that this event would have ended it too. */
-export async function noteEnd(tx: Writer, id: string, endedEventId: string | null): Promise<void> {
+export async function noteEnd(tx: Writer, id: string, endedEventId: string): Promise<void> {
   await SUBSCRIPTION.change(tx, { id }, { endedEventId });
+}
+
+/** That this event paid for it too. */
+export async function notePaid(tx: Writer, paid: Subscription, eventId: string | null): Promise<void> {
+  const paidEventId = lastArrived([lastPaying(paid), eventId]);
+  await SUBSCRIPTION.change(tx, { id: paid.id }, { paidEventId });
 }
 
 /** The owner, or the app's own server, ends one by id, whoever bills it; audited. Refuses with `not_found`. */

@@ -77,6 +77,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 47, name: "gone-secret", sql: goneSecret },
   { number: 48, name: "promoted", sql: promoted },
   { number: 49, name: "plan-end", sql: planEnd },
+  { number: 50, name: "moved-event", sql: movedEvent },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -221,3 +222,4 @@ import eventBlock from "../../migrations/0046-event-block.sql" with { type: "tex
 import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "text" };
 import promoted from "../../migrations/0048-promoted.sql" with { type: "text" };
 import planEnd from "../../migrations/0049-plan-end.sql" with { type: "text" };
+import movedEvent from "../../migrations/0050-moved-event.sql" with { type: "text" };

@@ -198,6 +198,10 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
 
   async settle(): Promise<void> {
     this.#writeKeys();
+    // What a trigger would have kept with each event.
+    this.database.run(
+      "INSERT INTO event_block (of_name, block) SELECT DISTINCT name_key, seq >> 11 FROM event INDEXED BY event_of_relay",
+    );
     for (const { sql } of this.#triggers) this.database.run(sql);
     this.database.run("COMMIT");
     const dangling = this.database

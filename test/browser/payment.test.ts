@@ -118,7 +118,7 @@ test("a plan in another's place, and what a relay sells as well, are told before
   await dialog.getByLabel(/^Ref/).fill("inv-13");
   await see.click();
   await dialog.getByText("Their plan pro ends.").waitFor();
-  await dialog.getByText("The relay paid sells it too: unless this is the ref").waitFor();
+  await dialog.getByText("from now on the plan is billed by you").waitFor();
   await page.keyboard.press("Escape");
   await gone();
   expect((await receipts()).map(({ ref }: { ref: string }) => ref)).toEqual(["inv-12", "pay_7", "pay_1"]);

@@ -95,6 +95,11 @@ test.each([
   // A table that never had a row may say so or not.
   const numbers = (of: string) => dumpTables(join(of, "relay.db"))["sqlite_sequence"]?.filter((row) => !/\bseq: 0,/.test(row));
   expect(numbers(back)).toEqual(numbers(dataDir));
+  // By its blocks are events listed.
+  using moved = new Database(join(back, "relay.db"));
+  const [kept, due] = ["SELECT of_name, block FROM event_block ORDER BY 1, 2", "SELECT DISTINCT name_key, seq >> 11 FROM event ORDER BY 1, 2"];
+  expect(moved.query(kept).values()).toEqual(moved.query(due).values());
+  expect(moved.query(kept).values().length).toBeGreaterThan(0);
 });
 
 function randomOf(seed: number): () => number {

@@ -147,6 +147,31 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     2,
   ],
   [
+    "an upgrade that waited and was cancelled meanwhile leaves nothing of the plan before it",
+    [
+      ["pro", "1"],
+      ["pause basic", ""],
+      ["basic", "2"],
+      ["end-basic", "3"],
+      ["resume basic", ""],
+    ],
+    "pro pro pro pro free",
+    2,
+  ],
+  [
+    "a cancellation that came too late, told again under its ref, ends nothing",
+    [
+      ["basic", "1"],
+      ["pause end-basic", ""],
+      ["end-basic", "1"],
+      ["basic", "2"],
+      ["resume end-basic", ""],
+      ["end-basic", "1"],
+    ],
+    "basic basic basic basic basic basic",
+    2,
+  ],
+  [
     "the plan was cancelled by a later arrival",
     [
       ["basic", "1"],

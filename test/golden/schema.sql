@@ -967,7 +967,7 @@ CREATE TABLE subscription (
   started_at INTEGER NOT NULL,
   renewed_at INTEGER,
   ended_at INTEGER
-, ended_ref TEXT, ended_event_id TEXT);
+, ended_ref TEXT, ended_event_id TEXT, paid_event_id TEXT);
 
 CREATE UNIQUE INDEX subscription_active ON subscription (environment_id, person_id) WHERE status = 'active';
 

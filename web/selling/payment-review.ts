@@ -69,7 +69,11 @@ export function PaymentReview({
     ${person.status === "suspended" && html`<${Notice} kind="warn">They are suspended, and may use nothing of it until they are made active on their page.<//>`}
     ${
       relay !== null &&
-      html`<${Notice} kind="warn">The relay <b>${relay}</b> sells it too: unless this is the ref that it gives the payment, it would give it once more when it hears of it.<//>`
+      html`<${Notice} kind="warn">The relay <b>${relay}</b> sells it too: ${
+        itemKind === "product"
+          ? "unless this is the ref that it gives the payment, it would give it once more when it hears of it."
+          : "from now on the plan is billed by you, and payments that this relay hears of wait and die until the plan is ended under Subscriptions."
+      }<//>`
     }
     ${
       error !== null &&

@@ -10,6 +10,7 @@ import eventBlock from "../../../migrations/postgres/0046-event-block.sql" with 
 import goneSecret from "../../../migrations/postgres/0047-gone-secret.sql" with { type: "text" };
 import promoted from "../../../migrations/postgres/0048-promoted.sql" with { type: "text" };
 import planEnd from "../../../migrations/postgres/0049-plan-end.sql" with { type: "text" };
+import movedEvent from "../../../migrations/postgres/0050-moved-event.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -30,4 +31,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 47, name: "gone-secret", sql: goneSecret },
   { number: 48, name: "promoted", sql: promoted },
   { number: 49, name: "plan-end", sql: planEnd },
+  { number: 50, name: "moved-event", sql: movedEvent },
 ];

@@ -1,0 +1,2 @@
+-- Blocks of events are SQLite's alone.
+SELECT 1;
