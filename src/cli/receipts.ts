@@ -8,6 +8,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { readPersonId } from "../people/person.ts";
 import { listPurchases, PURCHASE_KINDS, type PurchaseView } from "../selling/purchase.ts";
 import { recordReceipt } from "../selling/receipt.ts";
+import { sayAmount } from "../story/words.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -48,7 +49,12 @@ export const receiptsList: Command = {
         { heading: "AT", value: (one) => one.createdAt, keep: 4 },
         { heading: "STATE", value: stateOf, tone: true, keep: 2 },
         { heading: "ITEM", value: (one) => one.item, cut: 12, keep: 3 },
-        { heading: "AMOUNT", value: sayAmount, right: true, keep: 5 },
+        {
+          heading: "AMOUNT",
+          value: (one) => sayAmount(one.amountMinor, one.currency) ?? "",
+          right: true,
+          keep: 5,
+        },
         { heading: "ADDRESS", value: (one) => one.personEmail ?? "(erased)", cut: 16, keep: 6, raw: true },
         { heading: "FROM", value: (one) => one.relay ?? one.origin, cut: 10, keep: 7 },
         { heading: "REF", value: (one) => one.ref, cut: 20, keep: 1, raw: true },
@@ -61,11 +67,6 @@ export const receiptsList: Command = {
 function stateOf({ kind, refundedBy }: PurchaseView): string {
   if (kind === "refund") return "refund";
   return refundedBy === null ? "paid" : "refunded";
-}
-
-/** In the currency's smallest unit, as it was told. */
-function sayAmount({ amountMinor, currency }: PurchaseView): string {
-  return amountMinor === null ? "" : [String(amountMinor), currency ?? ""].join(" ").trim();
 }
 
 interface Refunded {

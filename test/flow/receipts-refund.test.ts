@@ -37,8 +37,8 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const { said } = await run("list --ref pay_7");
     expect(said.split("\n").map((line) => line.split(/ {2,}/).slice(1))).toEqual([
       ["STATE", "ITEM", "AMOUNT", "ADDRESS", "FROM", "REF"],
-      ["refund", "lamp", "4200 EUR", ADA, "payment", "pay_7"],
-      ["refunded", "lamp", "4200 EUR", ADA, "payment", "pay_7"],
+      ["refund", "lamp", "42.00 EUR", ADA, "payment", "pay_7"],
+      ["refunded", "lamp", "42.00 EUR", ADA, "payment", "pay_7"],
     ]);
     expect((await running.api("GET", "/audit?action=receipt.refunded")).body.items).toMatchObject([
       { actor: expect.stringMatching(/^(command line|key:)/) },
