@@ -4,7 +4,7 @@
  */
 import type { ActionResult } from "../action/contract.ts";
 import { writeJson } from "../ground/json.ts";
-import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS } from "../ground/limit.ts";
+import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
@@ -277,7 +277,10 @@ export async function rescueRun(tx: Writer, { seq, runs }: ClaimedRun, nowMs: nu
   return rescue(tx, "AND seq = $seq AND runs = $runs", { seq, runs }, nowMs);
 }
 
-/** The attempt counts, and the event runs again from its first action, unless it was the last one. */
+/**
+ * Counts each attempt and queues its event again from its first action, unless the attempt was the last one. The event's first cut-off runs again
+ * at once; each further one waits as a failed attempt of that number does, so that a crash loop of seconds does not use up all attempts.
+ */
 async function rescue(
   tx: Writer,
   rest: string,
@@ -301,7 +304,9 @@ async function rescue(
     );
     const dead = event.attempts >= MAX_ATTEMPTS;
     const state = dead ? "dead" : "queued";
-    const end = { reason: "interrupted", nextAttemptAt: null, finishedAt: dead ? nowMs : null };
+    const delayMs = RETRY_DELAYS_MS[event.attempts - 1] ?? 0;
+    const nextAttemptAt = !dead && (await wasCutOffBefore(tx, event)) ? nowMs + delayMs : null;
+    const end = { reason: "interrupted", nextAttemptAt, finishedAt: dead ? nowMs : null };
     await EVENT.change(tx, { seq }, { state, ...end });
     const id = eventIdOf(event);
     tx.touch("event_moved", environmentId);
@@ -310,4 +315,14 @@ async function rescue(
     else rescued.queued += 1;
   }
   return rescued;
+}
+
+/** Whether an earlier attempt was cut off since the event arrived or was last replayed. */
+async function wasCutOffBefore(
+  tx: Reader,
+  { seq, attempts, runs }: Pick<EventToRun, "seq" | "attempts" | "runs">,
+): Promise<boolean> {
+  const sql = `SELECT 1 AS found FROM run
+    WHERE event_seq = $seq AND number < $runs AND number > $runs - $attempts AND outcome = 'interrupted' LIMIT 1`;
+  return (await tx.get(sql, { seq, attempts, runs })) !== null;
 }

@@ -141,7 +141,7 @@ export const RESULTS = {
     todo: "Replay the event if it is still wanted.",
   },
   interrupted: {
-    when: "The service stopped in the middle of the last attempt that the event had.",
+    when: "The service stopped in the middle of an attempt. The event runs again, unless the attempt was its last.",
     todo: "Look at what was done, then replay the event.",
   },
 } as const satisfies Record<string, { when: string; todo: string }>;

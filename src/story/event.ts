@@ -77,11 +77,11 @@ const FINAL_WORDS: Readonly<Record<Exclude<EventState, "queued">, string>> = {
   dead: "given up",
 };
 
-function sayState({ state, attempts }: EventShown): string {
+function sayState({ state, attempts, reason }: EventShown): string {
   if (state !== "queued") return FINAL_WORDS[state];
-  return attempts === 0
-    ? "waits for its turn"
-    : `failed, tried again (attempt ${attempts} of ${MAX_ATTEMPTS})`;
+  if (attempts === 0) return "waits for its turn";
+  const how = reason === "interrupted" ? "interrupted" : "failed";
+  return `${how}, tried again (attempt ${attempts} of ${MAX_ATTEMPTS})`;
 }
 
 interface Reason {

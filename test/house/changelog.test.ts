@@ -3,7 +3,9 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeChangelog } from "../../scripts/changelog.ts";
+import { explainCode } from "../../src/ground/result-code.ts";
 import { RELEASES } from "../../src/release/change.ts";
+import { RELEASE_0_18 } from "../../src/release/release-0-18.ts";
 
 const FILE = join(import.meta.dir, "..", "..", "CHANGELOG.md");
 
@@ -11,4 +13,11 @@ test("CHANGELOG.md is what src/release says", () => {
   const page = writeChangelog(RELEASES);
   if (process.env.UPDATE_GOLDEN === "1") writeFileSync(FILE, page);
   expect(readFileSync(FILE, "utf8")).toBe(page);
+});
+
+test("the release being written names each subject once, and adds codes that are registered", () => {
+  const { changes, codesAdded } = RELEASE_0_18;
+  const subjects = changes.map(({ subject }) => subject);
+  expect(subjects.filter((subject, at) => subjects.indexOf(subject) !== at)).toEqual([]);
+  expect(codesAdded.filter((code) => explainCode(code) === null)).toEqual([]);
 });

@@ -167,6 +167,14 @@ describe("a first step that breaks beside others", () => {
     expect(caller.requests).toEqual([]);
     for (let look = 0; look < 30; look++) await running.clock.advance(5_000);
     await running.drain();
+    expect(await statesOf()).toEqual([done, { ...queued, attempts: 2, runs: 2, reason: "interrupted" }, done, done]);
+    for (let attempt = 3; attempt <= 7; attempt++) {
+      await running.service.store.write("app", (tx) =>
+        tx.run("UPDATE event SET next_attempt_at = ?1 WHERE state = 'queued' AND next_attempt_at IS NOT NULL", running.clock.now()),
+      );
+      for (let look = 0; look < 6; look++) await running.clock.advance(5_000);
+    }
+    await running.drain();
     expect(await statesOf()).toEqual([done, { state: "dead", attempts: 7, runs: 7, reason: "interrupted" }, done, done]);
     expect(caller.ids.sort()).toEqual(events.filter((id) => id !== events[1]).sort());
     expect(await countOf("record")).toBe(3);

@@ -121,6 +121,44 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 7 });
   });
 
+  test("a crash loop kills no event: the first cut-off runs again at once, each further one waits as a failed attempt of that number does", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => "hang";
+    const events = await putEvents(running, ["a", "b", "c"]);
+    await until("the calls are out", () => caller.hanging() === 3);
+    await cutOff();
+    await until("the calls are out again", () => caller.requests.length === 6);
+    for (let crash = 2; crash <= 7; crash++) await cutOff();
+    const shown = await Promise.all(events.map((id) => showEvent(running, id)));
+    expect(shown).toMatchObject(Array(3).fill({ state: "queued", attempts: 2, reason: "interrupted", waits: { for: "retry" } }));
+    expect(caller.requests).toHaveLength(6);
+    const [second] = shown[0]?.runs.slice(-1) ?? [];
+    expect(Date.parse(shown[0]?.nextAttemptAt ?? "")).toBe(Date.parse(second?.finishedAt ?? "") + 5 * MINUTE);
+    caller.reply = () => OK;
+    await running.clock.advance(5 * MINUTE);
+    await running.drain();
+    expect(await Promise.all(events.map((id) => showEvent(running, id)))).toMatchObject(Array(3).fill({ state: "done", attempts: 3 }));
+    expect(await alertsOf(running)).toEqual([]);
+  });
+
+  test("a replay begins to count cut-offs again: its first runs again at once", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "a");
+    await until("the call is out", () => caller.hanging() === 1);
+    caller.reply = () => OK;
+    await cutOff();
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+    caller.reply = () => "hang";
+    await running.api("POST", `/events/${event}/replay`);
+    await until("the call of the replay is out", () => caller.hanging() === 1);
+    caller.reply = () => OK;
+    await cutOff();
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+  });
+
   test("the alert of a seventh cut-off attempt is switchable like every other", async () => {
     await running.api("PUT", "/settings", { version: 1, alerts: { relay_failed: false } });
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));

@@ -57,7 +57,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
   const failure = event.attempts > 0 ? lastFailure(event) : null;
   const failed =
     failure === null
-      ? ""
+      ? sayCutOff(event)
       : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.${sayDoneBeside(event)}`;
   if (brake.held && brake.paused)
     return `It waits because the environment is on hold and the relay is paused, and runs when both have ended.${failed}`;
@@ -69,12 +69,18 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
       Date.parse(event.nextAttemptAt) <= now
         ? "any moment now"
         : `${sayWhen(event.nextAttemptAt, now)}, at ${sayClock(event.nextAttemptAt)}`;
-    const again = failure === null ? "It runs" : "The next attempt is";
+    const again = event.attempts === 0 ? "It runs" : "The next attempt is";
     return `${again} ${when}.${failed}`;
   }
   return event.replays > 0 && event.attempts === 0
     ? "It was replayed and waits for its turn."
     : `${event.waits?.for === "turn" ? event.waits.message : "It waits for its turn."}${failed}`;
+}
+
+/** The sentence that the last attempt was cut off, with a space before it; empty if it was not. */
+function sayCutOff({ reason, attempts }: Event): string {
+  if (reason !== "interrupted" || attempts === 0) return "";
+  return ` The service stopped in the middle of attempt ${attempts} of ${MAX_ATTEMPTS}.`;
 }
 
 function explainDone(event: Event): string {
