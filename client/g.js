@@ -40,6 +40,7 @@ export function createClient(options) {
         await call.session.keep(token);
         return person;
       },
+      token: () => call.session.token(),
       isSignedIn: async () => (await call.session.token()) !== null,
       signOut: () => endSessions("/auth/session"),
       signOutEverywhere: () => endSessions("/auth/sessions"),

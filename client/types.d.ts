@@ -98,6 +98,11 @@ export interface Client {
     requestCode(email: string): Promise<{ expiresAt: string }>;
     /** Signs in with the mailed code; a new address becomes a new person. */
     signIn(email: string, code: string): Promise<Person>;
+    /**
+     * The session's token, or null. Send it to your own server, which asks `POST …/sessions/verify` whose it is. Whoever has the token acts
+     * as the person: send it over https, and only to your server.
+     */
+    token(): Promise<string | null>;
     /** Whether a session is kept here; the service may have ended it since. */
     isSignedIn(): Promise<boolean>;
     /** Forgets the session here and ends it at the service. */

@@ -77,10 +77,12 @@ export function personSessionSlides(session: PersonSession, nowMs: number): bool
   return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - SLIDE_EVERY_MS;
 }
 
-/** Moves the session's end to 30 days from now. */
-export async function slidePersonSession(tx: Writer, session: PersonSession, nowMs: number): Promise<void> {
+/** Moves the session's end to 30 days from now, and answers that end. */
+export async function slidePersonSession(tx: Writer, session: PersonSession, nowMs: number): Promise<number> {
   const sql = "UPDATE person_session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2";
-  await tx.run(sql, session.id, nowMs + PERSON_SESSION_LIFE_MS);
+  const expiresAt = nowMs + PERSON_SESSION_LIFE_MS;
+  await tx.run(sql, session.id, expiresAt);
+  return expiresAt;
 }
 
 /** Ends one session. */

@@ -222,6 +222,11 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE {E}/persons/:id/tokens/:token": { params: { ...PERSON, token: "store-account-8" } },
   "GET {E}/persons/:id/access": { params: PERSON },
   "GET {E}/persons/:id/access/:entitlement": { params: { ...PERSON, entitlement: "access:members" } },
+  "GET {E}/persons/access/:entitlement": {
+    params: { entitlement: "access:members" },
+    query: "?email=ada%40example.com",
+  },
+  "POST {E}/sessions/verify": { body: { token: "$PERSON_SESSION" } },
   "GET {E}/persons/:id/grants": { params: PERSON },
   "POST {E}/persons/:id/grants": {
     params: PERSON,

@@ -58,6 +58,7 @@ function resourceOf({ path }: Pick<DocumentedRoute, "path">): string {
 const RESOURCES: Readonly<Record<string, string>> = {
   "bulk-replays": "events",
   grants: "persons",
+  sessions: "persons",
   products: "catalog",
   plans: "catalog",
   access: "catalog",

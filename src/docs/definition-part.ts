@@ -99,7 +99,7 @@ const BELOW: Readonly<Record<string, string>> = {
   event: "event.<path>",
   mapped: "mapped.<name>",
   "record.data": "record.data.<field>",
-  previous: "previous.<field>",
+  "previous.data": "previous.data.<field>",
 };
 
 function showPath(path: string): string {

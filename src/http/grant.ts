@@ -1,5 +1,6 @@
 /** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
 import { Type } from "typebox";
+import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
@@ -16,7 +17,7 @@ import {
 } from "../people/access-grant.ts";
 import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
 import { findEntitlement, resolveEntitlementKey, sayEntitlementUnknown } from "../people/entitlement.ts";
-import { requirePerson } from "../people/person.ts";
+import { findPersonByEmail, readSentAddress, requirePerson } from "../people/person.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
 export const grantRoutes = [
@@ -42,6 +43,27 @@ export const grantRoutes = [
       const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
       const holding = { environmentId, personId: params.id, entitlement, nowMs };
       return viewAccessOf(status, await checkAccess(tx, holding));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/access/:entitlement",
+    summary:
+      "Tells whether the person with an e-mail address may use one entitlement now, until when, and why; person is null for an address of no person.",
+    query: fields({
+      email: Type.String({
+        minLength: 1,
+        maxLength: MAX_EMAIL_CHARS,
+        description: "a whole e-mail address",
+      }),
+    }),
+    answer: Type.Object({ person: textOrNull, ...accessView.properties }),
+    async read(tx, { environmentId, params, query, nowMs }) {
+      const found = await findPersonByEmail(tx, environmentId, readSentAddress(query.email));
+      if (found === null) return { person: null, granted: false, suspended: false, until: null, grants: [] };
+      const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+      const holding = { environmentId, personId: found.id, entitlement, nowMs };
+      return { person: found.id, ...viewAccessOf(found.status, await checkAccess(tx, holding)) };
     },
   }),
   listRoute({

@@ -28,6 +28,7 @@ import {
   findPersonByEmail,
   personStatus,
   personView,
+  readSentAddress,
   requirePerson,
   viewPerson,
 } from "../people/person.ts";
@@ -111,15 +112,18 @@ export const personRoutes = [
       const others = Object.values({ ...rest, access }).some((other) => other !== undefined);
       if (find !== undefined && (others || email !== undefined)) throw refuseBeside("find");
       if (email !== undefined && others) throw refuseBeside("email");
-      if (find !== undefined)
-        return await addHoldings(tx, await findPersons(tx, environmentId, page, find), nowMs);
+      if (find !== undefined) {
+        const sought = find.includes("@") ? readSentAddress(find) : find;
+        return await addHoldings(tx, await findPersons(tx, environmentId, page, sought), nowMs);
+      }
       if (email !== undefined) {
-        const found = await findPersonByEmail(tx, environmentId, email);
+        const found = await findPersonByEmail(tx, environmentId, readSentAddress(email));
         const items = found === null ? [] : [viewPerson(found)];
         return await addHoldings(tx, { items, next: null }, nowMs);
       }
       const filter = {
         ...rest,
+        q: rest.q === undefined ? undefined : readSentAddress(rest.q),
         access: access === undefined ? undefined : { granted: access === "true", nowMs },
       };
       return await addHoldings(tx, await listPersons(tx, environmentId, page, filter), nowMs);

@@ -20,6 +20,7 @@ import { mailRoutes } from "./mail.ts";
 import { missedRoutes } from "./missed.ts";
 import { overviewRoutes } from "./overview.ts";
 import { personRoutes } from "./person.ts";
+import { personSessionRoutes } from "./person-session.ts";
 import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
 import { relayRoutes } from "./relay.ts";
@@ -63,6 +64,7 @@ export const ROUTES: readonly Route[] = [
   ...recordRoutes,
   ...fileRoutes,
   ...personRoutes,
+  ...personSessionRoutes,
   ...grantRoutes,
   ...sellingRoutes,
   ...mailRoutes,

@@ -76,6 +76,11 @@ export async function findPersonByEmail(
   return punycode === null ? found : await PERSON.get(tx, rest, { environmentId, emailKey: punycode });
 }
 
+/** The address that a caller meant. A `+` in a query arrives as a space, and no address contains a space. */
+export function readSentAddress(text: string): string {
+  return text.trim().replaceAll(" ", "+");
+}
+
 /** Somebody else here with the address in the other spelling of its domain: only two of an earlier version stand so. null: nobody. */
 export async function findNamesake(
   tx: Reader,
@@ -98,7 +103,7 @@ export async function requirePerson(tx: Reader, environmentId: number, personId:
 /** By address, id, or a token that the app filed for them. */
 async function findPersonNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow | null> {
   const person = name.includes("@")
-    ? await findPersonByEmail(tx, environmentId, name)
+    ? await findPersonByEmail(tx, environmentId, readSentAddress(name))
     : await findPerson(tx, environmentId, name);
   if (person !== null) return person;
   const sql =

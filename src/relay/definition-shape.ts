@@ -102,6 +102,7 @@ const OWN_WORDS = { names: "x-names", knownNames: "x-known-names", templated: "x
 /** What each first word of a template path offers, where that is fixed. */
 export const TEMPLATE_NAMES: Readonly<Record<string, readonly string[]>> = {
   person: ["email", "id"],
+  previous: ["data", "id"],
   record: ["data", "id"],
   tick: ["periodStart"],
 };

@@ -337,6 +337,8 @@ function findFault(trigger: Trigger, path: string): string | null {
   const roots = findTrigger(trigger.kind)?.templateRoots ?? [];
   if (!roots.includes(root)) return `a ${trigger.kind} offers ${showNames(roots)}`;
   if (root === "person" && !canHavePerson(trigger)) return "the map names no person";
+  if (root === "previous" && trigger.kind === "data_change" && trigger.on.every((on) => on === "created"))
+    return "a record that is created has no earlier state, and trigger.on names no other change";
   if (name === undefined) return null;
   const known =
     root === "mapped" && trigger.kind === "receiver" ? Object.keys(trigger.map) : TEMPLATE_NAMES[root];

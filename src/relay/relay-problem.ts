@@ -136,7 +136,7 @@ function warnOfWhere(
 function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
   return listTemplateUses(actions, "actions").flatMap(({ field, path }): Warning[] => {
     const [root, part, key, below] = path.split(".");
-    if (root !== "record" || part !== "data" || key === undefined) return [];
+    if ((root !== "record" && root !== "previous") || part !== "data" || key === undefined) return [];
     const rule = fields.get(key);
     const start = `\`${field}\` holds ${showText(`{{${path}}}`)}, which renders empty`;
     const warn = (why: string): Warning[] => [

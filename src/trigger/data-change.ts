@@ -73,7 +73,7 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
   shape,
   check: () => [],
   canHavePerson: true,
-  templateRoots: ["record", "person"],
+  templateRoots: ["record", "previous", "person"],
   inWords: ({ collection, on, where }) =>
     `when a record of ${collection} is ${showChoices(on, on.length)}${showMatch(where, "where")}`,
   examples: [

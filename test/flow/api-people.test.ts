@@ -79,6 +79,48 @@ runScenarios([
     changes: { person: 0, audit: 1, erasure: 1 },
     also: async (api) => expect(Bun.inspect([...(await api.snapshot())])).not.toContain("bo@example.com"),
   },
+  ...["email=bo+1@x.com", "find=bo+1@x", "find=bo+1@x.com", "q=o+1", "email=bo%2B1@x.com"].map((query) => ({
+    name: `a plus of an address is found as it stands in a query: ${query}`,
+    given: (api: ApiServer) => send(api, "POST", "/persons", { email: "Bo+1@x.com" }),
+    request: `GET /persons?${query}`,
+    status: 200,
+    answer: { items: [{ email: "Bo+1@x.com" }] },
+  })),
+  ...["events", "purchases", "subscriptions", "emails"].map((list) => ({
+    name: `a plus of an address names its person in a filter of ${list}`,
+    given: (api: ApiServer) => send(api, "POST", "/persons", { email: "bo+1@x.com" }),
+    request: `GET /${list}?person=bo+1@x.com`,
+    status: 200,
+    answer: { items: [] },
+  })),
+  {
+    name: "access is asked by address in one call",
+    given: async (api) => {
+      id = (await send(api, "POST", "/persons", { email: "bo+1@x.com" })).person.id;
+      await send(api, "PUT", "/access", { items: [{ slug: "beta" }] });
+      await send(api, "POST", `/persons/${id}/grants`, { entitlement: "access:beta" });
+    },
+    request: "GET /persons/access/access:beta?email=BO+1@x.com",
+    status: 200,
+    also: async (api, reply) => {
+      expect(reply.json).toEqual({ person: id, ...(await send(api, "GET", `/persons/${id}/access/access:beta`)) });
+      expect(reply.json).toMatchObject({ granted: true, until: null, grants: [{ source: "hand" }] });
+      await send(api, "PATCH", `/persons/${id}`, { status: "suspended" });
+      expect(await send(api, "GET", "/persons/access/access:beta?email=bo%2B1@x.com")).toMatchObject({ granted: false, suspended: true });
+    },
+  },
+  {
+    name: "an address of no person has no access, and no person is made of it",
+    request: "GET /persons/access/pro?email=no-one@x.com",
+    status: 200,
+    answer: { person: null, granted: false, suspended: false, until: null, grants: [] },
+  },
+  {
+    name: "access by address needs the address",
+    request: "GET /persons/access/pro",
+    status: 400,
+    answer: { code: "invalid_input", message: expect.stringContaining("`email`") },
+  },
   {
     name: "granting by hand is of source hand, whatever the key",
     given: withPerson,

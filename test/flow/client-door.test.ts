@@ -1,5 +1,6 @@
 /** The app's door over HTTP: which keys and pages may call it, what a page of another origin may read, who is signed in. */
 import { describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/ground/limit.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { changesBetween, startApi } from "../kit/api-server.ts";
 import { LIVE_ORIGIN, mailedCode, manage, mintAppKey, signIn, visitor } from "../kit/app-visitor.ts";
@@ -251,4 +252,46 @@ test("what signing in carries stands in no line of the log", async () => {
   await person.call("POST", "/payments/buy", { product: "none" });
   const told = api.logged.join("\n");
   for (const secret of [person.token, api.keys.app, mailedCode(api, "bo@example.com")]) expect(told).not.toContain(secret);
+});
+
+describe("the app's own server asks whose session a page's token is", () => {
+  const verify = (api: Awaited<ReturnType<typeof startApi>>, token: string, key = api.keys.dev, E = api.E) =>
+    api.call(`${E}/sessions/verify`, { method: "POST", key, body: { token } });
+  const NOBODY = { person: null, expiresAt: null };
+
+  test("and is told the person, and the session's end moves as with every use", async () => {
+    await using api = await startApi(LOCAL);
+    const { id, token } = await signIn(api, "bo@example.com");
+    const first = await verify(api, token);
+    expect([first.status, first.json]).toEqual([
+      200,
+      { person: expect.objectContaining({ id, email: "bo@example.com", status: "active" }), expiresAt: expect.any(String) },
+    ]);
+    api.clock.jump(20 * DAY_MS);
+    const later = await verify(api, token);
+    expect(Date.parse(later.json.expiresAt)).toBe(Date.parse(first.json.expiresAt) + 20 * DAY_MS);
+    api.clock.jump(20 * DAY_MS);
+    expect((await verify(api, token)).json.person?.id).toBe(id);
+  });
+
+  test("and is told nobody's for any other text, an ended session, a suspended person and another environment", async () => {
+    await using api = await startApi(LOCAL);
+    const person = await signIn(api, "bo@example.com");
+    for (const token of ["", "x", api.keys.app, api.keys.dev, `ps_${"x".repeat(43)}`]) expect((await verify(api, token)).json).toEqual(NOBODY);
+    expect((await verify(api, person.token, api.keys.live, api.E.replace("development", "production"))).json).toEqual(NOBODY);
+    await manage(api, "PATCH", `/persons/${person.id}`, { status: "suspended" });
+    expect((await verify(api, person.token)).json).toEqual(NOBODY);
+    await manage(api, "PATCH", `/persons/${person.id}`, { status: "active" });
+    const again = await signIn(api, "bo@example.com");
+    expect((await verify(api, again.token)).json.person?.id).toBe(person.id);
+    await again.call("DELETE", "/auth/session");
+    expect((await verify(api, again.token)).json).toEqual(NOBODY);
+  });
+
+  test("and no app key may ask it", async () => {
+    await using api = await startApi(LOCAL);
+    const { token } = await signIn(api, "bo@example.com");
+    const reply = await verify(api, token, api.keys.app);
+    expect([reply.status, reply.json.code]).toEqual([403, "forbidden"]);
+  });
 });

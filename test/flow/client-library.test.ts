@@ -77,8 +77,11 @@ describe("g.auth", () => {
     expect(person).toEqual({ id: expect.stringMatching(/^per_/), email, createdAt: expect.any(String) });
     expect(await g.auth.isSignedIn()).toBe(true);
     expect(await g.me()).toEqual({ person, plan: "free" });
+    const token = await g.auth.token();
+    expect((await manage(api, "POST", "/sessions/verify", { token })).person).toMatchObject({ id: person.id, email });
     await g.auth.signOut();
-    expect([await g.auth.isSignedIn(), await g.me()]).toEqual([false, null]);
+    expect([await g.auth.isSignedIn(), await g.auth.token(), await g.me()]).toEqual([false, null, null]);
+    expect((await manage(api, "POST", "/sessions/verify", { token })).person).toBeNull();
     await g.auth.signOut();
   });
 

@@ -102,6 +102,21 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
     [["path_names_nothing", "actions.1.data.status", /total is a number field of the collection orders, with nothing below it/]],
   ],
   [
+    "a template on a field as it was before a change, which renders",
+    watching({ on: ["updated", "deleted"] }, { status: "{{previous.data.status}}, {{previous.id}}" }),
+    [],
+  ],
+  [
+    "a template on a field as it was that the collection lacks",
+    watching({ on: ["updated"] }, { status: "{{previous.data.statsu}}" }),
+    [["path_names_nothing", "actions.1.data.status", /which renders empty: statsu is not a field of the collection orders/]],
+  ],
+  [
+    "a template on the earlier state of a record that is only ever created",
+    watching({}, { status: "{{previous.data.status}}" }),
+    [["path_names_nothing", "actions.1.data.status", /which renders empty: a record that is created has no earlier state/]],
+  ],
+  [
     "a collection near the one that is written",
     { trigger: HOOKS, actions: [{ type: "write_record", collection: "order", data: {} }] },
     [["reference_missing", "actions.0.collection", /no collection named order in .* yet \(did you mean orders\?\)/]],

@@ -199,10 +199,10 @@ export function templateChoices(known: Known): Choice[] {
         info: "What the body holds there; a name in the map keeps it readable in large events too.",
       }));
     }
-    if (path === "record.data") {
+    if (path === "record.data" || path === "previous.data") {
       return fields.map((field) => ({
-        value: `record.data.${field}`,
-        title: "a field",
+        value: `${path}.${field}`,
+        title: path === "record.data" ? "a field" : "a field before the change",
         info: undefined,
       }));
     }
