@@ -1,0 +1,140 @@
+/**
+ * Puts each mutant of `test/mutants` into a private copy of the project, one at a time, and runs the tests nearest to it until one fails. Prints
+ * a line a mutant and ends with `N killed, N survived`; what survives, or cannot be judged, makes the command fail.
+ *
+ * npm run mutants -- [--only <ids or areas>] [--full: survivors meet the whole suite] [--list] [--base <folder>: the source and tests of another
+ *   tree] [--table <file>: the results as Markdown]
+ */
+import { writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Mutant, mutate, readMutants } from "./list.ts";
+import { copyTree } from "./private-tree.ts";
+import { endRunning, findFailure, listFailures } from "./suite-run.ts";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    full: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    base: { type: "string" },
+    table: { type: "string" },
+  },
+});
+const only = values.only?.split(",") ?? null;
+const mutants = readMutants(process.cwd()).filter(
+  ({ id, area }) => only === null || only.includes(id) || only.includes(area),
+);
+if (mutants.length === 0) {
+  console.log(`No mutant or area is called ${values.only}: --list names them.`);
+  process.exit(1);
+}
+if (values.list) {
+  for (const { area, id, why } of mutants) console.log(`${area.padEnd(10)} ${id.padEnd(26)} ${why}`);
+  process.exit(0);
+}
+
+/** `by`: the test that failed, or why nothing can be said. */
+interface Verdict {
+  mutant: Mutant;
+  state: "killed" | "survived" | "not judged";
+  by: string;
+  seconds: number;
+}
+
+const tree = copyTree(values.base ?? process.cwd());
+let isEnding = false;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.once(signal, async () => {
+    isEnding = true;
+    await endRunning();
+    tree[Symbol.dispose]();
+    process.exit(128 + constants.signals[signal]);
+  });
+process.once("exit", () => tree[Symbol.dispose]());
+
+/** What each suite does without a mutant: the test that fails, or null. */
+const sound = new Map<string, string | null>();
+const verdicts: Verdict[] = [];
+for (const mutant of mutants) {
+  const begunMs = performance.now();
+  const { state, by } = await judge(mutant);
+  if (isEnding) await new Promise<never>(() => undefined);
+  const seconds = (performance.now() - begunMs) / 1_000;
+  verdicts.push({ mutant, state, by, seconds });
+  const count = `${String(verdicts.length).padStart(String(mutants.length).length)}/${mutants.length}`;
+  console.log(`${count} ${state} ${mutant.id} (${seconds.toFixed(1)} s)${by === "" ? "" : `: ${by}`}`);
+}
+const count = (wanted: Verdict["state"]): number => verdicts.filter(({ state }) => state === wanted).length;
+if (values.table !== undefined) writeFileSync(values.table, writeTable());
+for (const { mutant } of verdicts.filter(({ state }) => state === "survived"))
+  console.log(`\n${mutant.id} in ${mutant.file}: ${mutant.why}\n- ${mutant.before}\n+ ${mutant.after}`);
+const unjudged = count("not judged");
+console.log(
+  `${count("killed")} killed, ${count("survived")} survived${unjudged > 0 ? `, ${unjudged} not judged` : ""}`,
+);
+process.exit(count("killed") === mutants.length ? 0 : 1);
+
+async function judge(mutant: Mutant): Promise<Pick<Verdict, "state" | "by">> {
+  const mutated = mutate(tree.root, mutant);
+  if ("fault" in mutated) return { state: "not judged", by: mutated.fault };
+  const on = mutant.on ?? "sqlite";
+  const broken: string[] = [];
+  for (const suite of mutant.suites) {
+    const before = await failsAlready(suite, on);
+    if (before !== null) {
+      broken.push(`${suite} fails without a mutant: ${before}`);
+      continue;
+    }
+    const failed = await withMutant(mutant, mutated.text, () => findFailure(tree, suite, on));
+    if (failed !== null) return { state: "killed", by: `${suite} > ${failed}` };
+  }
+  if (values.full) {
+    const before = await listKnownFailures();
+    const failed = await withMutant(mutant, mutated.text, () => listFailures(tree));
+    const fresh = failed.find((name) => !before.includes(name));
+    if (fresh !== undefined) return { state: "killed", by: `${fresh} (in the whole suite)` };
+  }
+  return broken.length > 0
+    ? { state: "not judged", by: broken.join("; ") }
+    : { state: "survived", by: mutant.why };
+}
+
+async function withMutant<Result>(
+  { file }: Mutant,
+  text: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const path = join(tree.root, file);
+  const whole = await Bun.file(path).text();
+  writeFileSync(path, text);
+  const result = await work();
+  writeFileSync(path, whole);
+  return result;
+}
+
+/** A suite that fails without a mutant kills none: the test that fails, twice, or null. */
+async function failsAlready(suite: string, on: "sqlite" | "postgres"): Promise<string | null> {
+  const name = `${suite} ${on}`;
+  if (!sound.has(name)) {
+    const failed = await findFailure(tree, suite, on);
+    sound.set(name, failed === null ? null : await findFailure(tree, suite, on));
+  }
+  return sound.get(name) ?? null;
+}
+
+let known: string[] | null = null;
+
+async function listKnownFailures(): Promise<string[]> {
+  known ??= await listFailures(tree);
+  return known;
+}
+
+function writeTable(): string {
+  const rows = verdicts.map(
+    ({ mutant, state, by, seconds }) =>
+      `| ${mutant.area} | ${mutant.id} | ${state} | ${by.replaceAll("|", "\\|")} | ${seconds.toFixed(1)} |`,
+  );
+  return `| area | mutant | result | by | s |\n|---|---|---|---|---|\n${rows.join("\n")}\n`;
+}

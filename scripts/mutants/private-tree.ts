@@ -1,0 +1,43 @@
+/** A copy of the project for mutants, so that no fault ever stands in the working tree; all of it is gone when it is disposed. */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+/** What no copy needs, where no git says which files are the project's. */
+const LEFT_OUT = ["node_modules", ".git", "dist", ".relay", "service"];
+
+export interface PrivateTree extends Disposable {
+  root: string;
+  /** Where its tests write. */
+  scratch: string;
+}
+
+export function copyTree(project: string): PrivateTree {
+  const folder = mkdtempSync(join(tmpdir(), "relay-mutants-"));
+  const [root, scratch] = [join(folder, "tree"), join(folder, "tmp")];
+  mkdirSync(scratch);
+  for (const file of listFiles(project)) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    cpSync(join(project, file), join(root, file));
+  }
+  const modules = join(project, "node_modules");
+  if (existsSync(modules)) symlinkSync(modules, join(root, "node_modules"));
+  return {
+    root,
+    scratch,
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
+
+/** The project's files as they stand, those that are not committed yet too. */
+function listFiles(project: string): string[] {
+  const git = Bun.spawnSync(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+    cwd: project,
+  });
+  const files = git.success
+    ? git.stdout.toString().split("\0")
+    : [...new Bun.Glob("**/*").scanSync({ cwd: project, dot: true })].filter(
+        (file) => !LEFT_OUT.includes(file.split("/")[0] ?? ""),
+      );
+  return files.filter((file) => file !== "" && existsSync(join(project, file)));
+}
