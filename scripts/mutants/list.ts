@@ -22,7 +22,7 @@ export interface Mutant {
   on?: "postgres";
 }
 
-export const MUTANT_FOLDER = "test/mutants";
+const MUTANT_FOLDER = "test/mutants";
 
 /** Every mutant of the project in `root`, by area. */
 export function readMutants(root: string): Mutant[] {
