@@ -17,15 +17,16 @@ const TIMEOUT_MS = 30_000;
 export class RelayError extends Error {
   /**
    * @param {number} status
-   * @param {{ code: string, message: string, problems?: Problem[], resetAt?: string }} body
+   * @param {{ code: string, message: string, problems?: Problem[], resetAt?: string, url?: string }} body
    */
-  constructor(status, { code, message, problems = [], resetAt }) {
+  constructor(status, { code, message, problems = [], resetAt, url }) {
     super(message);
     this.name = "RelayError";
     this.status = status;
     this.code = code;
     this.problems = problems;
     this.resetAt = resetAt === undefined ? null : new Date(resetAt);
+    this.url = url ?? null;
   }
 }
 

@@ -28,7 +28,7 @@ export interface Problem {
 export class RelayError extends Error {
   constructor(
     status: number,
-    body: { code: string; message: string; problems?: Problem[]; resetAt?: string },
+    body: { code: string; message: string; problems?: Problem[]; resetAt?: string; url?: string },
   );
   readonly name: "RelayError";
   /** Such as `product_not_sellable`; the service explains each at /docs/errors/<code>. */
@@ -38,6 +38,8 @@ export class RelayError extends Error {
   readonly problems: readonly Problem[];
   /** For caps (429): when to try again. */
   readonly resetAt: Date | null;
+  /** For `product_not_sellable` and `plan_not_sellable`: where the buyer pays, if the item's soldThrough says so. */
+  readonly url: string | null;
 }
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -121,11 +123,11 @@ export interface Client {
     balance(): Promise<number>;
   };
   payments: {
-    /** Where to send the buyer. 409 `product_not_sellable` where a relay sells the product. */
+    /** Where to send the buyer. 409 `product_not_sellable` where a relay sells the product, with the error's `url` if it has one. */
     buy(product: string): Promise<{ url: string }>;
   };
   subscriptions: {
-    /** Where to send the buyer. 409 `plan_not_sellable` where a relay sells the plan. */
+    /** Where to send the buyer. 409 `plan_not_sellable` where a relay sells the plan, with the error's `url` if it has one. */
     checkout(plan: string): Promise<{ url: string }>;
   };
 }

@@ -22,7 +22,8 @@ export function sayItem(kind: Kind, item: JsonObject): string {
 function saySold(soldThrough: Json | undefined): string {
   if (!isJsonObject(soldThrough ?? null)) return "not sold";
   const { kind, relay, url } = soldThrough as JsonObject;
-  return kind === "relay" ? `sold through the relay ${relay}` : `sold at ${url}`;
+  const at = url === undefined ? "" : ` at ${url}`;
+  return kind === "relay" ? `sold${at} through the relay ${relay}` : `sold${at}`;
 }
 
 /** `with order text (required), amount number`. */

@@ -13,6 +13,11 @@ export const SECRET_KEY_REFUSED =
 
 const UNSOLD = `This cannot be bought on this page: buy it where the app says, or ${TELL}.`;
 
+function sayWhereSold({ extra }: Refusal): string {
+  const url = extra.details?.url;
+  return typeof url === "string" ? `This is bought at another address: go to ${url}.` : UNSOLD;
+}
+
 /** Of the codes whose own sentence is for an owner or for who builds the app; every other one is told as it stands. */
 const WORDS: Partial<Record<RefusalCode, (refusal: Refusal) => string>> = {
   unauthenticated: () => `This page's key of its service is missing or good no more: ${TELL}.`,
@@ -28,8 +33,8 @@ const WORDS: Partial<Record<RefusalCode, (refusal: Refusal) => string>> = {
     const [what = message, todo] = message.replace("this environment", "this app").split(":");
     return todo === undefined ? what : `${what}: go back, or ${TELL}.`;
   },
-  product_not_sellable: () => UNSOLD,
-  plan_not_sellable: () => UNSOLD,
+  product_not_sellable: sayWhereSold,
+  plan_not_sellable: sayWhereSold,
   signup_capped: () =>
     "So many people joined this app today that nobody new can before tomorrow: sign in after resetAt.",
   storage_capped: ({ message, extra }) =>

@@ -104,12 +104,12 @@ export const REFUSALS = {
   product_not_sellable: {
     status: 409,
     when: "The product is sold through a relay, so it has no payment to start here.",
-    todo: "Send the buyer to the provider that sells it.",
+    todo: "Send the buyer to the refusal's url, or to the provider that sells it.",
   },
   plan_not_sellable: {
     status: 409,
     when: "The plan is sold through a relay, so it has no checkout here.",
-    todo: "Send the buyer to the provider that sells it.",
+    todo: "Send the buyer to the refusal's url, or to the provider that sells it.",
   },
   provider_secret_required: {
     status: 400,

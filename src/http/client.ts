@@ -169,7 +169,8 @@ export const clientRoutes = [
   personRoute({
     method: "POST",
     path: "/payments/buy",
-    summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
+    summary:
+      "Answers a product's payment link; 409 product_not_sellable where a relay sells it, with the url of its soldThrough if it has one.",
     body: fields({ product: Type.String({ description: "a product's name" }) }),
     answer,
     read: async (tx, { environmentId, body }) => ({
@@ -179,7 +180,8 @@ export const clientRoutes = [
   personRoute({
     method: "POST",
     path: "/subscriptions/checkout",
-    summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
+    summary:
+      "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it, with the url of its soldThrough if it has one.",
     body: fields({ plan: Type.String({ description: "a plan's name" }) }),
     answer,
     read: async (tx, { environmentId, body }) => ({

@@ -13,6 +13,11 @@ const ERROR_SCHEMA = {
     message: { type: "string" },
     docs: { type: "string" },
     resetAt: { type: "string", format: "date-time" },
+    url: {
+      type: "string",
+      description:
+        "Of product_not_sellable and plan_not_sellable: where the buyer pays, if the item says so.",
+    },
     problems: {
       type: "array",
       items: { type: "object", properties: { field: { type: "string" }, message: { type: "string" } } },

@@ -22,7 +22,12 @@ export type ItemKind = "product" | "plan";
 
 export const soldThroughView = Type.Union([
   Type.Object({ kind: Type.Literal("payment_link"), url: Type.String() }),
-  Type.Object({ kind: Type.Literal("relay"), relay: Type.String() }),
+  Type.Object({
+    kind: Type.Literal("relay"),
+    relay: Type.String(),
+    /** Where a buyer pays, so that the relay hears of it. */
+    url: Type.Optional(Type.String()),
+  }),
 ]);
 export type SoldThrough = Static<typeof soldThroughView>;
 
@@ -105,15 +110,24 @@ export class CatalogItems<Row extends ItemRow, View> {
     return await pageByName(tx, this.#table, "name", environmentId, request, this.#view);
   }
 
-  /** Where a signed-in person goes to pay. Refuses with `not_found`, and with `product_not_sellable` or `plan_not_sellable`. */
+  /**
+   * Where a signed-in person goes to pay. Refuses with `not_found`, and with `product_not_sellable` or `plan_not_sellable`, whose detail `url`
+   * is where the item that a relay sells is bought, if its soldThrough says so.
+   */
   async requirePaymentLink(tx: Reader, environmentId: number, name: string): Promise<string> {
     const { soldThrough } = await this.require(tx, environmentId, name);
     if (soldThrough?.kind === "payment_link") return soldThrough.url;
+    const start = `The ${this.kind} ${name}`;
+    if (soldThrough === null)
+      throw new Refusal(
+        this.codes.notSellable,
+        `${start} is not sold: give it a payment link or a relay in soldThrough first.`,
+      );
+    const { url } = soldThrough;
     throw new Refusal(
       this.codes.notSellable,
-      soldThrough === null
-        ? `The ${this.kind} ${name} is not sold: give it a payment link or a relay in soldThrough first.`
-        : `The ${this.kind} ${name} is sold through a relay, so it has no payment to start here: send the buyer to the provider that sells it.`,
+      `${start} is sold through a relay, so it has no payment to start here: send the buyer to ${url ?? "the provider that sells it"}.`,
+      url === undefined ? {} : { details: { url } },
     );
   }
 
@@ -222,12 +236,15 @@ export function parseSoldThrough(value: unknown): SoldThrough | null {
   if (value === undefined || value === null) return null;
   if (isJsonObject(value)) {
     const names = Object.keys(value).sort().join();
-    if (names === "kind,url" && value.kind === "payment_link") return parseLink(value.url);
+    if (names === "kind,url" && value.kind === "payment_link")
+      return { kind: "payment_link", url: parseUrl(value.url) };
     if (names === "kind,relay" && value.kind === "relay") return parseRelay(value.relay);
+    if (names === "kind,relay,url" && value.kind === "relay")
+      return { ...parseRelay(value.relay), url: parseUrl(value.url) };
   }
   throw new Refusal(
     "invalid_input",
-    '`soldThrough` is not a way of selling: write { "kind": "payment_link", "url": … }, { "kind": "relay", "relay": … }, or null.',
+    '`soldThrough` is not a way of selling: write { "kind": "payment_link", "url": … }, { "kind": "relay", "relay": …, "url": … } with or without the url, or null.',
   );
 }
 
@@ -250,7 +267,7 @@ async function requireSellingRelay(
   );
 }
 
-function parseRelay(relay: Json | undefined): SoldThrough {
+function parseRelay(relay: Json | undefined): Extract<SoldThrough, { kind: "relay" }> {
   if (typeof relay === "string" && RELAY_NAME.test(relay)) return { kind: "relay", relay };
   throw new Refusal(
     "invalid_input",
@@ -258,11 +275,11 @@ function parseRelay(relay: Json | undefined): SoldThrough {
   );
 }
 
-function parseLink(url: Json | undefined): SoldThrough {
+function parseUrl(url: Json | undefined): string {
   if (typeof url === "string" && url.length <= MAX_LINK_CHARS) {
     const link = URL.parse(url);
     if (link?.protocol === "https:" && link.username === "" && link.password === "") {
-      return { kind: "payment_link", url: link.href };
+      return link.href;
     }
   }
   throw new Refusal(

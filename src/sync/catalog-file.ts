@@ -62,6 +62,13 @@ const soldThrough = Type.Optional(
         {
           kind: Type.Literal("relay", { description: "Sold by a relay.", expects: '"relay"' }),
           relay: Type.String({ description: "The relay's name.", expects: "the name of a relay" }),
+          url: Type.Optional(
+            Type.String({
+              pattern: "^https://",
+              description: "Where a buyer pays.",
+              expects: "an https address",
+            }),
+          ),
         },
         { additionalProperties: false },
       ),
@@ -241,8 +248,12 @@ function checkItems(value: JsonObject): Problem[] {
       const { title, soldThrough } = item as JsonObject;
       const place = `${name}.${key}`;
       attempt(place, "title", () => readTitle(title as string | undefined, key));
-      const by = isJsonObject(soldThrough) && soldThrough.kind === "relay" ? "relay" : "url";
-      attempt(place, `soldThrough.${by}`, () => parseSoldThrough(soldThrough));
+      if (!isJsonObject(soldThrough)) continue;
+      const { relay, url } = soldThrough;
+      if (relay !== undefined)
+        attempt(place, "soldThrough.relay", () => parseSoldThrough({ kind: "relay", relay }));
+      if (url !== undefined)
+        attempt(place, "soldThrough.url", () => parseSoldThrough({ kind: "payment_link", url }));
     }
   }
   return problems;

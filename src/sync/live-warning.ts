@@ -42,7 +42,7 @@ export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry
 
 function linkOf(item: Entry["after"]): string | null {
   const sold = isJsonObject(item) ? item.soldThrough : null;
-  return isJsonObject(sold) && sold.kind === "payment_link" && typeof sold.url === "string" ? sold.url : null;
+  return isJsonObject(sold) && typeof sold.url === "string" ? sold.url : null;
 }
 
 function isDefault(item: Entry["after"]): boolean {

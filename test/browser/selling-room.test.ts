@@ -1,6 +1,7 @@
 /** The selling room: a product from its first words to one that a relay sells, plans, access slugs, a receipt taken back, a subscription ended. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, complaints, at } = dashboard;
@@ -47,12 +48,20 @@ test("a product is made, refused at its field, and sold through a relay that is 
   await page.waitForURL(/open=premium/);
   await dialog.getByLabel(/^Sold through/).selectOption("relay");
   await dialog.getByLabel(/^Relay/).selectOption("paid");
+  await dialog.getByLabel(/^Where buyers pay/).fill("https://buy.example.com/premium");
+  await shoot(page, "product-form");
   await dialog.getByRole("button", { name: "Save" }).click();
   await gone();
   const row = page.getByRole("row", { name: /premium/ });
   await row.getByText("fulfils it").waitFor();
   await row.getByText("25 credits").waitFor();
   await row.getByText("Premium", { exact: true }).waitFor();
+  const sold = { kind: "relay", relay: "paid", url: "https://buy.example.com/premium" };
+  expect((await api("GET", "/products/premium")).product.soldThrough).toEqual(sold);
+  await page.getByRole("link", { name: "premium" }).click();
+  await dialog.getByLabel(/^Where buyers pay/).fill("");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await gone();
   expect((await api("GET", "/products/premium")).product.soldThrough).toEqual({ kind: "relay", relay: "paid" });
 });
 

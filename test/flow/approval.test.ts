@@ -279,6 +279,9 @@ describe("what an owner looks at before saying yes", () => {
     const other = "https://pay.example.com/2";
     await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: SELLS(other) } });
     expect((await warningsOf(api, "product:book"))[0]?.[1]).toContain(other);
+    const throughRelay = { soldThrough: { kind: "relay", relay: "one", url: "https://buy.example.com/test_2" } };
+    await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: throughRelay } });
+    expect((await warningsOf(api, "product:book"))[0]?.[1]).toContain("https://buy.example.com/test_2");
   });
 
   test("is warned of what a captured call could buy where only the item changes that its relay sells", async () => {

@@ -201,6 +201,19 @@ describe("buying", () => {
     expect(error.message).toMatch(/^[A-Z].*\.$/);
   });
 
+  test("answers 409 with the address where the relay's provider sells it", async () => {
+    const { g } = await newPerson();
+    const soldThrough = { kind: "relay", relay: "shop-sales", url: "https://buy.example.com/course" };
+    await manage(api, "PUT", "/products/course", { soldThrough });
+    await manage(api, "PUT", "/plans/team", { soldThrough });
+    for (const buy of [g.payments.buy("course"), g.subscriptions.checkout("team")]) {
+      const error = await errorOf(buy);
+      expect([error.status, error.url]).toEqual([409, soldThrough.url]);
+      expect(error.message).toBe(`This is bought at another address: go to ${soldThrough.url}.`);
+    }
+    expect((await errorOf(g.payments.buy("poster"))).url).toBeNull();
+  });
+
   test("still answers 409 once the relay that sells it is gone: it is bound by name", async () => {
     const { g } = await newPerson();
     await manage(api, "DELETE", "/relays/shop-sales");

@@ -301,6 +301,29 @@ describe("an apply", () => {
     expect(moved.json.entries.flatMap(({ warnings }: { warnings: unknown[] }) => warnings)).toEqual([]);
   });
 
+  test("carries where a product is bought that a relay sells, and finds it unchanged", async () => {
+    await using api = await startApi();
+    const sells = [{ type: "fulfil_product", product: "book" }];
+    const at = (url?: string) => ({ products: { book: { soldThrough: { kind: "relay", relay: "one", ...(url === undefined ? {} : { url }) } } } });
+    const relays = [receiver("one", {}, sells)];
+    await sync(api, { relays, catalog: at() });
+    expect(states((await sync(api, { relays, catalog: at("https://buy.example/book") })).json)).toEqual([
+      "unchanged relay:one",
+      "changed product:book",
+    ]);
+    const again = await plan(api, { relays, catalog: at("https://buy.example/book") });
+    expect(states(again.json)).toEqual(["unchanged relay:one", "unchanged product:book"]);
+    expect((await api.call(`${api.E}/products/book`, { key: api.keys.dev })).json.product.soldThrough).toEqual({
+      kind: "relay",
+      relay: "one",
+      url: "https://buy.example/book",
+    });
+    const pulled = await api.call(`${api.E}/sync/items`, { key: api.keys.dev });
+    expect(pulled.text).toContain("https://buy.example/book");
+    const refused = await plan(api, { relays, catalog: at("https://u:p@buy.example/book") });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("products.book.soldThrough.url")]);
+  });
+
   test("tells what the catalog's change breaks of a relay that no file names", async () => {
     await using api = await startApi();
     await sync(api, { relays: [], catalog: NOTES });

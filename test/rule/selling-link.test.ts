@@ -28,3 +28,13 @@ test.each<[string, () => Promise<string>, RefusalCode, number]>([
   const refusal = await refusalOf(work);
   expect([refusal.code, refusal.status]).toEqual([code, status]);
 });
+
+test("what a relay sells at an address is refused with that address", async () => {
+  const sold = { kind: "relay", relay: "shop", url: "https://buy.example/lamp" };
+  await market.product("bought", { soldThrough: sold });
+  await market.plan("bought-plan", { soldThrough: sold });
+  for (const work of [() => product("bought"), () => plan("bought-plan")]) {
+    const refusal = await refusalOf(work);
+    expect([refusal.status, refusal.extra.details]).toEqual([409, { url: sold.url }]);
+  }
+});

@@ -48,6 +48,6 @@ export function UsedBy({
 export function SoldBy({ place, sold }: { place: Place; sold: SoldThrough | null }): View {
   if (sold === null) return html`<span class="quiet">not sold</span>`;
   if (sold.kind === "relay")
-    return html`<span class="clip">relay <a href=${pagePath(place, "relays", sold.relay)}>${sold.relay}</a></span>`;
+    return html`<span class="clip" title=${sold.url}>relay <a href=${pagePath(place, "relays", sold.relay)}>${sold.relay}</a></span>`;
   return html`<span class="clip" title=${sold.url}>payment link</span>`;
 }

@@ -122,7 +122,7 @@ function readBody(kind: Kind, data: FormData, item: Item | null): object {
   const way = text("way");
   const soldThrough =
     way === "relay"
-      ? { kind: way, relay: text("relay") }
+      ? { kind: way, relay: text("relay"), ...(text("url") === "" ? {} : { url: text("url") }) }
       : way === "payment_link"
         ? { kind: way, url: text("url") }
         : null;
@@ -167,7 +167,9 @@ function SoldFields({
       way === "relay" &&
       html`<label class="field"><span>Relay</span><select name="relay" required>
         ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === own}>${name}</option>`)}</select>
-        <small>${listed.length === 0 ? html`There is no relay yet: <a href=${pagePath(place, "relays", "new")}>make one</a> with the action <code>${word === "plan" ? "grant_plan" : "fulfil_product"}</code> first.` : html`Only this relay may ${word === "plan" ? html`<code>grant_plan</code>` : html`<code>fulfil_product</code>`} it.`}</small></label>`
+        <small>${listed.length === 0 ? html`There is no relay yet: <a href=${pagePath(place, "relays", "new")}>make one</a> with the action <code>${word === "plan" ? "grant_plan" : "fulfil_product"}</code> first.` : html`Only this relay may ${word === "plan" ? html`<code>grant_plan</code>` : html`<code>fulfil_product</code>`} it.`}</small></label>
+        <label class="field"><span>Where buyers pay</span><input name="url" type="url" autocomplete="off" placeholder="https://" defaultValue=${sold?.kind === "relay" ? (sold.url ?? "") : ""} />
+        <small>Optional: your provider’s checkout or payment page. A page of your app that asks to sell it gets this URL with the refusal.</small></label>`
     }
     ${
       way === "payment_link" &&
