@@ -1,6 +1,5 @@
 /**
  * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
- * A grant is live when it is neither revoked nor expired.
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
@@ -15,6 +14,7 @@ import { defineTable, integer, orNull, type RowOf, text } from "../store/table.t
 import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { requireEntitlement } from "./entitlement.ts";
+import { type Ends, endsOf, isLive, live, readEnds, UNREVOKED, unexpired } from "./live-grant.ts";
 import { type PersonStatus, requireActingPerson } from "./person.ts";
 
 export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
@@ -76,13 +76,13 @@ export function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typ
   return { suspended: true, granted: false, until: null, grants: held.grants };
 }
 
-function isLive(row: GrantRow, nowMs: number): boolean {
-  return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > nowMs);
-}
-
 export function viewGrant(row: GrantRow, nowMs: number): GrantView {
-  const live = isLive(row, nowMs);
-  return show(grantView, { ...row, person: row.personId, relay: row.relayName, live });
+  return show(grantView, {
+    ...row,
+    person: row.personId,
+    relay: row.relayName,
+    live: isLive(row, nowMs),
+  });
 }
 
 export interface Grant extends Pick<GrantRow, GrantOrigin> {
@@ -176,7 +176,7 @@ export async function listLiveGrants(tx: Reader, holding: Holding, limit = -1): 
   return await ACCESS_GRANT.all(
     tx,
     `INDEXED BY ${index} WHERE person_id = $personId AND environment_id = $environmentId ${named}
-       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $nowMs)
+       AND ${live("$nowMs")}
      ORDER BY granted_at DESC, id DESC LIMIT $limit`,
     { environmentId, personId, entitlement, nowMs, limit },
   );
@@ -185,7 +185,7 @@ export async function listLiveGrants(tx: Reader, holding: Holding, limit = -1): 
 async function holdsMany(tx: Reader, { environmentId, personId, entitlement }: Holding): Promise<boolean> {
   const row = await tx.get<{ held: number }>(
     `SELECT count(*) AS held FROM (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
-       WHERE person_id = $personId AND environment_id = $environmentId AND revoked_at IS NULL
+       WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
          AND entitlement = $entitlement LIMIT $most) AS few`,
     { environmentId, personId, entitlement, most: MANY_GRANTS },
   );
@@ -198,8 +198,8 @@ const MAX_SHOWN_GRANTS = 200;
 /** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
 export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAccess> {
   const { granted, until } = await findAccess(tx, holding);
-  const live = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
-  return { granted, until, grants: live.map((row) => viewGrant(row, holding.nowMs)) };
+  const shown = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
+  return { granted, until, grants: shown.map((row) => viewGrant(row, holding.nowMs)) };
 }
 
 /** What the live grants amount to: out of an index alone, so that it costs little whatever a person was granted. */
@@ -208,19 +208,12 @@ export async function findAccess(
   holding: Holding,
 ): Promise<Pick<HeldAccess, "granted" | "until">> {
   const { personId, environmentId, entitlement, nowMs } = holding;
-  const ends = `access_grant INDEXED BY access_grant_ends
-    WHERE person_id = $personId AND environment_id = $environmentId AND revoked_at IS NULL
+  const grants = `access_grant INDEXED BY access_grant_ends
+    WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
       ${entitlement === null ? "" : "AND entitlement = $entitlement"}`;
-  const row = await tx.get<{ endless: number; until: number | null }>(
-    `SELECT EXISTS (SELECT 1 FROM ${ends} AND expires_at IS NULL) AS endless,
-       (SELECT max(expires_at) FROM ${ends}) AS until`,
-    { environmentId, personId, entitlement },
-  );
-  if (row?.endless === 1) return { granted: true, until: null };
-  const until = row?.until ?? null;
-  return until !== null && until > nowMs
-    ? { granted: true, until: toIsoOrNull(until) }
-    : { granted: false, until: null };
+  const ends = await tx.get<Ends>(`SELECT ${endsOf(grants)}`, { environmentId, personId, entitlement });
+  const { granted, until } = readEnds(ends, nowMs);
+  return { granted, until: toIsoOrNull(until) };
 }
 
 /** Every grant a person ever had, ended ones too, newest first. */
@@ -246,19 +239,19 @@ export async function listHolders(
     key: "id",
     led: [
       equals("environment_id", environmentId),
-      { sql: "revoked_at IS NULL", values: [] },
+      { sql: UNREVOKED, values: [] },
       equals("entitlement", entitlement),
     ],
-    fits: [{ sql: "(expires_at IS NULL OR expires_at > ?)", values: [nowMs] }],
+    fits: [{ sql: unexpired("?"), values: [nowMs] }],
   } as const;
   return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, nowMs));
 }
 
 /** Ends every live grant of the entitlement the person holds, whatever its source; answers the ones it ended. */
 export async function revokeAccess(tx: Writer, holding: Holding & { by: string }): Promise<GrantRow[]> {
-  const live = await listLiveGrants(tx, holding);
-  for (const row of live) await endGrant(tx, row.id, holding.by, holding.nowMs);
-  return live.map((row) => ({ ...row, revokedAt: holding.nowMs, revokedBy: holding.by }));
+  const ended = await listLiveGrants(tx, holding);
+  for (const row of ended) await endGrant(tx, row.id, holding.by, holding.nowMs);
+  return ended.map((row) => ({ ...row, revokedAt: holding.nowMs, revokedBy: holding.by }));
 }
 
 /** Ends the live grants that one purchase or subscription gave, and no others; answers how many. */

@@ -13,6 +13,7 @@ import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";
+import { ENDLESS, endsLater, UNREVOKED } from "./live-grant.ts";
 
 interface Entitlement {
   kind: "access" | "product" | "plan";
@@ -211,11 +212,11 @@ const MAX_COUNTED = 1_000;
 
 async function countHolders(tx: Reader, environmentId: number, slug: string, nowMs: number): Promise<number> {
   const held = `SELECT person_id FROM access_grant INDEXED BY access_grant_held
-    WHERE environment_id = $environmentId AND entitlement = $entitlement AND revoked_at IS NULL`;
+    WHERE environment_id = $environmentId AND entitlement = $entitlement AND ${UNREVOKED}`;
   const row = await tx.get<{ count: number }>(
     `SELECT count(DISTINCT person_id) AS count FROM (
-       SELECT * FROM (${held} AND expires_at IS NULL LIMIT $most)
-       UNION ALL SELECT * FROM (${held} AND expires_at > $nowMs LIMIT $most))`,
+       SELECT * FROM (${held} AND ${ENDLESS} LIMIT $most)
+       UNION ALL SELECT * FROM (${held} AND ${endsLater("$nowMs")} LIMIT $most))`,
     { environmentId, entitlement: `${ACCESS}${slug}`, nowMs, most: MAX_COUNTED },
   );
   return Math.min(MAX_COUNTED, row?.count ?? 0);

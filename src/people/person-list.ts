@@ -9,6 +9,7 @@ import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
 import { timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
+import { type Ends, endsOf, live, readEnds, UNREVOKED } from "./live-grant.ts";
 import {
   findPerson,
   findPersonByEmail,
@@ -73,8 +74,8 @@ export async function listPersons(
 
 /** Asked of each person by itself: with an offset it cannot become a join, which might be led by the environment alone. */
 const MAY_USE = `(status <> 'suspended' AND EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
-  WHERE person_id = person.id AND environment_id = person.environment_id AND revoked_at IS NULL
-    AND (expires_at IS NULL OR expires_at > ?) LIMIT 1 OFFSET 0))`;
+  WHERE person_id = person.id AND environment_id = person.environment_id
+    AND ${live("?")} LIMIT 1 OFFSET 0))`;
 
 /** Behind every address that begins alike. */
 const LAST_CHAR = "\u{10ffff}";
@@ -133,24 +134,19 @@ export async function addHoldings(
   page: Page<PersonView>,
   nowMs: number,
 ): Promise<Page<PersonItem>> {
-  const held = await tx.all<{ id: string; endless: number; until: number | null; credits: number }>(
-    HOLDINGS,
-    { ids: JSON.stringify(page.items.map(({ id }) => id)) },
-  );
+  const held = await tx.all<Ends & { id: string; credits: number }>(HOLDINGS, {
+    ids: JSON.stringify(page.items.map(({ id }) => id)),
+  });
   const byId = new Map(held.map((one) => [one.id, one]));
   const items = page.items.map((person) => {
-    const { endless = 0, until = null, credits = 0 } = byId.get(person.id) ?? {};
-    const isEndless = endless === 1;
-    const granted = person.status !== "suspended" && (isEndless || (until !== null && until > nowMs));
-    const access = { granted, until: toIsoOrNull(granted && !isEndless ? until : null) };
-    return { ...person, access, credits };
+    const own = byId.get(person.id) ?? null;
+    const { granted, until } = readEnds(person.status === "suspended" ? null : own, nowMs);
+    return { ...person, access: { granted, until: toIsoOrNull(until) }, credits: own?.credits ?? 0 };
   });
   return { items, next: page.next };
 }
 
-const ENDS =
-  "FROM access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND revoked_at IS NULL";
-const HOLDINGS = `SELECT one.value AS id,
-    EXISTS (SELECT 1 ${ENDS} AND expires_at IS NULL) AS endless, (SELECT max(expires_at) ${ENDS}) AS until,
+const THEIRS = `access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND ${UNREVOKED}`;
+const HOLDINGS = `SELECT one.value AS id, ${endsOf(THEIRS)},
     coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits
   FROM json_each($ids) AS one`;

@@ -7,6 +7,7 @@ import { MAX_CREDIT_LINE } from "../ground/limit.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { orNull, show, time } from "../ground/schema.ts";
 import { ENTITLEMENT_NAME } from "../ground/shape.ts";
+import { live } from "../people/live-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import type { Change } from "../watch/audit.ts";
@@ -102,8 +103,8 @@ async function requireFreeKey(
        SELECT $key = $name
          OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = $name) AS hangs
        FROM access_grant INDEXED BY access_grant_by_entitlement
-       WHERE environment_id = $environmentId AND entitlement = $key AND revoked_at IS NULL
-         AND (expires_at IS NULL OR expires_at > $nowMs) LIMIT $most)`,
+       WHERE environment_id = $environmentId AND entitlement = $key
+         AND ${live("$nowMs")} LIMIT $most)`,
     { environmentId, key, nowMs, name, most: MAX_GRANTS_LOOKED_AT + 1 },
   );
   const isMore = held !== null && held.live > MAX_GRANTS_LOOKED_AT;

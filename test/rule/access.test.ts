@@ -9,10 +9,16 @@ import {
   grantByHand,
   type HandGrant,
   listGrants,
+  listHolders,
+  listLiveGrants,
   revokeAccess,
   revokeGrantsOfSource,
 } from "../../src/people/access-grant.ts";
 import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/people/entitlement.ts";
+import { addHoldings, listPersons } from "../../src/people/person-list.ts";
+import { saveProduct } from "../../src/selling/product.ts";
+import type { Writer } from "../../src/store/port.ts";
+import { undone } from "../../src/store/undone.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 
@@ -66,6 +72,32 @@ test("of someone who holds very many grants the newest are told in order, among 
   expect(held.grants.map(({ id }) => id)).toEqual(newest);
 });
 
+/** Whether the person holds the entitlement, as each question about grants answers it. */
+async function askEverywhere(personId: string, entitlement: string): Promise<boolean[]> {
+  const nowMs = clock.now();
+  const page = readPageRequest({});
+  const hasPerson = ({ items }: { items: readonly { id?: string; person?: string }[] }) =>
+    items.some(({ id, person }) => id === personId || person === personId);
+  const lists = await store.read(async (tx) => {
+    const people = await listPersons(tx, environmentId, page, { access: { granted: true, nowMs } });
+    const all = await addHoldings(tx, await listPersons(tx, environmentId, page), nowMs);
+    return [
+      (await checkAccess(tx, { environmentId, personId, entitlement, nowMs })).granted,
+      (await listLiveGrants(tx, { environmentId, personId, entitlement, nowMs })).length > 0,
+      (await listGrants(tx, { environmentId, personId, nowMs }, page)).items.some((one) => one.entitlement === entitlement && one.live),
+      hasPerson(await listHolders(tx, { environmentId, entitlement, nowMs }, page)),
+      hasPerson(people),
+      all.items.find(({ id }) => id === personId)?.access.granted === true,
+    ];
+  });
+  const refused = async (work: (tx: Writer) => Promise<unknown>) =>
+    ((await undone(store, "app", work).catch((error: unknown) => error)) as { code?: string } | null)?.code;
+  const change = { environmentId, by: "key:test", nowMs };
+  const deleted = await refused((tx) => deleteAccessSlug(tx, environmentId, entitlement.slice("access:".length), nowMs));
+  const moved = await refused((tx) => saveProduct(tx, change, "timed", { key: "access:members" }));
+  return [...lists, deleted === "in_use", moved === "key_in_use"];
+}
+
 describe("an entitlement", () => {
   test.each([
     ["access:members", "access", "access:members"],
@@ -95,6 +127,29 @@ describe("a grant", () => {
     expect([live.granted, live.until, live.grants.length]).toEqual([true, "2026-01-16T12:00:00.000Z", 1]);
     clock.jump(1);
     expect(await check(id)).toEqual({ granted: false, until: null, grants: [] });
+  });
+
+  test("is live for every question until its last millisecond, and for none in the next", async () => {
+    const person = await town.newPerson();
+    const entitlement = "access:timed";
+    await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "timed", title: "Timed" }, 0));
+    await town.product("timed");
+    for (const one of [entitlement, "timed"]) await grant(person.id, { entitlement: one, expiresAtMs: clock.now() + DAY_MS });
+    clock.jump(DAY_MS - 1);
+    expect(await askEverywhere(person.id, entitlement)).toEqual([true, true, true, true, true, true, true, true]);
+    clock.jump(1);
+    expect(await askEverywhere(person.id, entitlement)).toEqual([false, false, false, false, false, false, false, false]);
+  });
+
+  test("that has ended takes nothing from one without an end", async () => {
+    const { id } = await town.newPerson();
+    await grant(id, { expiresAtMs: clock.now() + 1 });
+    await grant(id);
+    clock.jump(1);
+    expect((await check(id)).granted).toBe(true);
+    const page = await store.read((tx) => listPersons(tx, environmentId, readPageRequest({})));
+    const people = await store.read((tx) => addHoldings(tx, page, clock.now()));
+    expect(people.items.find((one) => one.id === id)?.access).toEqual({ granted: true, until: null });
   });
 
   test("says its source, and shows in full", async () => {
@@ -216,6 +271,13 @@ describe("granting by hand", () => {
     const { id } = await town.newPerson();
     expect((await refusalOf(() => give(id, more))).code as string).toBe(code);
     expect((await check(id, null)).granted).toBe(false);
+  });
+
+  test("refuses an end that is now, and takes one that is next", async () => {
+    const { id } = await town.newPerson();
+    expect((await refusalOf(() => give(id, { expiresAtMs: clock.now() }))).code).toBe("invalid_input");
+    await give(id, { expiresAtMs: clock.now() + 1 });
+    expect((await check(id, null)).granted).toBe(true);
   });
 
   test("refuses a suspended person", async () => {
