@@ -54,9 +54,14 @@ export interface ActionTime {
   tookMs?: number;
 }
 
-/** One entry of a run's results, as stored and shown; a later call_url posts what `tellResult` leaves of it. */
+/** One entry of a run's results, as it is stored and shown; a later call_url posts what `tellResult` leaves of it. */
 export type ActionResult = { type: string } & ActionTime &
   (ActionSuccess | ({ outcome: "failed"; code: ResultCode; message: string } & Exchange));
+
+/** One entry of a stored run's results. An expunge or an erasure removes the message. */
+export type StoredResult =
+  | Exclude<ActionResult, { outcome: "failed" }>
+  | ({ type: string; outcome: "failed"; code: ResultCode; message?: string } & ActionTime & Exchange);
 
 /** The result as another server is told it: without what was said with the one that was called, but for its status and body, and without times. */
 export function tellResult(result: ActionResult): object {

@@ -5,7 +5,7 @@
  * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
  * itself, the text stays unknown.
  */
-import type { ActionResult } from "../action/contract.ts";
+import type { StoredResult } from "../action/contract.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
 import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
@@ -56,7 +56,7 @@ const RAN = RUN.pick("startedAt", "results", "work");
 
 interface RanAttempt {
   startedAt: number;
-  results: readonly ActionResult[];
+  results: readonly StoredResult[];
   actions: readonly LiveAction[];
   /** One an action. */
   keys: readonly BoundKey[];
@@ -113,12 +113,12 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promis
   return { works, slots: memory.slots.length === 0 ? slots : memory.slots, actions };
 }
 
-function cameToActions([first]: readonly ActionResult[]): boolean {
+function cameToActions([first]: readonly StoredResult[]): boolean {
   return first !== undefined && first.type !== "person" && first.type !== "event";
 }
 
 /** The list that the run ran; null: the one that was saved is not it, or holds what this version does not know. */
-function openSaved({ saved }: OldRun, results: readonly ActionResult[]): LiveAction[] | null {
+function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAction[] | null {
   const row = saved === null ? null : parseJson(saved);
   const definition = isJsonObject(row) ? row.definition : null;
   const texts = isJsonObject(definition) && Array.isArray(definition.actions) ? definition.actions : [];
@@ -137,7 +137,7 @@ function keyByPlace(list: readonly LiveAction[]): Slot[] {
 }
 
 /** Whether this run did the work under its key. `isWhole`: the lists of all runs before are known, so that none of them can have done it. */
-function didWork({ state }: Work, result: ActionResult | undefined, isWhole: boolean): boolean {
+function didWork({ state }: Work, result: StoredResult | undefined, isWhole: boolean): boolean {
   if (state === "intended") return result === undefined || result.outcome === "failed";
   return result?.outcome === "done" || (result?.outcome === "skipped" && isWhole);
 }

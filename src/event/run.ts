@@ -2,7 +2,7 @@
  * A run of an event, as its row tells it: which list of actions it ran and which work each of them stands for, what it has done so far, its end
  * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
  */
-import type { ActionResult } from "../action/contract.ts";
+import type { ActionResult, StoredResult } from "../action/contract.ts";
 import { writeJson } from "../ground/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
@@ -24,7 +24,7 @@ export const RUN = defineTable({
     startedAt: integer(),
     finishedAt: orNull(integer()),
     outcome: orNull(text<"ok" | "failed" | "interrupted">()),
-    results: json<readonly ActionResult[]>(),
+    results: json<readonly StoredResult[]>(),
     /** The fingerprint of the list of actions it ran; null: it ended before them, or an earlier version ran it. */
     actions: orNull(text()),
     /** The work each of them stands for; null: its own first work. */
@@ -220,7 +220,7 @@ const MOVE_ON_AS_STORED = `${MOVE_ON} AND state = 'queued' AND runs = 0 AND next
 /** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
 function auditOf(
   { id: eventId, environmentId, relayName }: Pick<EventToRun, "id" | "environmentId" | "relayName">,
-  results: readonly ActionResult[],
+  results: readonly StoredResult[],
   atMs: number,
 ): Change & AuditEntry {
   const relay = `relay:${relayName}`;

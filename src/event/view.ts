@@ -1,6 +1,6 @@
 /** An event as the API shows it: alone, with its payload and what each attempt did, or as an item of the list. */
 import { type Static, Type } from "typebox";
-import type { ActionResult } from "../action/contract.ts";
+import type { StoredResult } from "../action/contract.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { ResultCode } from "../ground/result-code.ts";
@@ -83,7 +83,7 @@ const resultView = Type.Object({
 });
 export type ShownResult = Static<typeof resultView>;
 
-function showResult({ beganAt, tookMs, ...result }: ActionResult): ShownResult {
+function showResult({ beganAt, tookMs, ...result }: StoredResult): ShownResult {
   return { ...result, beganAt: toIsoOrNull(beganAt ?? null), tookMs: tookMs ?? null };
 }
 

@@ -3,7 +3,7 @@
  * changed. What is known is said, and where nothing is, that.
  */
 import { type Static, Type } from "typebox";
-import type { ActionResult } from "../action/contract.ts";
+import type { StoredResult } from "../action/contract.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
@@ -63,23 +63,29 @@ export async function judgeEvent(tx: Reader, environmentId: number, id: string):
   return await judgeCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }
 
+/** Whether an event was expunged, as an expression over its row. */
+export const IS_EXPUNGED = `payload LIKE '{"expunged":%'`;
+
 const JUDGED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey", "personId");
-const JUDGED_EVENT = `SELECT ${JUDGED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, payload LIKE '{"expunged":%' AS expunged FROM event WHERE seq = ?1`;
+const JUDGED_EVENT = `SELECT ${JUDGED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
 
 /** What the last attempt of an event failed with. */
 export async function findFailure(tx: Reader, seq: number, reason: string): Promise<Failure> {
   const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
   const stored = await tx.get<object>(sql, seq);
   const failed = (stored === null ? [] : RUN_RESULTS.read(stored).results).find(isFailed);
-  if (failed === undefined) {
-    const message = explainCode(reason)?.when ?? `It ended with ${reason}.`;
-    return { type: null, code: reason, message, status: null };
-  }
-  const { type, code, message, answer } = failed;
-  return { type, code, message: cutToLine(message, MAX_SENTENCE), status: answer?.status ?? null };
+  if (failed === undefined)
+    return { type: null, code: reason, message: sayFailure({ code: reason }), status: null };
+  const { type, code, answer } = failed;
+  return { type, code, message: sayFailure(failed), status: answer?.status ?? null };
 }
 
-function isFailed(result: ActionResult): result is Extract<ActionResult, { outcome: "failed" }> {
+/** What failed, in one line: the stored message, or what the code means where the message was expunged or there is none. */
+export function sayFailure({ code, message }: { code: string; message?: string }): string {
+  return cutToLine(message ?? explainCode(code)?.when ?? `It ended with ${code}.`, MAX_SENTENCE);
+}
+
+function isFailed(result: StoredResult): result is Extract<StoredResult, { outcome: "failed" }> {
   return result.outcome === "failed";
 }
 

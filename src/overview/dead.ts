@@ -9,7 +9,7 @@ import { textOrNull, time } from "../ground/schema.ts";
 import { findRelay } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
-import { causeView, failureView, findFailure, judgeCause } from "./cause.ts";
+import { causeView, type EventCause, failureView, findFailure, IS_EXPUNGED, judgeCause } from "./cause.ts";
 
 /** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
 const STEP = 5_000;
@@ -65,11 +65,20 @@ export const deadView = Type.Object({
   newestEvent: Type.String(),
   /** The newest one's. */
   person: textOrNull,
+  /** Whether the newest one was expunged or its person erased: it never runs again. */
+  expunged: Type.Boolean(),
   /** What the newest one failed with. */
   failure: failureView,
   cause: causeView,
 });
 export type DeadView = Static<typeof deadView>;
+
+const EXPUNGED_CAUSE: EventCause = {
+  stands: "unknown",
+  message: "The newest of them was expunged and never runs again.",
+  since: null,
+  missing: null,
+};
 
 const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "personId");
 
@@ -80,13 +89,16 @@ export async function describeDead(
   { nameKey, relay, count, firstSeq, newestSeq }: DeadOfRelay,
   isFailing: boolean,
 ): Promise<DeadView | null> {
-  const sql = `SELECT ${END.columns} FROM event WHERE seq = ?1`;
-  const [first, newest] = [await tx.get<object>(sql, firstSeq), await tx.get<object>(sql, newestSeq)];
+  const sql = `SELECT ${END.columns}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
+  const first = await tx.get<object>(sql, firstSeq);
+  const newest = await tx.get<{ expunged: number }>(sql, newestSeq);
   if (first === null || newest === null) return null;
   const [from, last] = [END.read(first), END.read(newest)];
   const deadAt = last.finishedAt ?? last.createdAt;
   const failure = await findFailure(tx, newestSeq, last.reason ?? "interrupted");
   const row = await findRelay(tx, environmentId, relay);
+  const expunged = newest.expunged === 1;
+  const judged = { environmentId, nameKey, relay, row, person: last.personId, failure, deadAt, isFailing };
   return {
     events: Math.min(count, MAX_SHOWN),
     more: count > MAX_SHOWN,
@@ -94,16 +106,8 @@ export async function describeDead(
     newestDeadAt: toIso(deadAt),
     newestEvent: eventIdOf(last),
     person: last.personId,
+    expunged,
     failure,
-    cause: await judgeCause(tx, {
-      environmentId,
-      nameKey,
-      relay,
-      row,
-      person: last.personId,
-      failure,
-      deadAt,
-      isFailing,
-    }),
+    cause: expunged ? EXPUNGED_CAUSE : await judgeCause(tx, judged),
   };
 }

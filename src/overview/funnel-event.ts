@@ -2,13 +2,13 @@
  * How a relay's events since a number ended, and at which step of their way those that did not end well stopped. All of them are counted through
  * the indexes of what failed and what waits; which step it was is read from the runs of the newest ones, and taken for the rest as well.
  */
-import type { ActionResult } from "../action/contract.ts";
+import type { StoredResult } from "../action/contract.ts";
 import { EVENT } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
-import { explainCode } from "../ground/result-code.ts";
 import { cutToLine } from "../ground/text.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
+import { sayFailure } from "./cause.ts";
 
 /** Events counted in a step, and altogether. */
 const STEP = 50_000;
@@ -253,15 +253,14 @@ async function readEnd(tx: Reader, seq: number, types: readonly string[]): Promi
       at: BEFORE_ACTIONS,
       code,
       reason: row?.reason ?? null,
-      message: explainCode(code)?.when ?? `It ended with ${code}.`,
+      message: sayFailure({ code }),
     };
   }
-  const { code, message } = failed;
   return {
     at: placeOf(failed, place, types),
-    code,
+    code: failed.code,
     reason: row?.reason ?? null,
-    message: cutToLine(message, MAX_SENTENCE),
+    message: sayFailure(failed),
   };
 }
 
@@ -269,7 +268,7 @@ const END = `SELECT reason, (SELECT results FROM run WHERE event_seq = event.seq
   FROM event WHERE seq = ?1`;
 
 /** The relay may have been changed since: then the action of the same type stands for it. */
-function placeOf({ type }: ActionResult, place: number, types: readonly string[]): number {
+function placeOf({ type }: StoredResult, place: number, types: readonly string[]): number {
   if (type === "person") return BEFORE_ACTIONS;
   if (types[place] === type) return place;
   const same = types.indexOf(type);

@@ -233,14 +233,20 @@ async function needOfDead(
   const are = count === 1 ? "event is" : "events are";
   const why = dead === null ? "" : `: ${dead.failure.message}`;
   const todo =
-    dead?.failure.code === "missed"
-      ? "Replay those that are still wanted, one at a time from their list or all of them; or say that it is seen to."
-      : dead?.cause.stands === "no"
-        ? "Replay them; what was done before is not done twice."
-        : "Mend the cause, then replay them; what was done before is not done twice.";
+    dead?.expunged === true && count === 1
+      ? "The event never runs again. Resolve its alert."
+      : sayReplay(dead);
   const message = endSentence(`${many} ${are} dead since ${since}${why}`);
   const newest = dead === null ? null : newestOf(dead);
   return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead, newest };
+}
+
+function sayReplay(dead: DeadView | null): string {
+  if (dead?.failure.code === "missed")
+    return "Replay those that are still wanted, one at a time from their list or all of them; or say that it is seen to.";
+  return dead?.cause.stands === "no"
+    ? "Replay them; what was done before is not done twice."
+    : "Mend the cause, then replay them; what was done before is not done twice.";
 }
 
 const newestOf = ({ newestEvent, person, failure: { code, status } }: DeadView): NeedView["newest"] => ({

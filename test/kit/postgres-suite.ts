@@ -53,6 +53,7 @@ const FLOWS: readonly string[] = [
     "relay-history",
     "funnel",
     "overview",
+    "read-all",
   ],
 ];
 
