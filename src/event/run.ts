@@ -323,6 +323,6 @@ async function wasCutOffBefore(
   { seq, attempts, runs }: Pick<EventToRun, "seq" | "attempts" | "runs">,
 ): Promise<boolean> {
   const sql = `SELECT 1 AS found FROM run
-    WHERE event_seq = $seq AND number < $runs AND number > $runs - $attempts AND outcome = 'interrupted' LIMIT 1`;
-  return (await tx.get(sql, { seq, attempts, runs })) !== null;
+    WHERE event_seq = $seq AND number < $runs AND number > $earlier AND outcome = 'interrupted' LIMIT 1`;
+  return (await tx.get(sql, { seq, runs, earlier: runs - attempts })) !== null;
 }
