@@ -139,7 +139,7 @@ describe("an attempt cut off by a crash", () => {
     await running.drain();
     expect(await Promise.all(events.map((id) => showEvent(running, id)))).toMatchObject(Array(3).fill({ state: "done", attempts: 3 }));
     expect(await alertsOf(running)).toEqual([]);
-  });
+  }, 120_000);
 
   test("a replay begins to count cut-offs again: its first runs again at once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
@@ -157,7 +157,7 @@ describe("an attempt cut off by a crash", () => {
     await cutOff();
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
-  });
+  }, 120_000);
 
   test("the alert of a seventh cut-off attempt is switchable like every other", async () => {
     await running.api("PUT", "/settings", { version: 1, alerts: { relay_failed: false } });
