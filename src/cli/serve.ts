@@ -59,9 +59,9 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
 }
 
 /** What a start has begun needs no end of its own. Where nobody says more, Docker waits for ten seconds. */
-const START_ENDS_WITHIN_MS = 6_000;
+export const START_ENDS_WITHIN_MS = 6_000;
 /** Longer than whatever it calls may take; a database that is cut off says nothing for longer. Who started it may kill it after half a minute. */
-const END_WITHIN_MS = 18_000;
+export const END_WITHIN_MS = 18_000;
 
 /** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
 export async function runService(

@@ -173,7 +173,7 @@ const ANSWER_WITHIN_MS = 3_000;
 const SILENT =
   "The store has given no answer for three seconds: it is cut off, or has much to do. Where that lasts, look at the disk or the database server that it is on.";
 /** For so long a node that ends goes on: balancers ask every few seconds. */
-const LEAVE_MS = 4_000;
+export const LEAVE_MS = 4_000;
 const LEAVING = "This node ends: the others take its calls.";
 const TAKEN_OVER =
   "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";

@@ -244,7 +244,7 @@ describe("a first start that was killed", () => {
     server.child.kill("SIGTERM");
     expect((await server.ended()).code).toBe(0);
     expect(readdirSync(dataDir).sort()).toEqual(["master.key", "relay.db", "runner.lock", "runner.txt"]);
-  }, 60_000);
+  });
 });
 
 describe("the master key of a database that was used", () => {

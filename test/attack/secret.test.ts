@@ -94,7 +94,7 @@ beforeAll(async () => {
   await failEverything();
   await running.clock.advance(2_000);
   await running.drain();
-}, 60_000);
+});
 
 afterAll(async () => {
   await running[Symbol.asyncDispose]();

@@ -280,4 +280,4 @@ test("random bytes, and random bytes where a request has something, never make a
   );
   expect((await fetch(`${running.service.url}/healthz`)).status).toBe(200);
   expect(running.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-}, 600_000);
+});

@@ -1,19 +1,12 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { answerHostile, HOSTILE } from "../kit/hostile-payload.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-const HOSTILE = {
-  html: '<img src=x onerror="globalThis.broken=1"><script>globalThis.broken=2</script>',
-  attribute: '" onmouseover="globalThis.broken=3" x="',
-  bidi: "user\u202egpj.exe",
-  "zero\u200bwidth": "\u0007bell",
-  __html: "<b>markup</b>",
-  emoji: "👩‍👩‍👧",
-};
 const DEEP = 60;
 let eventId = "";
 
@@ -96,18 +89,17 @@ test("what is nested deep is folded until asked for", async () => {
 });
 
 test("a text of 5 MB is cut, and shown whole when asked", async () => {
-  const timeout = 20_000;
   const long = "x".repeat(5_000_000);
   const event = { ...(await readEvent()), id: "evt_long", payload: { long }, warnings: ["<b>markup</b>"] };
   await page.route("**/api/**/events/evt_long", (route) => route.fulfill({ json: { event } }));
   await page.goto(at("events/evt_long"));
   const payload = page.getByRole("group", { name: "Payload" });
   const show = payload.getByRole("button", { name: "Show all 5,000,000 characters" });
-  await show.waitFor({ timeout });
-  const shown = (): Promise<number> => payload.evaluate((tree) => tree.textContent?.length ?? 0, { timeout });
+  await show.waitFor();
+  const shown = (): Promise<number> => payload.evaluate((tree) => tree.textContent?.length ?? 0);
   expect(await shown()).toBeLessThan(1_200);
-  await show.click({ timeout });
-  await show.waitFor({ state: "detached", timeout });
+  await show.click();
+  await show.waitFor({ state: "detached" });
   expect(await shown()).toBeGreaterThan(5_000_000);
   expect(await page.locator("main b", { hasText: "markup" }).count()).toBe(0);
 });
@@ -122,49 +114,22 @@ test("an answer nested deeper than a stack is still shown", async () => {
   await page.getByText("12345678901234567890").waitFor();
 });
 
-/**
- * Run in the page, which then answers for the service without the wire: markup in names and values, 5 MB, 10,000 keys, deep nesting, text that
- * runs the other way.
- */
-function answerHostile({ id, event, texts }: { id: string; event: string; texts: Record<string, string> }): void {
-  // It is opened from the list alone, and takes a page longer to make than to load.
-  if (!location.pathname.endsWith("/events")) return;
-  const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`<b onclick=alert(1)>key ${at}`, `\u202e${at} مرحبا بالعالم`]));
-  const long = `<svg onload="globalThis.broken=4">${"y".repeat(5_000_000)}`;
-  const deep = `${"[".repeat(3_000)}9007199254740993${"]".repeat(3_000)}`;
-  const mapped = { event_type: `${texts.html}\u202e`, order: long, ...keys };
-  const payload = `{"event":${JSON.stringify({ ...texts, ...keys, long }).slice(0, -1)},"deep":${deep}},"mapped":${JSON.stringify(mapped)}}`;
-  const body = `{"event":${event.replace('"payload":null', () => `"payload":${payload}`)}}`;
-  const real = fetch;
-  globalThis.fetch = ((path: string, init: RequestInit) =>
-    path.endsWith(`/events/${id}`) ? Promise.resolve(new Response(body)) : real(path, init)) as typeof fetch;
-}
-
-test("all of it at once neither becomes markup nor keeps the panel or the page from being used within a second", async () => {
+test("all of it at once neither becomes markup nor keeps the panel or the page from being used", async () => {
   const event = JSON.stringify({ ...(await readEvent()), payload: null, warnings: [HOSTILE.html] });
   await page.addInitScript(answerHostile, { id: eventId, event, texts: HOSTILE });
-  const took: Record<"panel" | "page", number[]> = { panel: [], page: [] };
-  // The quickest of a few: what another program kept from the processor says nothing about the page.
-  const isSlow = () => Object.values(took).some((times) => Math.min(...times) >= 1_000);
-  for (let turn = 0; turn < 8 && isSlow(); turn++) {
-    for (const [what, key, width] of [
-      ["panel", "j", 1_280],
-      ["page", "Enter", 1_100],
-    ] as const) {
-      await page.setViewportSize({ width, height: 860 });
-      await page.goto(at("events"));
-      await page.locator("main [data-row]").first().focus();
-      // From the press of the key to what can be read and folded.
-      const beganAt = performance.now();
-      await page.keyboard.press(key);
-      await page.getByRole("group", { name: "Payload" }).getByRole("button", { name: "event: 10,008 fields" }).waitFor();
-      took[what].push(performance.now() - beganAt);
-    }
+  // In the panel beside the list, and where the page is too narrow for one; how quickly is measured by the bench.
+  for (const [key, width] of [
+    ["j", 1_280],
+    ["Enter", 1_100],
+  ] as const) {
+    await page.setViewportSize({ width, height: 860 });
+    await page.goto(at("events"));
+    await page.locator("main [data-row]").first().focus();
+    await page.keyboard.press(key);
+    await page.getByRole("group", { name: "Payload" }).getByRole("button", { name: "event: 10,008 fields" }).waitFor();
+    const drawn = await page.evaluate(() => document.querySelectorAll("main *").length);
+    expect(drawn).toBeLessThan(1_500);
   }
-  if (process.env.RELAY_TIMES !== undefined) console.log(took);
-  expect([took, isSlow()]).toEqual([took, false]);
-  const drawn = await page.evaluate(() => document.querySelectorAll("main *").length);
-  expect(drawn).toBeLessThan(1_500);
   await page.getByRole("button", { name: "event: 10,008 fields" }).click();
   await page.getByRole("button", { name: "Show more of 10,008" }).waitFor();
   await page.getByLabel("Find in the payload").fill("key 9999");
@@ -177,7 +142,7 @@ test("all of it at once neither becomes markup nor keeps the panel or the page f
   expect(await page.locator("main").textContent()).not.toContain("\u202e");
   expect(await page.title()).not.toContain("\u202e");
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-}, 90_000);
+});
 
 /** A text that a stranger chose, with no place to break it, and names as long as they may be. */
 const WIDE = `<img src=x onerror="globalThis.broken=5">\u202e${"W".repeat(120)}`;
@@ -303,7 +268,7 @@ test("nothing that a stranger named or wrote is markup in any room, nor makes it
   expect(found).toEqual([]);
   expect(shown).toBeGreaterThan(ROOMS.length - 6);
   expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
-}, 90_000);
+});
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints).toEqual([]);

@@ -80,7 +80,7 @@ beforeAll(async () => {
   }
   for (const path of ["relays/new", ...rows]) await openWithTabs(path);
   pages = [...new Set([...rooms, "relays/new", ...rows, ...tabs])];
-}, 300_000);
+});
 
 const SCREENS = [
   { colorScheme: "light", width: 1280 },
@@ -101,7 +101,7 @@ test("no page has a barrier in either theme, wide or narrow, is wider than 360 p
     found.push(...(await measure()).map((words) => `${path} ${words}`));
   }
   expect(found).toEqual([]);
-}, 300_000);
+});
 
 /** What is too wide or too small on the page. */
 function measure(): Promise<string[]> {

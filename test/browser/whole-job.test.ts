@@ -32,7 +32,7 @@ beforeAll(async () => {
   const context = await startBrowser(stack);
   page = context.pages()[0] ?? (await context.newPage());
   complaints = listen(page);
-}, 60_000);
+});
 afterAll(() => stack.disposeAsync());
 
 type Role = "link" | "button";
@@ -144,7 +144,7 @@ test("what it names is made from its page: the access slug, and the product that
 test("its mail may leave once the domain is verified and a mail server takes it", async () => {
   await letMailLeave();
   expect(mails.taken.map(({ to }) => to)).toEqual([["ann@example.com"]]);
-}, 30_000);
+});
 
 test("a signed test event is sent and done", async () => {
   await setProcessorSecret(SECRETS.development);
@@ -172,7 +172,7 @@ test("production is set up for itself: its mail, and the processor's secret", as
   await told("Let the sender call it");
   await click("link", "Open checkout");
   await heading("The first call arrives");
-}, 30_000);
+});
 
 test("the provider's first call becomes an event that is done", async () => {
   const url = await page.getByRole("region", { name: "Receiver URL" }).locator("code").innerText();

@@ -51,7 +51,7 @@ beforeEach(async () => {
   const { version } = (await stand.api("GET", "/settings")).body.settings;
   const smtp = { host: "localhost", port: mails.port, security: "none" };
   expect((await stand.api("PUT", "/settings", { version, mail: { smtp } })).status).toBe(200);
-}, 60_000);
+});
 
 afterEach(async () => {
   await server[Symbol.asyncDispose]();
@@ -167,7 +167,7 @@ test(`${kills} kills: every problem is raised once, is over once, and each alert
   // One whose end is unknown holds at most the two alerts of a relay.
   expect(lost).toBeLessThanOrEqual(2 * unknown);
   expect(server.log.filter((line) => line.includes("a problem stands")).length).toBeGreaterThanOrEqual(kills - 3);
-}, 240_000);
+});
 
 interface Row {
   code: string;

@@ -119,7 +119,7 @@ for (const environment of ["development", "production"] as const) {
     expect(again.code).toBe(isLive ? "approval_used" : "version_conflict");
     expect(await standing(environment)).toBe(CHANGES);
     if (isLive) expect((await call("GET", `/api/approvals/${approval.id}`)).approval.secretsOf).toEqual(["orders", "sells"]);
-  }, 120_000);
+  });
 }
 
 test("a laptop killed at every step of a live sync leaves all of it or nothing; what it never heard is told on the page", async () => {
@@ -150,4 +150,4 @@ test("a laptop killed at every step of a live sync leaves all of it or nothing; 
   const again = await runCommand(["sync", "--live"], { cwd: laptop, env });
   expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to do."]);
   expect(readFileSync(join(laptop, "service", "catalog.json"), "utf8")).toBe(JSON.stringify(FILES.catalog));
-}, 120_000);
+});

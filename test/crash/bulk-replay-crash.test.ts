@@ -62,7 +62,7 @@ beforeEach(async () => {
   expect(count("event WHERE state = 'dead'")).toBe(EVENTS);
   const { relay } = await api("GET", "/relays/orders");
   await api("PUT", "/relays/orders", { definition: define("after"), version: relay.version });
-}, 60_000);
+});
 afterEach(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(home, { recursive: true, force: true });
@@ -94,7 +94,7 @@ test(`each event is replayed once over ${KILLS} kills in the middle of it`, asyn
   await rest();
   expect((await api("GET", `/bulk-replays/${id}`)).replay).toMatchObject({ state: "done", matched: EVENTS, replayed: EVENTS, leftOut: {} });
   expectOnce();
-}, 120_000);
+});
 
 test("a second server takes over from one that hangs in the middle of it, and that one goes on to do nothing more", async () => {
   await api("POST", "/bulk-replays", { state: "dead", perSecond: 200 });
@@ -110,4 +110,4 @@ test("a second server takes over from one that hangs in the middle of it, and th
   await rest();
   await hung[Symbol.asyncDispose]();
   expectOnce();
-}, 120_000);
+});

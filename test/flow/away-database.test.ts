@@ -122,7 +122,7 @@ test("a database that takes no writes for the moment is waited for, with rows in
     const name = new URL(url).pathname.slice(1);
     await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     await using node = start(url);
-    await until("it waits", () => node.waits().length > 0, { withinMs: 20_000 });
+    await until("it waits", () => node.waits().length > 0);
     expect(node.waits()[0]).toMatchObject({
       cause: expect.stringContaining("read-only transaction"),
       todo: expect.stringMatching(/^name the primary, or let the database take writes/),
@@ -132,7 +132,7 @@ test("a database that takes no writes for the moment is waited for, with rows in
     if (service instanceof Error) throw service;
     expect((await fetch(`http://127.0.0.1:${service.port}/readyz`)).status).toBe(200);
   }
-}, 60_000);
+});
 
 test("a standby is waited for alike", async () => {
   const standby = { version: "18.1", number: 180_001, encoding: "UTF8", standby: true };
@@ -162,7 +162,7 @@ test("a user with three connections is told how many a node needs, and with four
     expect(found).toMatchObject({ state: "fail", message: "3 at most: no node starts with fewer than 4, and one takes up to 8." });
     {
       await using node = start(url.href);
-      await until("it waits", () => node.waits().length > 0, { withinMs: 30_000 });
+      await until("it waits", () => node.waits().length > 0);
       expect(node.waits()[0]?.todo).toMatch(
         /^let each node have eight connections, and four at the least: raise max_connections, or the CONNECTION LIMIT/,
       );
@@ -175,20 +175,20 @@ test("a user with three connections is told how many a node needs, and with four
     await admin.unsafe(`REASSIGN OWNED BY ${user} TO CURRENT_USER`);
     await admin.unsafe(`DROP OWNED BY ${user}; DROP ROLE ${user}`).simple();
   }
-}, 90_000);
+});
 
 test("a lock that somebody holds there is waited for: the port says so within seconds, the log says why, and it serves once it is let go", async () => {
   await using admin = new SQL(database.url, { max: 1 });
   const holder = await admin.reserve();
   await holder.unsafe("BEGIN; LOCK TABLE app IN ACCESS EXCLUSIVE MODE").simple();
   await using node = start(database.url);
-  await until("it says that it is slow", () => node.slow() !== undefined, { withinMs: 10_000 });
+  await until("it says that it is slow", () => node.slow() !== undefined);
   const ready = () => fetch(`http://127.0.0.1:${node.slow()?.port}/readyz`);
   expect(await (await ready()).json()).toEqual({
     ready: false,
     problem: "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
   });
-  await until("it waits", () => node.waits().length > 0, { withinMs: 30_000 });
+  await until("it waits", () => node.waits().length > 0);
   expect(node.waits()).toEqual([
     expect.objectContaining({
       cause: "canceling statement due to lock timeout (55P03).",
@@ -200,7 +200,7 @@ test("a lock that somebody holds there is waited for: the port says so within se
   const service = await node.ended;
   if (service instanceof Error) throw service;
   expect((await ready()).status).toBe(200);
-}, 60_000);
+});
 
 test("a start that is told to stop while it waits ends", async () => {
   await using node = start(await findAway());

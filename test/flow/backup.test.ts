@@ -64,7 +64,7 @@ test("a backup of a running service is restored into a new folder and serves as 
   expect(restored).toMatchObject({ code: 0, said: `Restored 1 event into ${elsewhere}.` });
   expect(dumpTables(join(elsewhere, "relay.db"))).toEqual(then);
   await serveRestored(elsewhere, running.keys.development ?? "");
-}, 60_000);
+});
 
 /** The restored service knows the event, its relay's secret and the old key. */
 async function serveRestored(dataDir: string, key: string): Promise<void> {

@@ -84,4 +84,4 @@ test("bash completes commands, options, states and names by the script that rela
   const [said, told] = await Promise.all([new Response(bash.stdout).text(), new Response(bash.stderr).text()]);
   expect(told).toBe("");
   expect(said.replace(/\n$/, "").split("\n")).toEqual(COMPLETED.map(([, candidates]) => candidates.join(" ")));
-}, 60_000);
+});

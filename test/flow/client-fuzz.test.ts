@@ -58,4 +58,4 @@ test("no request of the client makes a fault", async () => {
     { numRuns: RUNS },
   );
   expect(api.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-}, 600_000);
+});

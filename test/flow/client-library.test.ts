@@ -277,5 +277,5 @@ describe("the library's file", () => {
     });
     expect(check.stdout.toString()).toBe("");
     expect(check.exitCode).toBe(0);
-  }, 60_000);
+  });
 });

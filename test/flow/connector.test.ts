@@ -223,4 +223,4 @@ test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () =>
   } finally {
     rmSync(cwd, { recursive: true, force: true });
   }
-}, 60_000);
+});

@@ -253,16 +253,12 @@ async function waitFor(isThere: () => boolean | Promise<boolean>): Promise<void>
 describe("commands, in a folder of their own", () => {
   const pages = docs.pages.filter(({ id }) => !id.startsWith("senders/")).map(({ id }) => id);
   const run = pages.filter((id) => blocks.some((block) => block.page === id && block.tag === "sh relay"));
-  test.each(run)(
-    "%s",
-    async (page) => {
-      await runPage(
-        page,
-        blocks.filter((block) => block.page === page),
-      );
-    },
-    60_000,
-  );
+  test.each(run)("%s", async (page) => {
+    await runPage(
+      page,
+      blocks.filter((block) => block.page === page),
+    );
+  });
 
   test("every sender's page begins a relay that is valid", async () => {
     for (const { id } of docs.pages.filter(({ parent }) => parent === "senders")) {

@@ -719,7 +719,7 @@ test("any edits between attempts, retries, replays and crashes leave what the mo
     }),
     { numRuns: Number(process.env.RELAY_EDIT_RUNS ?? roundsOf(15)), endOnFailure: true },
   );
-}, 240_000);
+});
 
 /** One event of a relay of its own, from its arrival to its last attempt. `upgraded`: an earlier version made its first attempt, and another in between. */
 async function verifyOneLife(name: string, first: string[], turns: readonly Turn[], upgraded: boolean): Promise<void> {

@@ -196,7 +196,7 @@ describe("processes", () => {
       const again = await runCommand(["import-missed", name, path, "--yes"], { cwd: home, env: env(), clock });
       expect(`${again.said}${again.told}`).toContain(`${String(LINES).padStart(7)}  already known`);
       expect(await countImported()).toBe(LINES);
-    }, 120_000);
+    });
 
   test("the server, killed in the middle: it is said how far it came, and the rest follows", async () => {
     const path = join(home, `${name}.jsonl`);
@@ -227,5 +227,5 @@ describe("processes", () => {
       cursor = page.next === null ? "" : `&cursor=${page.next}`;
     } while (cursor !== "");
     expect([notes.size, count]).toEqual([6_000, 6_000]);
-  }, 120_000);
+  });
 });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { poll } from "../kit/patience.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
 type Any = any;
@@ -56,11 +57,7 @@ async function save(definition: { name: string }) {
 }
 const problems = async (): Promise<string[]> => (await call("GET", "/problems")).json.items.map(({ code }: Any) => code);
 async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turn = 0; turn < 400; turn++) {
-    if (await holds()) return;
-    await Bun.sleep(50);
-  }
-  throw new Error(`It never came. It said:\n${dev.lines().join("\n")}`);
+  if (!(await poll(holds, Boolean, 50))) throw new Error(`It never came. It said:\n${dev.lines().join("\n")}`);
 }
 const relay = (name: string, value = "x") => ({
   name,
@@ -263,7 +260,7 @@ describe("a service that is killed", () => {
       expect((await stands("one")).definition).toEqual(json(file("one")));
       expect(readdirSync(at("relays")).filter((name) => !name.endsWith(".part"))).toEqual(["one.json"]);
     }
-  }, 60_000);
+  });
 });
 
 describe("a folder that git moves about", () => {
@@ -324,7 +321,7 @@ describe("a folder that git moves about", () => {
     await call("POST", "/relays/one/resume");
     await until(async () => (await call("GET", "/events?relay=one&state=done&limit=200")).json.items.length === sent);
     expect(dev.lines().filter((line) => /deleted/.test(line) && !/unless it comes back/.test(line))).toEqual([]);
-  }, 60_000);
+  });
 
   test("an editor that writes by delete and rename changes nothing but what it wrote", async () => {
     await begin(relay("one"));

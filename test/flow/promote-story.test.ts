@@ -269,4 +269,4 @@ test("a server that is killed while it carries out what was approved has all of 
     expect((await live()).length).toBe(12);
   }
   expect(existsSync(join(home, ".relay"))).toBe(true);
-}, 90_000);
+});

@@ -159,4 +159,4 @@ test("the same lives lead to the same results, whatever rows hold the memory", a
     ),
     { numRuns: roundsOf(20), endOnFailure: true },
   );
-}, 180_000);
+});

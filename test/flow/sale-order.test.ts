@@ -193,4 +193,4 @@ test("in any order each effect is applied once, and what is held is what the wor
     }),
     { numRuns: Number(process.env.RELAY_PROPERTY_RUNS ?? roundsOf(25)), endOnFailure: true },
   );
-}, 300_000);
+});

@@ -111,5 +111,5 @@ describe("relay send", () => {
     const missing = await relay("send", "nobody", "--explain");
     expect(missing.code).toBe(1);
     expect(missing.said).toContain("not_found");
-  }, 60_000);
+  });
 });

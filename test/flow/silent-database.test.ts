@@ -7,8 +7,6 @@ import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 
-const ENDS_WITHIN_MS = 30_000;
-
 const serve = (databaseUrl: string) =>
   startCli(["serve", "--port", "0"], {
     cwd: makeFolder(),
@@ -26,35 +24,29 @@ test("a silent one is given up, whatever waits for it", async () => {
   using road = await openRoad(database.url);
   await using server = await startServer(road.url);
   road.cut();
-  const begun = performance.now();
   server.kill("SIGTERM");
   // In order, or as below, since both take about as long.
   expect([0, 1]).toContain(await server.exited);
   await server.line("The database gave no answer for");
-  expect(performance.now() - begun).toBeLessThan(ENDS_WITHIN_MS);
-}, 60_000);
+});
 
 test("where it would wait for longer it says that it waited for long enough, and ends", async () => {
   await using database = await freshDatabase();
   await using server = await startServer(database.url);
   await using other = new SQL({ url: database.url, max: 1 });
   await other.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
-  const begun = performance.now();
   server.kill("SIGTERM");
   expect(await server.exited).toBe(1);
-  expect(performance.now() - begun).toBeLessThan(ENDS_WITHIN_MS);
   await server.line("What the service waits for says nothing, so it ends now");
-}, 60_000);
+});
 
-test("one that is only starting, and waits for a lock that somebody holds there, ends within ten seconds", async () => {
+test("one that is only starting, and waits for a lock that somebody holds there, ends by itself", async () => {
   await using database = await freshDatabase();
   await using other = new SQL({ url: database.url, max: 1 });
   await other.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
   await using server = serve(database.url);
   await server.line("the start takes its time; receivers answer 503 until it is through");
-  const begun = performance.now();
   server.kill("SIGTERM");
   expect(await server.exited).toBe(1);
-  expect(performance.now() - begun).toBeLessThan(10_000);
   await server.line("The start waits for something that gives no answer, so it ends now: the next start begins anew.");
-}, 60_000);
+});

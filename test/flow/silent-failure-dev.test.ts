@@ -114,7 +114,7 @@ beforeAll(async () => {
   base = (await dev.line("/hooks/")).replace(/^.*?(http\S+)\/[^/]+$/, "$1");
   await dev.line("Press Ctrl+C");
   // The first who needs it builds the executable.
-}, 180_000);
+});
 
 afterAll(async () => {
   dev.kill("SIGINT");

@@ -30,7 +30,7 @@ beforeAll(async () => {
   called = startCalled(authority);
   shared = await StagedServer.start(executable, authorityFile);
   // The first who needs it builds the executable.
-}, 180_000);
+});
 
 afterAll(async () => {
   await shared[Symbol.asyncDispose]();

@@ -264,4 +264,4 @@ test("a server that is killed while it applies has all of the plan or nothing", 
   } finally {
     rmSync(cwd, { recursive: true });
   }
-}, 120_000);
+});

@@ -3,18 +3,17 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { OK } from "../kit/fake-caller.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
+import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
-const WITHIN_MS = 30_000;
 const map = { event_id: "id" };
 const write = (step: string) => ({ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}", step } });
 const call = (path: string) => ({ type: "call_url", url: `https://example.com/${path}` });
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + WITHIN_MS; !(await isSo()) && performance.now() < endMs; ) await Bun.sleep(50);
-  expect(await isSo()).toBe(true);
+  expect(await poll(isSo, Boolean)).toBe(true);
 }
 
 async function makeShop(node: Node): Promise<Tenant> {
@@ -119,7 +118,7 @@ test("what was paused, changed or deleted at another node is so at one that has 
   expect((await listEvents(other.node)).filter((event) => event.endsWith(" done")).length).toBe(6);
   expect(await listSteps(other.node)).toEqual(["first", "second", "second"]);
   expect(paths(node)).toEqual(["first", "second", "second"]);
-}, 120_000);
+});
 
 /** One node, on a road that loses a commit. */
 async function startShop() {
@@ -156,7 +155,7 @@ test("an event that was taken by a commit of which nobody knows is run again, an
   await until(async () => (await listStates(database.url)).every((state) => state === "done"));
   expect(node.caller.ids.length).toBe(3);
   expect(new Set(node.caller.ids).size).toBe(3);
-}, 120_000);
+});
 
 test("what a node saved by a commit of which nobody knows is known to it a moment later", async () => {
   await using shop = await startShop();
@@ -173,7 +172,7 @@ test("what a node saved by a commit of which nobody knows is known to it a momen
   await expect(saved).rejects.toThrow("503");
   road.isClosed = false;
   await until(async () => (await tryPost(node, tenant, "one", "later-relay")) === true);
-}, 120_000);
+});
 
 test("an event whose next send was forbidden, as the node took its lease for over, goes on where the lease was its own all the time", async () => {
   await using database = await freshDatabase();
@@ -197,4 +196,4 @@ test("an event whose next send was forbidden, as the node took its lease for ove
   await until(async () => (await listEvents(node)).every((event) => event.endsWith(" done")));
   // What was under way is posted again under the same id.
   expect(paths(node).filter((path) => path === "two").length).toBe(1);
-}, 120_000);
+});

@@ -47,7 +47,7 @@ beforeAll(async () => {
   sql = new SQL(fresh.url, { max: 1 });
   await fillTables();
   for (const setting of ["plan_cache_mode = force_generic_plan", "jit = off"]) await sql.unsafe(`SET ${setting}`);
-}, 60_000);
+});
 
 afterAll(async () => {
   await sql.close();
@@ -80,7 +80,7 @@ test("no statement of a service's life, or of what people ask of it, walks throu
     expect([seen, statements.some((one) => one.includes(seen))]).toEqual([seen, true]);
   expect(listWalks(await planOf("SELECT seq FROM event WHERE reason = ?1"), first)).toEqual(["Seq Scan event"]);
   expect(listWalks(await planOf("SELECT seq FROM event WHERE reason = ?1 ORDER BY seq LIMIT 1"), first)).toEqual(["Index Scan event_pkey"]);
-}, 60_000);
+});
 
 interface Plan {
   "Node Type": string;

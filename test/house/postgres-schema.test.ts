@@ -48,7 +48,7 @@ beforeAll(async () => {
   await placeSchema(file);
   sqlite = readSqlite(file);
   postgres = await readPostgres(fresh.url);
-}, 60_000);
+});
 
 afterAll(async () => {
   rmSync(folder, { recursive: true });

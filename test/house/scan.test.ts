@@ -99,7 +99,7 @@ test("no statement of a start, a poll or a caretaker scans a table that grows", 
     "freelist_count",
   ])
     expect([seen, [...statements].some((sql) => sql.includes(seen))]).toEqual([seen, true]);
-}, 60_000);
+});
 
 /** A plan names a table by its alias. */
 function realTable(sql: string, name: string): string {

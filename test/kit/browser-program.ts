@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { PATIENCE_MS } from "./patience.ts";
 
 interface BrowserProgram {
   path: string;
@@ -30,7 +31,6 @@ export const BROWSER_ARGS = [
 export const BROWSER_VARIABLE = "TEST_BROWSER";
 /** What CHROMIUM holds where no browser is wanted. */
 const NONE = "none";
-const STARTS_WITHIN_MS = 60_000;
 const CARRIED = join(import.meta.dir, "..", "..", "node_modules", "@sparticuz", "chromium");
 
 /** The browser that was handed on, else the first that starts. */
@@ -127,7 +127,7 @@ async function tryStart({ path, env }: BrowserProgram): Promise<string | null> {
       executablePath: path,
       headless: true,
       args: BROWSER_ARGS,
-      timeout: STARTS_WITHIN_MS,
+      timeout: PATIENCE_MS,
       env: { ...process.env, ...env } as Record<string, string>,
     });
     await browser.close();

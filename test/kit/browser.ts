@@ -2,7 +2,6 @@
  * A dashboard in a real browser, against a whole service in this process. One browser a file; every page keeps what its console said,
  * so that a test can hold that nothing was refused by the page's policy and nothing broke.
  */
-import { setDefaultTimeout } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,11 +9,8 @@ import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { systemClock } from "../../src/ground/clock.ts";
 import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
 import { watchPage } from "./page-watch.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { APP, type RunningOptions, type RunningService, startRunningService } from "./running-service.ts";
-
-/** A wait runs out before its test does, so that the failure is the wait's, which says what the page showed. */
-const WAIT_MS = 25_000;
-setDefaultTimeout(3 * WAIT_MS);
 
 interface Dashboard extends AsyncDisposable {
   running: RunningService;
@@ -69,6 +65,7 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: found.browser.path,
     headless: true,
+    timeout: PATIENCE_MS,
     args: BROWSER_ARGS,
     env: { ...process.env, ...found.browser.env } as Record<string, string>,
     viewport: { width: 1280, height: 860 },
@@ -76,7 +73,7 @@ export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UT
     timezoneId,
   });
   stack.defer(() => context.close());
-  context.setDefaultTimeout(WAIT_MS);
+  context.setDefaultTimeout(PATIENCE_MS);
   context.on("page", watchPage);
   context.pages().forEach(watchPage);
   return context;

@@ -1,6 +1,7 @@
 /** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
+import { poll } from "./patience.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
 import { unrest } from "./unrest.ts";
@@ -84,21 +85,9 @@ export async function editRelay(running: RunningService, definition: Record<stri
   if (saved.status !== 200) throw new Error(`The edit was refused: ${JSON.stringify(saved.body)}`);
 }
 
-/** Longer than a write waits for another process's lock, which is a real wait. */
-const UNTIL_MS = 15_000;
-
-/** Lets the service work until `done`, without moving the clock. What another process works on takes longer, and is better asked about seldom. */
-export async function until(
-  what: string,
-  done: () => boolean | Promise<boolean>,
-  { withinMs = UNTIL_MS, everyMs = 1 }: { withinMs?: number; everyMs?: number } = {},
-): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (performance.now() < deadline) {
-    if (await done()) return;
-    await Bun.sleep(everyMs);
-  }
-  throw await unrest(`It never came about: ${what}.`);
+/** Lets the service work until `done`, without moving the clock. What another process works on is better asked about seldom. */
+export async function until(what: string, done: () => boolean | Promise<boolean>, everyMs = 1): Promise<void> {
+  if (!(await poll(done, Boolean, everyMs))) throw await unrest(`It never came about: ${what}.`);
 }
 
 export function alertsOf(running: RunningService) {

@@ -5,6 +5,7 @@
 import { Database } from "bun:sqlite";
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { TEST_MS } from "./patience.ts";
 
 const PROJECT = resolve(import.meta.dir, "../..");
 const DIST = join(PROJECT, "dist");
@@ -23,7 +24,6 @@ const PROGRAMS = {
     madeOf: [...MADE_OF, "test/crash/stepped-main.ts"],
   },
 } as const;
-const BUILD_WAIT_MS = 100_000;
 
 function compile(script: string, name: string): string[] {
   const outfile = join(DIST, `${name}${SUFFIX}`);
@@ -49,7 +49,7 @@ function makeExecutable(program: Program): string {
   mkdirSync(DIST, { recursive: true });
   // The operating system lets go of this lock with the process, so that a killed run blocks no later one.
   using lock = new Database(join(DIST, "build.lock"), { create: true });
-  lock.exec(`PRAGMA busy_timeout = ${BUILD_WAIT_MS}; BEGIN EXCLUSIVE`);
+  lock.exec(`PRAGMA busy_timeout = ${TEST_MS}; BEGIN EXCLUSIVE`);
   const built = join(DIST, `${program}${SUFFIX}`);
   const stampFile = join(DIST, program === "relay" ? "build.stamp" : `${program}.stamp`);
   const sources = hashSources(program);

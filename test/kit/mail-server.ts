@@ -2,6 +2,7 @@
 import { afterAll } from "bun:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { Authority } from "./certificate.ts";
+import { poll } from "./patience.ts";
 
 interface Taken {
   from: string;
@@ -129,10 +130,11 @@ export async function startMailServer(options: MailServerOptions): Promise<MailS
     hold: "none",
     held: () => held.length,
     async untilHeld(count) {
-      for (let turn = 0; held.length < count; turn++) {
-        if (turn === 2_000) throw new Error(`${held.length} mails are held instead of ${count}.`);
-        await Bun.sleep(5);
-      }
+      const got = await poll(
+        () => held.length,
+        (length) => length >= count,
+      );
+      if (got < count) throw new Error(`${got} mails are held instead of ${count}.`);
     },
     letGo() {
       made.hold = "none";

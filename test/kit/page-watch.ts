@@ -3,6 +3,7 @@
  * requests were refused or still under way. A red run explains itself by it, on a machine that nobody can look at.
  */
 import { errors, type Locator, type Page, type Request } from "playwright-core";
+import { PATIENCE_MS } from "./patience.ts";
 
 interface Watched {
   /** The last of what the console, the page's policy and refused requests said. */
@@ -13,8 +14,6 @@ interface Watched {
 
 const SAID_KEPT = 12;
 const TEXT_SHOWN = 500;
-/** A page that does not say within this what it shows is told as one that does not answer. */
-const LOOK_MS = 5_000;
 
 const watched = new WeakMap<Page, Watched>();
 const explained = new WeakSet<Error>();
@@ -74,10 +73,10 @@ async function describe(page: Page): Promise<string> {
   const { said, underWay } = watched.get(page) ?? { said: [], underWay: new Map<Request, number>() };
   const nowMs = performance.now();
   const waiting = [...underWay].map(([request, sinceMs]) => `${nameRequest(request)} since ${((nowMs - sinceMs) / 1_000).toFixed(1)} s`);
-  const silent = [`it did not answer within ${LOOK_MS} ms`];
+  const silent = [`it did not answer within ${PATIENCE_MS} ms`];
   const shown = page.isClosed()
     ? ["it is closed"]
-    : await Promise.race([look(page).catch((error) => [String(error)]), Bun.sleep(LOOK_MS).then(() => silent)]);
+    : await Promise.race([look(page).catch((error) => [String(error)]), Bun.sleep(PATIENCE_MS).then(() => silent)]);
   const list = (title: string, lines: readonly string[]) => [`${title}:`, ...(lines.length === 0 ? ["none"] : lines).map((line) => `  ${line}`)];
   return [...list("What the page showed", shown), ...list("What it said, the last", said), ...list("Requests under way", waiting)].join("\n");
 }

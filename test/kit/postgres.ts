@@ -31,12 +31,12 @@ import { migratePostgres } from "../../src/store/postgres/migrate.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import type { Issued } from "./certificate.ts";
+import { PATIENCE_MS } from "./patience.ts";
 
 /** Names an installed server by a URL of it; set by whoever started one, for the processes that it starts. */
 const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
 /** Names the socket on which a run of tests answers with the URL of its server, which it starts when it is first asked. */
 export const ASK_VARIABLE = "TEST_POSTGRES";
-const STARTS_WITHIN_MS = 20_000;
 /** Of the advisory lock of who makes the template. */
 const TEMPLATE_LOCK = 0x72656c63;
 /** A connection that is no longer used ends after so long: a file of tests that has ended leaves one. */
@@ -361,7 +361,7 @@ async function tell(line: Socket, word: "start" | "stop"): Promise<void> {
 }
 
 async function waitUntilReady(url: string, folder: string): Promise<void> {
-  for (const until = performance.now() + STARTS_WITHIN_MS; ; await Bun.sleep(20)) {
+  for (const until = performance.now() + PATIENCE_MS; ; await Bun.sleep(20)) {
     try {
       return await runOn(url, "SELECT 1");
     } catch (error) {

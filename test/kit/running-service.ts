@@ -14,6 +14,7 @@ import { type Service, type ServicePorts, startService } from "../../src/service
 import type { SqlValue } from "../../src/store/port.ts";
 import { type BesideStore, besideStore } from "./beside-store.ts";
 import { chooseDatabase, ON_POSTGRES } from "./chosen-store.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { placeSchema } from "./schema-copy.ts";
 import { serviceConfig } from "./service-config.ts";
 import { tellUnrestOf, unrest } from "./unrest.ts";
@@ -21,8 +22,6 @@ import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
 
-/** A service comes to rest within this, on a busy machine too. */
-const REST_MS = 45_000;
 const BUSY_TURNS = 200;
 
 export interface Answer {
@@ -145,7 +144,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
       return readAnswer(response);
     },
     async drain() {
-      const deadline = performance.now() + REST_MS;
+      const deadline = performance.now() + PATIENCE_MS;
       for (let turn = 0; performance.now() < deadline; turn++) {
         // What waits for something outside of this process, such as a name that is looked up, takes time and not turns.
         if (turn > BUSY_TURNS) await Bun.sleep(1);

@@ -13,7 +13,7 @@ import { START_MS } from "./virtual-clock.ts";
 const STAGED_ORIGIN = "https://relay.example.test";
 const OWNER = { email: "owner@example.com", password: "correct horse battery staple" };
 /** An answer that nobody reads holds its connection open for so long of the server's clock. */
-const PATIENCE_MS = 10_000;
+const UNREAD_MS = 10_000;
 
 export interface Answer {
   status: number;
@@ -85,7 +85,7 @@ export class StagedServer implements AsyncDisposable {
   async stop(): Promise<void> {
     const running = this.#running;
     const ended = running.end("SIGTERM").then(() => true);
-    while (!(await Promise.race([ended, Bun.sleep(500).then(() => false)]))) running.write(`advance ${PATIENCE_MS}`);
+    while (!(await Promise.race([ended, Bun.sleep(500).then(() => false)]))) running.write(`advance ${UNREAD_MS}`);
     this.#earlier = this.log;
     this.#process = null;
   }

@@ -4,6 +4,7 @@
  */
 import type { Service } from "../../src/service.ts";
 import { listSilences } from "./chosen-store.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
 interface Watched {
@@ -12,8 +13,6 @@ interface Watched {
   logged: readonly string[];
 }
 
-/** A store that does not answer is told of as one. */
-const ANSWERS_WITHIN_MS = 5_000;
 const LAST_LINES = 6;
 
 const services = new Set<Watched>();
@@ -32,7 +31,7 @@ export async function unrest(sentence: string): Promise<Error> {
 
 async function tellOne({ service, clock, logged }: Watched): Promise<string> {
   const { runner, store } = service;
-  const events = await Promise.race([listEvents(service, clock.now()), Bun.sleep(ANSWERS_WITHIN_MS).then(() => ["the store does not answer"])]);
+  const events = await Promise.race([listEvents(service, clock.now()), Bun.sleep(PATIENCE_MS).then(() => ["the store does not answer"])]);
   const lines = [
     `service ${service.url}; events: ${events.join(", ") || "none"}`,
     `runner: ${runner.alive ? "reaches its store" : "does not reach its store, and looks again with the clock's next timers"}, ${runner.runningCount} running`,

@@ -91,7 +91,7 @@ describe("a backup", () => {
     expect(backups).toEqual([...backups].sort((one, other) => one - other));
     expect(backups[0]).toBeGreaterThanOrEqual(50);
     expect(written + 50).toBe(readSeqs(join(dataDir, "relay.db")).length);
-  }, 60_000);
+  });
 
   test("replaces no file unless told to, and leaves nothing behind when it is refused", async () => {
     const dataDir = await newDirectory();

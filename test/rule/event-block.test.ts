@@ -80,7 +80,7 @@ describe("the events of a relay's name", () => {
       ),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   async function holds(
     batches: readonly { skipped: number; rows: readonly (readonly [number, number])[]; undone: boolean }[],

@@ -115,7 +115,7 @@ beforeAll(async () => {
   left = await killStarts();
   told = [];
   await (await openSqlite(file, { clock, onMigrate: ({ from }, begun) => told.push([from, begun]) })).close();
-}, 120_000);
+});
 
 test("a start that is killed is gone on with by the next, and one copy was kept, from before the first", () => {
   expect(left).toEqual([23_000, 18_000, 13_000]);

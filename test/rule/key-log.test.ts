@@ -168,7 +168,7 @@ async function play(acts: readonly Act[]): Promise<void> {
 
 test("any order of writes, failures, savepoints, starts, kills, other processes and forgetting", async () => {
   await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), { numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? 25) });
-}, 120_000);
+});
 
 test("two processes that freeze at once, of which one took the other's run for cut off, lose no key", async () => {
   const keep = (count: number): Act => ({ act: "keep", count });
@@ -180,7 +180,7 @@ test("two processes that freeze at once, of which one took the other's run for c
     foreign,
     ...Array.from({ length: 160 }, (_, index) => (index % 5 === 4 ? foreign : keep(1))),
   ]);
-}, 60_000);
+});
 
 test("a kill between any two groups of a freeze loses no key", async () => {
   const at = new Case();
@@ -198,7 +198,7 @@ test("a kill between any two groups of a freeze loses no key", async () => {
   }
   await at.checkAll(store);
   await at.close();
-}, 60_000);
+});
 
 test("a table that is sorted behind many groups, some of them undone, loses no key, also when it is killed before and after it is sorted", async () => {
   const at = new Case(40_000);
@@ -239,7 +239,7 @@ test("a table that is sorted behind many groups, some of them undone, loses no k
   store = await at.open();
   await at.checkAll(store);
   await at.close();
-}, 60_000);
+});
 
 test("what is in runs is deleted from the log, what is forgotten from the runs, and memory goes on", async () => {
   const at = new Case();
@@ -295,7 +295,7 @@ test("twenty runs, some of which go and whose places others take, lose no key, a
   // Some filters are read by each of the first transactions.
   for (let turn = 0; turn < 6; turn++) await at.checkAll(store);
   await at.close();
-}, 60_000);
+});
 
 /** A run's filter as versions up to 0.11 wrote it: its keys' bits do not leap, and nothing stands behind its words. */
 function formerFilter(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
@@ -347,7 +347,7 @@ test("runs of an earlier version, whose filters are of another kind, hold their 
   const kinds = (await listed()).map(({ filter }) => filter.length % 4);
   expect(kinds.toSorted()).toEqual([0, 0, 0, ...Array.from({ length: 9 }, () => 1)]);
   await at.close();
-}, 60_000);
+});
 
 test("a key that is in none of eight whole runs is said to be in one of them once in 250 times at most", () => {
   const filters = new KeyFilters();

@@ -71,7 +71,7 @@ for (const loss of [null, "unheard"] as const)
         await addApp("slow")(tx);
         tx.touch("call");
       });
-      await until("the other node is told", () => seen.length > 0, { withinMs: 5_000, everyMs: 20 });
+      await until("the other node is told", () => seen.length > 0, 20);
       expect(await seen[0]).toEqual(["slow"]);
       expect(losses).toBe(loss === null ? 0 : 1);
     } finally {
@@ -104,7 +104,7 @@ test("a connection that broke before the commit, while others wait: each group i
   }
   expect([...locks]).toEqual([1]);
   expect((await store.read(listApps)).length).toBe(16);
-}, 120_000);
+});
 
 test("a commit that nobody can be asked about: its writer is told that it is not known, and everything is looked at anew", async () => {
   await store.write("app", addApp("first"));
@@ -125,7 +125,7 @@ test("a commit that nobody can be asked about: its writer is told that it is not
   road.isClosed = false;
   road.loseCommit = () => null;
   expect(await store.read(listApps)).toEqual(["first", "there"]);
-}, 60_000);
+});
 
 test("a store whose server is cut off without a word is closed all the same, once its answers are overdue", async () => {
   await store.write("app", addApp("first"));
@@ -133,7 +133,7 @@ test("a store whose server is cut off without a word is closed all the same, onc
   const written = store.write("app", addApp("second")).catch((error: unknown) => error);
   await store.close();
   expect(await written).toBeInstanceOf(StoreUnavailable);
-}, 120_000);
+});
 
 test("a database that is away and has no room: what stands against it now is what is said, and none hides the other", async () => {
   const goAway = async (): Promise<void> => {
@@ -164,10 +164,10 @@ test("a database that is away and has no room: what stands against it now is wha
   expect(store.trouble).toBe(full);
   road.closedTo = null;
   await admin.unsafe("DROP TRIGGER take_no_big ON app");
-  await until("nothing stands against it", () => store.trouble === null, { withinMs: 20_000, everyMs: 50 });
+  await until("nothing stands against it", () => store.trouble === null, 50);
   await store.write("app", addApp("big"));
   expect(troubles.filter((one) => one === null || one === full)).toEqual([full, full, null]);
-}, 60_000);
+});
 
 const readerPid = (): Promise<{ pid: number } | null> => store.read((tx) => tx.get("SELECT pg_backend_pid() AS pid WHERE 1 = ?1", 1));
 
@@ -187,11 +187,11 @@ test("a server that takes no writes is left by who writes: what is connected ane
       () => true,
       () => false,
     );
-  await until("it is written again", write, { withinMs: 10_000, everyMs: 100 });
+  await until("it is written again", write, 100);
   await long;
   expect((await readerPid())?.pid).toBe(reader?.pid ?? 0);
   expect(await store.read(listApps)).toEqual(["first", "second"]);
-}, 30_000);
+});
 
 test("a standby is read from while it answers under the name, and by one read at a time: the next one looks who does by then", async () => {
   const name = new URL(database.url).pathname.slice(1);

@@ -21,7 +21,7 @@ beforeEach(async () => {
   ended = new AsyncDisposableStack();
   server = ended.use(await startPostgres());
   admin = ended.adopt(new SQL(server.url, { max: 1 }), (sql) => sql.close());
-}, 30_000);
+});
 
 afterEach(() => ended.disposeAsync());
 
@@ -110,7 +110,7 @@ test("what others see already is answered for only once it is on the disk; what 
   // Of whoever waited for the lock nothing was written; it was refused if the server takes its time to start.
   const others = (await second?.ended.catch(() => null)) === "c" ? ["c"] : [];
   expect(await store.read(listApps)).toEqual(["a", "b", ...others]);
-}, 30_000);
+});
 
 test("a flush whose connection breaks is asked for again, and the write that waits for it does not run again", async () => {
   const store = await openStore(server.url);
@@ -129,7 +129,7 @@ test("a flush whose connection breaks is asked for again, and the write that wai
   await rival.giveBack();
   expect([await write.ended, write.runs(), await second?.ended]).toEqual(["b", 1, "c"]);
   expect(await store.read(listApps)).toEqual(["a", "b", "c"]);
-}, 30_000);
+});
 
 /** From now on the server answers for nothing as durable, as a standby of its is away; a commit that does not ask for that is answered. Resolves with the end of it. */
 async function holdFlushes(): Promise<() => Promise<void>> {
@@ -157,7 +157,7 @@ test("a write that nobody waits behind is flushed by its writer, and answered on
   expect(held.isAnswered()).toBe(false);
   await letGo();
   expect([await held.ended, held.runs()]).toEqual(["c", 1]);
-}, 30_000);
+});
 
 test("a writer whose connection breaks while it flushes is asked for over another one, and its write does not run again", async () => {
   const store = await openStore(server.url);
@@ -171,7 +171,7 @@ test("a writer whose connection breaks while it flushes is asked for over anothe
   await letGo();
   expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 1, ["a", "b"]]);
   expect(await add(store, "c").ended).toBe("c");
-}, 30_000);
+});
 
 test("a commit that a crash takes before its writer's own flush is not answered, and is written again, once", async () => {
   const store = await openStore(server.url);
@@ -185,7 +185,7 @@ test("a commit that a crash takes before its writer's own flush is not answered,
   expect(held.isAnswered()).toBe(false);
   process.kill(walwriter, "SIGKILL");
   expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 2, ["a", "b"]]);
-}, 30_000);
+});
 
 test("a writer whose own flush took long leaves the next ones to the second connection", async () => {
   const store = await openStore(server.url);
@@ -205,7 +205,7 @@ test("a writer whose own flush took long leaves the next ones to the second conn
   expect(waits.map((one) => one.isAnswered())).toEqual([false, false]);
   await letGoAgain();
   expect(await Promise.all(waits.map((one) => one.ended))).toEqual(["c", "d"]);
-}, 30_000);
+});
 
 /** Passes bytes on to the server, until it is cut: then the store is told at once, and the server, which is at work, learns nothing. */
 async function passThrough(url: string): Promise<{ url: string; cut: () => void }> {
@@ -237,7 +237,7 @@ test("a commit whose answer was lost while it is under way is waited for, and no
   while ((await admin`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).length === 0) await Bun.sleep(10);
   cut();
   expect([await write.ended, write.runs(), await store.read(listApps)]).toEqual(["a", 1, ["a"]]);
-}, 30_000);
+});
 
 /** Nodes with a receiver whose signatures count once. */
 async function startReceiving(): Promise<[Node, Node]> {
@@ -276,7 +276,7 @@ test("a call that is a duplicate of one whose commit is not on the disk yet is a
     [200, { received: true, eventId }],
     [200, { received: true, duplicate: true, eventId }],
   ]);
-}, 30_000);
+});
 
 test("what is known to be on the disk is answered as a duplicate whoever writes, by each node once it has asked", async () => {
   const [taker, other] = await startReceiving();
@@ -286,7 +286,7 @@ test("what is known to be on the disk is answered as a duplicate whoever writes,
   await admin.unsafe(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
   for (const node of [taker, other, taker, other]) expect(await post(node, "once")).toEqual(duplicate);
   await admin.unsafe("SELECT pg_advisory_unlock_all()");
-}, 30_000);
+});
 
 test("a commit whose answer is lost in a failover to a server that never had it is written there, though another transaction has its number", async () => {
   await admin.close();
@@ -318,4 +318,4 @@ test("a commit whose answer is lost in a failover to a server that never had it 
   road.isClosed = false;
   road.loseCommit = () => null;
   expect([await write, runs, await store.read(listApps)]).toEqual(["lost", 2, ["a", "lost"]]);
-}, 30_000);
+});

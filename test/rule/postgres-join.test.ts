@@ -93,7 +93,7 @@ describe("rows of several tables in one transaction", () => {
           JSON.stringify({ trigger, actions: [] }),
         );
       });
-  }, 60_000);
+  });
 
   afterAll(() => both[Symbol.asyncDispose]());
 

@@ -11,7 +11,7 @@ let postgres: Store;
 beforeAll(async () => {
   both = await openBothStores();
   ({ sqlite, postgres } = both);
-}, 60_000);
+});
 
 afterAll(() => both[Symbol.asyncDispose]());
 

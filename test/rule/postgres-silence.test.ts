@@ -122,4 +122,4 @@ test("which connections are given up", async () => {
     }),
   );
   expect(ended).toEqual(Object.keys(CASES).map((name) => [name, "as it says"]));
-}, 60_000);
+});

@@ -18,7 +18,7 @@ let server: Awaited<ReturnType<typeof startPostgres>>;
 beforeAll(async () => {
   for (const [name, { cert }] of Object.entries({ ours, theirs })) writeFileSync(join(folder, name), cert);
   server = await startPostgres();
-}, 60_000);
+});
 afterAll(async () => {
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });

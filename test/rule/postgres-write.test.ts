@@ -10,7 +10,7 @@ let postgres: Store;
 beforeAll(async () => {
   both = await openBothStores();
   ({ sqlite, postgres } = both);
-}, 60_000);
+});
 
 afterAll(() => both[Symbol.asyncDispose]());
 

@@ -182,7 +182,7 @@ test("any order of events, retries, replays, pauses, edits, restarts and clock j
     }),
     { numRuns: roundsOf(25), endOnFailure: false },
   );
-}, 120_000);
+});
 
 async function follow(steps: readonly Step[]): Promise<void> {
   const events: string[] = [];

@@ -116,7 +116,7 @@ test("a year has one tick a period, its leap day too", async () => {
   expect([daily[0], daily.at(-1)]).toEqual(["2028-01-01T00:00", "2028-12-31T00:00"].map(iso));
   const leapTuesday = starts(await table.ticks("weekly-late")).filter((start) => start.startsWith("2028-02-29"));
   expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
-}, 120_000);
+});
 
 test("ten days around a leap day have one tick an hour, half an hour and a quarter", async () => {
   const expected = {
@@ -125,7 +125,7 @@ test("ten days around a leap day have one tick an hour, half an hour and a quart
     hourly: [{ every: "1h" }, 10 * 24],
   } as const;
   await using _table = await tickFor(10, "2028-02-23T23:59:00Z", expected);
-}, 60_000);
+});
 
 /** Lets so many days pass over schedules that must tick so often, each on time and once, and nothing be told. */
 async function tickFor(
