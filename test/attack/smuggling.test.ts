@@ -7,6 +7,7 @@ import { mkdtempSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PATIENCE_MS } from "../kit/patience.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -22,8 +23,7 @@ afterAll(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** How long an answer is waited for, and then what may come behind it. */
-const SILENT_MS = 8_000;
+/** How long what may come behind an answer is waited for. */
 const MORE_MS = 400;
 
 /** Everything that comes back, until a moment passes with nothing more. */
@@ -35,7 +35,7 @@ function speak(text: string, to = running): Promise<string> {
       socket.destroy();
       resolve(heard);
     };
-    let timer = setTimeout(end, SILENT_MS);
+    let timer = setTimeout(end, PATIENCE_MS);
     socket.on("data", (chunk) => {
       heard += chunk.toString("latin1");
       clearTimeout(timer);

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { PATIENCE_MS } from "../kit/patience.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 300);
-const SHORT_MS = 5_000;
 
 let running: RunningService;
 let host: string;
@@ -68,7 +68,7 @@ function speak(pieces: readonly (string | Uint8Array)[], answers = 1): Promise<H
       socket.destroy();
       resolve(read());
     };
-    const timer = setTimeout(end, SHORT_MS);
+    const timer = setTimeout(end, PATIENCE_MS);
     socket.on("data", (chunk) => {
       text += chunk.toString("latin1");
       if (read().statuses.filter((code) => code !== 100).length >= answers) setImmediate(end);
@@ -174,6 +174,15 @@ test.each(["content-length: 500", "transfer-encoding: chunked"])(
     expect(await countTooLarge()).toBe(tooLarge);
   },
 );
+
+test("a stop does not wait for idle connections that clients keep open", async () => {
+  await using own = await startRunningService();
+  const socket = connect(own.service.port, "127.0.0.1");
+  await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
+  // Its clock stands still: what it waited for by the clock would not come.
+  await own.restart();
+  socket.destroy();
+});
 
 test("senders that never end their body hold neither the answer to others nor, longer than ten seconds, the stop", async () => {
   const own = await startRunningService();

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
 import { openEnvironment, postHook } from "../kit/executable-api.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
-import { startBareService } from "../kit/running-service.ts";
 import { type Sink, startSink } from "../kit/sink.ts";
 
 let executable: Executable;
@@ -124,15 +123,6 @@ describe("SIGTERM", () => {
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
     await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
     expect(await service.end("SIGTERM")).toBe(0);
-    socket.destroy();
-  });
-
-  test("idle connections that clients keep open are not waited for", async () => {
-    await using running = await startBareService();
-    const socket = connect(running.service.port, "127.0.0.1");
-    await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
-    // Its clock stands still: what it waits for by the clock would not come.
-    await running.restart();
     socket.destroy();
   });
 });
