@@ -56,6 +56,10 @@ export const WARNINGS = {
     when: "The relay sells a product or plan whose soldThrough names another way.",
     todo: "Let its soldThrough name this relay.",
   },
+  sales_overlap: {
+    when: "Two relays sell different things, verify one provider's calls, and may both match one payment.",
+    todo: "Map the field that distinguishes products and match it in `when` of both relays.",
+  },
   record_does_not_fit: {
     when: "A record that the relay writes breaks its collection's rules.",
     todo: "Change the action's data or to, or the collection's fields.",

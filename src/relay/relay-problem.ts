@@ -29,6 +29,7 @@ import {
   warnOfWrites,
 } from "./relay-reference.ts";
 import { openReceiverSecret } from "./relay-secret.ts";
+import { sellsOnCall, warnOfOverlap } from "./selling-overlap.ts";
 import { arrivesUnsigned, barsUnsigned } from "./unsigned-rule.ts";
 
 const MISFIT = "relay_misfit" as const;
@@ -49,6 +50,7 @@ export async function warnOfReferences(stock: Stock, definition: Definition): Pr
     ...(await warnOfWrites(stock, definition)),
     ...(await warnOfWatched(stock, definition)),
     ...(await warnOfWatchers(stock, definition)),
+    ...(sellsOnCall(definition) ? warnOfOverlap(definition, await stock.listSellers()) : []),
   ];
 }
 

@@ -6,7 +6,7 @@
  */
 import { type Static, Type } from "typebox";
 import type { Reference } from "../action/contract.ts";
-import { findAction } from "../action/registry.ts";
+import { ACTIONS, findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
 import { oneOf } from "../ground/schema.ts";
@@ -19,7 +19,7 @@ import { plans } from "../selling/plan.ts";
 import { products } from "../selling/product.ts";
 import type { Reader } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
-import { findRelay } from "./relay.ts";
+import { findRelay, RELAY } from "./relay.ts";
 
 const ACCESS = "access:";
 
@@ -38,6 +38,8 @@ export interface Stock {
   listWriters(collection: string): Promise<string[]>;
   /** Relays that the making of such a record starts, likewise. */
   listWatchers(collection: string): Promise<string[]>;
+  /** Receivers that sell something; at most `MAX_NAMES`. */
+  listSellers(): Promise<Definition[]>;
 }
 
 export const MAX_NAMED = 6;
@@ -49,6 +51,10 @@ const WRITES = `EXISTS (SELECT 1 FROM json_each(definition, '$.actions')
     WHERE value ->> '$.type' = 'write_record' AND value ->> '$.collection' = $collection)`;
 const WATCHES = `definition ->> '$.trigger.kind' = 'data_change' AND definition ->> '$.trigger.collection' = $collection
     AND EXISTS (SELECT 1 FROM json_each(definition, '$.trigger.on') WHERE value = 'created')`;
+const SELLING = ACTIONS.filter(({ sells }) => sells === true).map(({ type }) => type);
+const SELLS = `CASE WHEN json_valid(definition) THEN definition ->> '$.trigger.kind' = 'receiver'
+    AND EXISTS (SELECT 1 FROM json_each(definition, '$.actions') WHERE value ->> '$.type' IN ('${SELLING.join("', '")}')) END`;
+const SELLER = RELAY.pick("definition");
 
 /** An environment's, as it is now: what was looked up once is not asked again. */
 export function stockOf(tx: Reader, environmentId: number): Stock {
@@ -82,6 +88,10 @@ export function stockOf(tx: Reader, environmentId: number): Stock {
     findItem: (kind, name) => items[kind](name),
     listWriters: once((collection) => listRelays(WRITES, collection)),
     listWatchers: once((collection) => listRelays(WATCHES, collection)),
+    async listSellers() {
+      const rest = `WHERE environment_id = $environmentId AND ${SELLS} ORDER BY name LIMIT ${MAX_NAMES}`;
+      return (await SELLER.all(tx, rest, { environmentId })).map(({ definition }) => definition);
+    },
   };
 }
 

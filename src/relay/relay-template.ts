@@ -36,6 +36,17 @@ const STORE_MAP = {
 };
 /** The second one is of payments that arrive days after, such as by bank transfer. A checkout of a subscription has no payment of its own: its invoices have. */
 const PAID_CHECKOUTS = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
+/** Where a session of a checkout keeps what the template maps. The page about selling shows the same. */
+const CHECKOUT_MAP = {
+  event_id: "id",
+  event_type: "type",
+  person_email: "data.object.customer_details.email",
+  product: "data.object.metadata.product",
+  mode: "data.object.mode",
+  paid: "data.object.payment_status",
+};
+const DISTINGUISH =
+  'Put "product": "premium" into the metadata of the payment link or checkout session, so that only payments of this product match. For each further product make a relay of its own with another text there. Where only payment links distinguish your products, map "product": "data.object.payment_link" and match the link\'s id.';
 const FILE_TOKEN =
   "File the account token that your app gives the store for each person: PUT …/persons/{id}/tokens/{token}.";
 const PASTE_TOKEN =
@@ -57,14 +68,12 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
         kind: "receiver",
         verify: { scheme: "processor" },
         map: {
-          event_id: "id",
-          event_type: "type",
-          person_email: "data.object.customer_details.email",
+          ...CHECKOUT_MAP,
           payment: "data.object.payment_intent",
-          mode: "data.object.mode",
-          paid: "data.object.payment_status",
+          amount: "data.object.amount_total",
+          currency: "data.object.currency",
         },
-        when: { event_type: PAID_CHECKOUTS, mode: "payment", paid: "paid" },
+        when: { event_type: PAID_CHECKOUTS, product: "premium", mode: "payment", paid: "paid" },
       },
       actions: [
         { type: "fulfil_product", product: "premium", ref: "{{mapped.payment}}" },
@@ -80,10 +89,49 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     },
     steps: [
       "The types and fields are Stripe's: at another processor, put its own into `map` and `when`.",
+      DISTINGUISH,
       "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it. Stripe gives each destination a secret of its own, so where there are two, begin with the sender Stripe instead.",
       "Make the product and let its soldThrough name this relay.",
       "Set a sender domain and a mail server for the mail, or remove email_person.",
-      'For refunds make another relay with "payment": "data.object.payment_intent" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "whole": "true" }, as a part that is paid back is told likewise, and refund_product under the same ref.',
+      'For refunds make another relay with "payment": "data.object.payment_intent", "product": "data.object.metadata.product" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "product": "premium", "whole": "true" }, as a part that is paid back is told likewise, and refund_product under the same ref. A charge has the metadata of its payment: put the product into payment_intent_data.metadata of the checkout session too.',
+      "An order that costs nothing has no payment: add the template Free checkout if you give discounts of 100 %.",
+    ],
+  },
+  {
+    name: "checkout-free",
+    title: "Free checkout",
+    summary:
+      "A checkout that needed no payment, such as one with a discount of 100 %, fulfils the product too, once per checkout session.",
+    definition: {
+      name: "checkout-free",
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "processor" },
+        map: { ...CHECKOUT_MAP, session: "data.object.id" },
+        when: {
+          event_type: "checkout.session.completed",
+          product: "premium",
+          mode: "payment",
+          paid: "no_payment_required",
+        },
+      },
+      actions: [{ type: "fulfil_product", product: "premium-free", ref: "{{mapped.session}}" }],
+    },
+    catalog: {
+      products: {
+        premium: { title: "Premium" },
+        "premium-free": {
+          title: "Premium, free",
+          key: "premium",
+          soldThrough: { kind: "relay", relay: "checkout-free" },
+        },
+      },
+    },
+    steps: [
+      "Such a checkout has no payment, so the session's id is the ref.",
+      "One relay sells one product, and the relay of paid checkouts sells premium. So make the product premium-free, whose key is premium: a buyer gets the same entitlement. Give it the same credits.",
+      DISTINGUISH,
+      "Store the processor's signing secret in this environment's settings, or begin with the sender Stripe where each destination has its own.",
     ],
   },
   {

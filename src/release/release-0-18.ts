@@ -14,6 +14,41 @@ export const RELEASE_0_18: Release = {
       was: "Home answered with an error while the newest dead event of a relay was expunged, or its person erased.",
       now: "Home shows the dead event, and says that it never runs again.",
     },
+    {
+      subject: "Two products sold through one payment provider",
+      was: "The guide, the template Paid checkout and Stripe's preset matched every paid checkout, so a buyer of one product got each of them.",
+      now: "They map and match the product in the metadata of the payment. A save warns when two relays sell different things and one payment may match both (sales_overlap).",
+    },
+    {
+      subject: "Orders that cost nothing",
+      was: "A checkout with a discount of 100 % gave the buyer nothing.",
+      now: "The template Free checkout, the guide and Stripe's preset count no_payment_required as paid, with the session's id as the ref.",
+    },
+    {
+      subject: "Where a buyer pays for what a relay sells",
+      was: null,
+      now: "soldThrough of a product or plan takes a url next to the relay, in the dashboard, the API and catalog.json. The 409 of g.payments.buy and g.subscriptions.checkout carries this url.",
+    },
+    {
+      subject: "People whose address contains a plus",
+      was: "GET …/persons?email=ada+1@example.com and the other filters found no one.",
+      now: "A space in an address is read as the plus that was sent.",
+    },
+    {
+      subject: "Access by address",
+      was: "A server first had to look up the person's id.",
+      now: "GET …/persons/access/{entitlement}?email=ada@example.com answers in one call.",
+    },
+    {
+      subject: "Whose session a page's token is",
+      was: null,
+      now: "A page sends the token that g.auth.token() gives to your server, and POST …/sessions/verify tells your server the person.",
+    },
+    {
+      subject: "Templates of a record as it was before a change",
+      was: "A save warned that {{previous.data.status}} renders empty, although it rendered the value.",
+      now: "The save takes it, checks its field, and the editor completes it.",
+    },
   ],
   codesAdded: [],
   codesRemoved: [],

@@ -19,9 +19,17 @@ export const stripe: Sender = {
     event_type: "type",
     object: "data.object.id",
     payment: "data.object.payment_intent",
+    product: "data.object.metadata.product",
+    paid: "data.object.payment_status",
+    amount: "data.object.amount_total",
+    currency: "data.object.currency",
     email: "data.object.customer_details.email",
   },
-  when: { event_type: "checkout.session.completed" },
+  when: {
+    event_type: ["checkout.session.completed", "checkout.session.async_payment_succeeded"],
+    product: "premium",
+    paid: ["paid", "no_payment_required"],
+  },
   personEmail: "data.object.customer_details.email",
   secret: {
     from: "sender",
@@ -43,6 +51,7 @@ export const stripe: Sender = {
           id: "cs_test_a1b2c3",
           object: "checkout.session",
           mode: "payment",
+          metadata: { product: "premium" },
           amount_total: 4200,
           currency: "eur",
           payment_status: "paid",
@@ -55,7 +64,8 @@ export const stripe: Sender = {
   eventTypes: [
     {
       type: "checkout.session.completed",
-      meaning: "A checkout was finished; `payment_status` says whether it is paid.",
+      meaning:
+        "A checkout was finished; `payment_status` says whether it is paid. `no_payment_required` counts as paid: the order costs nothing.",
     },
     {
       type: "checkout.session.async_payment_succeeded",
@@ -69,6 +79,8 @@ export const stripe: Sender = {
     },
   ],
   pitfalls: [
+    "Every paid checkout of the account arrives at the URL. Put the product's name into the metadata of each payment link or checkout session and match it in `when`, as `product` does, or match `data.object.payment_link`. A refund is a charge, which has the metadata of its payment: set `payment_intent_data.metadata` too.",
+    "An order that costs nothing has no payment_intent: its ref is `data.object.id`, the session's id.",
     "Each destination has a signing secret of its own, and so has `stripe listen` on a laptop: a secret of another one refuses every call.",
     "A checkout of a subscription has no payment_intent: map `data.object.invoice`, or wait for invoice.paid.",
     "Events are sent again for up to three days and may come in another order than they happened; `event_id` lets each run once.",

@@ -8,6 +8,7 @@ import { warnOwnHost } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-problem.ts";
 import { checkWrites, MAX_NAMED, type Stock } from "../relay/relay-reference.ts";
+import { sellsOnCall } from "../relay/selling-overlap.ts";
 import { parseSoldThrough } from "../selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
@@ -128,6 +129,7 @@ function stockOfFiles(catalog: Catalog, definitions: readonly Definition[]): Sto
       return { relay: sold?.kind === "relay" ? sold.relay : null };
     },
     listWriters: async (name) => namesOf(definitions.filter((one) => writesTo(one, name))),
+    listSellers: async () => definitions.filter(sellsOnCall),
     listWatchers: async (name) => namesOf(definitions.filter((one) => watchesMaking(one, name))),
   };
 }

@@ -178,6 +178,7 @@ test("the provider's first call becomes an event that is done", async () => {
   const url = await page.getByRole("region", { name: "Receiver URL" }).locator("code").innerText();
   const object = {
     object: "checkout.session",
+    metadata: { product: "premium" },
     mode: "payment",
     payment_status: "paid",
     payment_intent: "pi_first",

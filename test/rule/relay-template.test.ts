@@ -5,6 +5,8 @@ import { writeJson } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
 import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";
+import { startDefinition } from "../../src/sender/sender-start.ts";
+import { stripe } from "../../src/sender/stripe.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";
 import { listBlocks } from "../kit/docs-block.ts";
@@ -39,16 +41,29 @@ describe("a template", () => {
         trusts ? [{ code: "unsigned_events", message: expect.stringContaining("trustUnsignedEvents") }] : [],
       );
       await running.api("DELETE", `/relays/${template.name}`);
-      await running.api("DELETE", "/products/premium");
+      for (const name of Object.keys(catalog.products ?? {})) await running.api("DELETE", `/products/${name}`);
     });
   }
 
   test("of a paid checkout is what the page about selling shows, and its refund is of a whole payment alone", async () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
     const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
-    const [checkout, refund] = shown.map(({ text }) => JSON.parse(text) as Definition);
-    expect(checkout?.trigger).toEqual(RELAY_TEMPLATES.find(({ name }) => name === "checkout")?.definition.trigger);
+    const [checkout, refund, free] = shown.map(({ text }) => JSON.parse(text) as Definition);
+    const definitionOf = (name: string) => RELAY_TEMPLATES.find((one) => one.name === name)?.definition;
+    expect(checkout?.trigger).toEqual(definitionOf("checkout")?.trigger);
+    expect(free).toEqual(definitionOf("checkout-free"));
     expect(refund?.trigger).toMatchObject({ map: { whole: "data.object.refunded" }, when: { event_type: "charge.refunded", whole: "true" } });
+  });
+
+  test("of a paid checkout, its refund and Stripe's preset match one product, in the docs too", async () => {
+    const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
+    const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
+    const checkouts = RELAY_TEMPLATES.filter(({ name }) => name.startsWith("checkout")).map(({ definition }) => definition);
+    const preset = startDefinition(stripe) as unknown as Definition;
+    for (const { name, trigger } of [...shown.map(({ text }) => JSON.parse(text) as Definition), ...checkouts, preset]) {
+      if (trigger.kind !== "receiver") throw new Error(`${name} is no receiver.`);
+      expect([name, trigger.map.product, trigger.when?.product]).toEqual([name, "data.object.metadata.product", "premium"]);
+    }
   });
 
   test("has a name of its own", () => {

@@ -199,6 +199,66 @@ describe("each is found by a save, by the API's validate and in the files", () =
   });
 });
 
+describe("two relays that sell different things on one provider's calls", () => {
+  const STRIPE = {
+    scheme: "signature",
+    header: "Stripe-Signature",
+    signatureKey: "v1",
+    timestampKey: "t",
+    signedPayload: "{timestamp}.{body}",
+    encoding: "hex",
+  };
+  const MAP = { event_id: "id", event_type: "type", person_email: "email", product: "data.object.metadata.product" };
+  const PAID = { event_type: "checkout.session.completed" };
+  const selling = (name: string, when: object | null, verify: object = STRIPE, map: object = MAP, product = name) => ({
+    name,
+    trigger: { kind: "receiver", verify, map, ...(when === null ? {} : { when }) },
+    actions: [{ type: "fulfil_product", product, ref: "{{mapped.event_id}}" }],
+  });
+  const ROWS: readonly [what: string, warns: boolean, one: object, other: object][] = [
+    ["whose filters are alike", true, selling("one", PAID), selling("two", PAID)],
+    ["of which only one matches the product", true, selling("one", PAID), selling("two", { ...PAID, product: "two" })],
+    ["of which one has no filter", true, selling("one", null), selling("two", { ...PAID, product: "two" })],
+    ["whose lists share a type", true, selling("one", { event_type: ["a", "b"] }), selling("two", { event_type: ["b", "c"] })],
+    ["of which one verifies by the environment's secret", true, selling("one", PAID, { scheme: "processor" }), selling("two", PAID)],
+    ["told apart by the product", false, selling("one", { ...PAID, product: "one" }), selling("two", { ...PAID, product: "two" })],
+    [
+      "told apart by one path under two names",
+      false,
+      selling("one", { ...PAID, product: "one" }),
+      selling("two", { ...PAID, what: "two" }, STRIPE, { event_type: "type", email: "email", what: MAP.product }),
+    ],
+    ["of different events", false, selling("one", PAID), selling("two", { event_type: "invoice.paid" })],
+    ["of different providers", false, selling("one", PAID), selling("two", PAID, { ...STRIPE, header: "X-Shop-Signature" })],
+    ["that sell the same", false, selling("one", PAID), selling("two", PAID, STRIPE, MAP, "one")],
+  ];
+
+  test.each(ROWS)("%s", async (_what, warns, one, other) => {
+    const overlap = ({ code }: Told) => code === "sales_overlap";
+    const says = (name: string) =>
+      warns
+        ? [
+            {
+              code: "sales_overlap",
+              field: "trigger.when",
+              message: expect.stringMatching(`the relay ${name} sells ${name}, and one payment may match both`),
+            },
+          ]
+        : [];
+    const first = await service.api("POST", "/relays", { definition: one });
+    expect(first.body.warnings.filter(overlap)).toEqual([]);
+    const second = await service.api("POST", "/relays", { definition: other });
+    expect(second.body.warnings.filter(overlap)).toEqual(says("one"));
+    const again = await service.api("PUT", "/relays/one", { definition: one, version: 1 });
+    expect(again.body.warnings.filter(overlap)).toEqual(says("two"));
+    for (const name of ["one", "two"]) await service.api("DELETE", `/relays/${name}`);
+    const ran = await validateFiles({ "relays/one.json": one, "relays/two.json": other, "catalog.json": CATALOG }, "--json");
+    const files: { warnings: Told[] }[] = JSON.parse(ran.said).files;
+    const told = files.flatMap(({ warnings }) => warnings.filter(overlap));
+    expect(told).toMatchObject([...says("two"), ...says("one")]);
+  });
+});
+
 describe("relay validate", () => {
   const good = { name: "good", trigger: HOOKS, actions: [{ type: "write_record", collection: "orders", data: {} }] };
   const warned = { ...good, name: "warned", actions: [{ type: "write_record", collection: "ghosts", data: {} }] };

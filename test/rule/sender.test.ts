@@ -89,8 +89,8 @@ describe("the recorded requests of real providers verify by the sender's recipe"
   );
 });
 
-/** What the recorded bodies, which are cut, leave out although the sender always sends it. */
-const CUT: Readonly<Record<string, readonly string[]>> = { shopify: ["number"] };
+/** What the recorded bodies, which are cut, leave out although the sender always sends it, and what the shop itself puts into its metadata. */
+const CUT: Readonly<Record<string, readonly string[]>> = { shopify: ["number"], stripe: ["product"] };
 
 describe("the map to begin with names what the recorded event of its kind holds", () => {
   test.each(["stripe", "paddle", "shopify", "standard-webhooks"])("%s", (name) => {
@@ -100,7 +100,8 @@ describe("the map to begin with names what the recorded event of its kind holds"
     const body = parseJson(Buffer.from(draftOf(recorded).body).toString());
     const read = (path: string) => scalarText(readPath(body, parsePath(path) as Path));
     expect(Object.keys(map).filter((field) => read(map[field] ?? "") === null)).toEqual([...(CUT[name] ?? [])]);
-    for (const [field, wanted] of Object.entries(when)) expect([wanted].flat()).toContain(read(map[field] ?? "") ?? "");
+    const sent = Object.entries(when).filter(([field]) => !CUT[name]?.includes(field));
+    for (const [field, wanted] of sent) expect([wanted].flat()).toContain(read(map[field] ?? "") ?? "");
   });
 });
 
