@@ -64,6 +64,11 @@ export const RELEASE_0_18: Release = {
       was: "10,000 requests sent together on one connection, 60 large bodies or a connector call with thousands of unknown arguments delayed other requests by seconds.",
       now: "One connection is answered 32 requests at a time and then closed, large bodies are read one at a time with others in between, and unknown arguments are refused before any work on them.",
     },
+    {
+      subject: "/readyz on a full disk",
+      was: "The answer was often ready while every request was refused, because a small write still succeeded.",
+      now: "The answer is 503 until the disk has room and a write has succeeded after that.",
+    },
   ],
   codesAdded: [],
   codesRemoved: [],

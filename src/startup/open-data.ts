@@ -111,6 +111,10 @@ async function openEmbedded(
     clock,
     onGroup,
     onTrouble: (trouble) => tellTrouble(log, trouble),
+    onFull: (trouble) => {
+      if (trouble === null) log.info("the disk has room again, and writes go on");
+      else log.error("the disk is full, so nothing is recorded that needs new room", { cause: trouble });
+    },
   });
   started.defer(() => store.close());
   const holding = await RunnerLease.take({ store, file, lock, clock });

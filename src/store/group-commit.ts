@@ -37,6 +37,7 @@ export class GroupCommit {
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
   readonly #onTouch: (touched: Touched) => void;
+  readonly #onEnd: (error: unknown) => void;
   #waiting: Waiting[] = [];
   /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
   #drafts: number;
@@ -52,11 +53,21 @@ export class GroupCommit {
   /** The next group's transaction, where it was begun already. */
   #begun: Turn | null = null;
 
+  /** `onEnd` receives what a group failed with, all of it undone, and null for each group that is durable. */
   constructor(
     database: GroupDatabase,
-    { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
+    {
+      onGroup,
+      onTouch,
+      onEnd = () => undefined,
+    }: {
+      onGroup: (size: number) => void;
+      onTouch: (touched: Touched) => void;
+      onEnd?: (error: unknown) => void;
+    },
   ) {
     this.#database = database;
+    this.#onEnd = onEnd;
     this.#drafts = database.limit.firstDrafts;
     this.#onGroup = onGroup;
     this.#onTouch = onTouch;
@@ -129,12 +140,14 @@ export class GroupCommit {
       const { outcomes, durable } = await this.#runUntilKept(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
       const tell = (): void => {
+        this.#onEnd(null);
         answer(group, outcomes);
         committed.tell(this.#onTouch);
       };
       if (durable === null && this.#settling === 0) tell();
       else void this.#settle(group, durable, tell);
     } catch (error) {
+      this.#onEnd(error);
       refuse(group, error);
     } finally {
       this.#writer.running = false;

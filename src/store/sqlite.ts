@@ -22,7 +22,9 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
+import type { Room } from "./room.ts";
 import { SqliteConnection, SqliteGroup } from "./sqlite-connection.ts";
+import { foundNoRoom, roomOf } from "./sqlite-room.ts";
 import { CommitListeners } from "./transaction.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
@@ -42,6 +44,8 @@ export interface SqliteOptions {
   onGroup?: (size: number) => void;
   /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
   onTrouble?: (trouble: string | null) => void;
+  /** Receives a sentence when a group finds the disk full, and null when a group succeeds after there is room again. */
+  onFull?: (trouble: string | null) => void;
   /**
    * Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is.
    * `begun`: this goes on where a start before it ended, and no further copy is made.
@@ -97,6 +101,7 @@ class SqliteStore implements Store {
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
   readonly #log: KeyLog;
+  readonly #room: Room;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -110,8 +115,14 @@ class SqliteStore implements Store {
     writer: SqliteConnection,
     reader: SqliteConnection,
     place: FilePlace,
-    { clock, onGroup = () => undefined, keysARun }: SqliteOptions,
+    { clock, onGroup = () => undefined, onFull = () => undefined, keysARun }: SqliteOptions,
   ) {
+    let told: string | null = null;
+    const onChange = (trouble: string | null): void => {
+      if (trouble !== told) onFull(trouble);
+      told = trouble;
+    };
+    this.#room = roomOf(place.file, { clock, onChange });
     this.#writer = writer;
     this.#reader = reader;
     this.#place = place;
@@ -125,7 +136,11 @@ class SqliteStore implements Store {
     });
     const onTouch = (touched: Touched): void => this.#listeners.tell(touched);
     this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
-    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch });
+    const onEnd = (error: unknown): void => {
+      if (error === null) this.#room.noteKept();
+      else if (foundNoRoom(error)) this.#room.noteNone();
+    };
+    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch, onEnd });
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -178,7 +193,7 @@ class SqliteStore implements Store {
   }
 
   get trouble(): string | null {
-    return this.#place.trouble;
+    return this.#place.trouble ?? this.#room.trouble;
   }
 
   watch(work: (seen: { foreignChange: boolean }) => void): () => void {
@@ -192,6 +207,7 @@ class SqliteStore implements Store {
 
   async #look(): Promise<undefined> {
     this.#place.look();
+    this.#room.look();
     const before = this.#version;
     const version = await this.#writer.foreignVersion().catch(() => before);
     if (!this.#looks.running) return;
@@ -262,12 +278,14 @@ export function identityOf(file: string): string {
  * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
  */
 class FilePlace {
+  readonly file: string;
   readonly #opened: readonly { file: string; identity: string }[];
   readonly #onChange: (trouble: string | null) => void;
   #trouble: string | null = null;
 
   /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
   constructor(file: string, onChange: (trouble: string | null) => void) {
+    this.file = file;
     this.#opened = ENDINGS.map((ending) => ({
       file: file + ending,
       identity: identityOf(file + ending),

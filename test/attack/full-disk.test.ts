@@ -137,6 +137,35 @@ describe("while it runs", () => {
     expect(server.told()).not.toContain("went wrong");
   });
 
+  test("a disk that takes a probe and no event: not ready until a group succeeds after there is room, however often a small write does", async () => {
+    await fill();
+    const server = serve(ROOM_TO_TAKE);
+    await until("it runs", () => server.told().includes("service started"));
+    const url = / url=(\S+)/.exec(server.told())?.[1] ?? "";
+    const ready = async () => (await fetch(`${url}/readyz`)).status;
+    const big = async (id: string) => {
+      const { headers, body } = signedCall({ id, pad: "x".repeat(30_000) });
+      return (await fetch(`${url}/hooks/app_test/orders`, { method: "POST", headers, body })).status;
+    };
+    expect(await ready()).toBe(200);
+    setRoom(server.child.pid, statSync(join(dataDir, "relay.db-wal")).size + 12_000);
+    const seen: { sent: number; ready: number }[] = [];
+    for (let round = 0; seen.filter(({ sent }) => sent === 503).length < 5; round++) {
+      const sent = await big(`big-${round}`);
+      // An answer is kept for a second.
+      await Bun.sleep(1_100);
+      seen.push({ sent, ready: await ready() });
+    }
+    expect(seen.filter(({ sent, ready }) => sent === 503 && ready !== 503)).toEqual([]);
+    setRoom(server.child.pid, "any");
+    await until("it is ready again", async () => (await ready()) === 200);
+    expect(await big("after")).toBe(200);
+    expect(server.told().split("the disk is full").length - 1).toBeGreaterThan(0);
+    server.child.kill("SIGTERM");
+    expect((await server.ended()).code).toBe(0);
+    expect(readdirSync(dataDir).filter((name) => name.endsWith(".part"))).toEqual([]);
+  }, 120_000);
+
   test("readiness writes and syncs: it changes a page of the log", async () => {
     await using running = await startRunningService({ config: { dataDir } });
     const probes = () => running.rows<{ probes: number }>("SELECT probes FROM runner_lease");

@@ -1,9 +1,7 @@
-/**
- * Whether the database's disk has room, once a write found none: writes that need no new room go on beside it and tell nothing. It is asked by a
- * file that the server makes for a moment and that leaves nothing behind.
- */
+/** Whether the disk of a PostgreSQL has room: asked by a file that the server makes for a moment and that leaves nothing behind. */
 import { systemClock } from "../../ground/clock.ts";
 import type { Store } from "../port.ts";
+import { Room } from "../room.ts";
 import { causesOf } from "./error.ts";
 
 const ASK_EVERY_MS = 5_000;
@@ -16,48 +14,26 @@ const ROWS = 60_000;
 /** By temp_file_limit. */
 const FILE_REFUSED = "53400";
 
-export class PostgresRoom {
-  readonly #tell: (trouble: string | null) => void;
-  #isWanting = false;
-  #isAsking = false;
-  #notedMs = 0;
+/** The room of the server that `read` reads. `onChange` receives the trouble when a group finds no room, and null when it ends. */
+export function roomOf(read: Store["read"], onChange: (trouble: string | null) => void): Room {
+  return new Room({
+    clock: systemClock,
+    ask: () => takesFile(read),
+    everyMs: ASK_EVERY_MS,
+    trouble: TROUBLE,
+    onChange,
+  });
+}
 
-  constructor(tell: (trouble: string | null) => void) {
-    this.#tell = tell;
-  }
-
-  get trouble(): string | null {
-    return this.#isWanting ? TROUBLE : null;
-  }
-
-  noteNone(): void {
-    this.#notedMs = systemClock.monotonicMs();
-    this.#isWanting = true;
-    this.#tell(TROUBLE);
-  }
-
-  /** To be called every second. */
-  look(read: Store["read"]): void {
-    const nowMs = systemClock.monotonicMs();
-    if (!this.#isWanting || this.#isAsking || nowMs - this.#notedMs < ASK_EVERY_MS) return;
-    const notedMs = nowMs;
-    this.#notedMs = notedMs;
-    this.#isAsking = true;
-    const asked = read(async (tx) => {
+async function takesFile(read: Store["read"]): Promise<boolean> {
+  try {
+    await read(async (tx) => {
       await tx.get(LITTLE_MEMORY);
       await tx.get(FILE, ROWS);
     });
-    void asked
-      .then(
-        () => true,
-        // A server that lets it make no such file does not say.
-        (error: unknown) => [...causesOf(error)].some(({ errno }) => errno === FILE_REFUSED),
-      )
-      .then((hasRoom) => {
-        this.#isAsking = false;
-        if (!hasRoom || this.#notedMs !== notedMs) return;
-        this.#isWanting = false;
-        this.#tell(null);
-      });
+    return true;
+  } catch (error) {
+    // A server that lets it make no such file does not say.
+    return [...causesOf(error)].some(({ errno }) => errno === FILE_REFUSED);
   }
 }

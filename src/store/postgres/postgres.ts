@@ -18,8 +18,9 @@ import {
   type Touched,
   type Writer,
 } from "../port.ts";
+import type { Room } from "../room.ts";
 import { CommitListeners } from "../transaction.ts";
-import { PostgresRoom } from "./disk-room.ts";
+import { roomOf } from "./disk-room.ts";
 import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
 import { hearChannel } from "./hearing.ts";
@@ -72,7 +73,7 @@ class OpenPostgres implements PostgresStore {
   readonly #group: GroupCommit;
   readonly #readers: Readers;
   readonly #silence: PostgresSilence;
-  readonly #room: PostgresRoom;
+  readonly #room: Room;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -116,12 +117,18 @@ class OpenPostgres implements PostgresStore {
       onRefused: (error) => (error instanceof NoRoom ? this.#room.noteNone() : this.#noteReadOnly()),
     });
     this.#silence = new PostgresSilence(place);
-    this.#room = new PostgresRoom((trouble) => this.#tellTrouble(trouble));
+    this.#room = roomOf(
+      (work) => this.read(work),
+      (trouble) => this.#tellTrouble(trouble),
+    );
     this.#readers = new Readers(place);
     void this.#overdue.start(LOOK_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
       onTouch: (touched) => this.#listeners.tell(touched),
+      onEnd: (error) => {
+        if (error === null) this.#room.noteKept();
+      },
     });
     this.#looks = new Loop({
       clock,
@@ -240,7 +247,7 @@ class OpenPostgres implements PostgresStore {
     this.#isReadOnly = false;
     this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
     this.#readers.closeIdle();
-    if (!this.#closed) this.#room.look((work) => this.read(work));
+    if (!this.#closed) this.#room.look();
   }
 
   #look(): undefined {
