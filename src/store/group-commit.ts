@@ -6,7 +6,7 @@
 import { systemClock } from "../ground/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { Turn } from "./group-turn.ts";
-import type { Outcome, Waiting } from "./group-waiting.ts";
+import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-waiting.ts";
 import {
   type Fence,
   type GatheredWork,
@@ -335,29 +335,4 @@ export class GroupCommit {
     this.#captured = captured;
     this.#database.capture(captured);
   }
-}
-
-/** The work that is next, with the drafts side by side that it may be given together. */
-function takeAlike(group: readonly Waiting[], from: number, most: number) {
-  const { origin, fence, work } = group[from] as Waiting;
-  let end = from + 1;
-  while (end < from + most && group[end]?.work === work) end += 1;
-  return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
-}
-
-function answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
-  group.forEach((waiting, index) => {
-    const outcome = outcomes[index] as Outcome;
-    if (outcome.ok) waiting.resolve(outcome.value);
-    else waiting.reject(outcome.error);
-  });
-}
-
-/** Nothing of it is kept. */
-function refuse(group: readonly Waiting[], error: unknown): void {
-  const unavailable =
-    error instanceof StoreUnavailable
-      ? error
-      : new StoreUnavailable("The transaction could not be committed.", { cause: error });
-  for (const waiting of group) waiting.reject(unavailable);
 }
