@@ -1,12 +1,13 @@
 /**
  * grant_access gives the event's person an entitlement, with the source `relay`, attributed to the relay by name: it never sells anything and
- * never shortens what the person already holds. revoke_access ends every live grant of one, whatever its source: it takes no credits back and
- * ends no subscription. Source: the specification's "Actions".
+ * never shortens what the person already holds. revoke_access ends every live grant of one that the person got before, whatever its source: it takes
+ * no credits back and ends no subscription. Both go by the order of arrival (people/access-order.ts). Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { failFinally } from "../ground/outcome.ts";
 import { revokeAccess as endGrants, findAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
+import { sayEndedByLater } from "../people/access-order.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import type { Reader } from "../store/port.ts";
 import { checkTemplateText } from "../template/template.ts";
@@ -70,18 +71,24 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
       sourceRef: relay.name,
       relayName: relay.name,
       eventId: event.id,
+      arrival: event.arrival,
       reason: reason === "" ? null : reason,
       expiresAtMs,
     });
     const after = await findAccess(tx, holding);
+    const { entitlement } = holding;
     return {
       outcome: "done",
-      before: { entitlement: holding.entitlement, granted: before.granted, until: before.until },
+      ...(grant.endedByEvent === null
+        ? {}
+        : { message: sayEndedByLater(entitlement, grant.endedByEvent, holding.personId) }),
+      before: { entitlement, granted: before.granted, until: before.until },
       after: {
-        entitlement: holding.entitlement,
+        entitlement,
         granted: after.granted,
         until: after.until,
         grant: grant.id,
+        ...(grant.endedByEvent === null ? {} : { endedByEvent: grant.endedByEvent }),
         ...(expiresAtMs === null ? {} : { expiresAt: toIso(expiresAtMs) }),
       },
     };
@@ -91,7 +98,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
 const revoking = nameAction(
   "revoke_access",
   "Revoke access",
-  "Ends every live grant of an entitlement that the person the event is about holds.",
+  "Ends every live grant of an entitlement that the person got before the event arrived.",
   {
     entitlement: entitlementShape,
   },
@@ -114,16 +121,35 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
   bind: (action) => async (tx, run) => {
     const { holding, failure } = await findHolding(tx, action, run);
     if (failure !== null) return failure;
-    const ended = await endGrants(tx, { ...holding, by: `relay:${run.relay.name}` });
+    const { ended, kept } = await endGrants(tx, {
+      ...holding,
+      by: `relay:${run.relay.name}`,
+      event: run.event,
+    });
     const { entitlement } = holding;
+    const message = sayRevoked(ended.length, kept.length);
     return {
       outcome: "done",
-      ...(ended.length === 0 ? { message: "The person held no live grant of it, so nothing changed." } : {}),
-      before: { entitlement, granted: ended.length > 0, grants: ended.map((row) => row.id) },
-      after: { entitlement, granted: false, revoked: ended.length },
+      ...(message === null ? {} : { message }),
+      before: { entitlement, granted: ended.length + kept.length > 0, grants: ended.map((row) => row.id) },
+      after: {
+        entitlement,
+        granted: kept.length > 0,
+        revoked: ended.length,
+        ...(kept.length === 0 ? {} : { kept: kept.map((row) => row.id) }),
+      },
     };
   },
 };
+
+/** What a revocation ended and kept; null: it ended what there was. */
+function sayRevoked(ended: number, kept: number): string | null {
+  if (kept > 0) {
+    const did = ended === 0 ? "No grant ended" : `${ended} ended`;
+    return `${did}, and the person keeps ${kept === 1 ? "1 grant" : `${kept} grants`} that came after this event arrived: access goes by the order of arrival.`;
+  }
+  return ended === 0 ? "The person held no live grant of it, so nothing changed." : null;
+}
 
 /** Whose the entitlement is or shall be, or why it can be nobody's. */
 async function findHolding(tx: Reader, action: { entitlement: string }, run: ActionRun) {

@@ -87,6 +87,10 @@ export interface ActionRun {
   relay: { id: string; name: string };
   event: {
     id: string;
+    /** Its number: the place in the order of arrival, which a retry or a replay keeps. */
+    arrival: number;
+    /** Milliseconds since the epoch. */
+    arrivedAtMs: number;
     trigger: "receiver" | "schedule" | "data_change";
     payload: JsonObject;
     truncated: boolean;

@@ -86,7 +86,10 @@ export const refundProduct = makeSaleAction({
   work: refundByRelay,
 });
 
-/** Puts the person on a plan sold through this relay and records the payment under its ref; a new ref renews it. It never ends by itself. */
+/**
+ * Puts the person on a plan sold through this relay and records the payment under its ref; a new ref renews it, and without a ref it confirms the plan
+ * that the person has. It never ends by itself.
+ */
 export const grantPlan = makeSaleAction({
   type: "grant_plan",
   item: "plan",

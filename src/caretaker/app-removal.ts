@@ -167,6 +167,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["file", "id", 1],
   ["purchase", "id", SMALL],
   ["subscription", "id", SMALL],
+  ["plan_cancellation", "seq", SMALL],
   ["mail_stop", "person_id", SMALL],
   ["person_code", "id", SMALL],
   ["collection", "name", SMALL],
@@ -239,7 +240,7 @@ async function emptyOfName(tx: Writer, name: { key: number }): Promise<void> {
   await dropEvents(tx, reached);
 }
 
-/** People with their sessions and tokens; the ledger and the grants have no index but the person's. */
+/** People with their sessions and tokens; the ledger, the grants and their revocations have no index but the person's. */
 async function dropPeople(tx: Writer, id: number): Promise<boolean> {
   const people = await tx.all<{ id: string }>(
     `SELECT id FROM person WHERE environment_id = ?1 LIMIT ${LARGE}`,
@@ -250,8 +251,10 @@ async function dropPeople(tx: Writer, id: number): Promise<boolean> {
     for (const [table, key] of [
       ["credit", "seq"],
       ["access_grant", "id"],
+      ["access_revocation", "entitlement, arrival"],
     ]) {
-      const sql = `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE person_id = ?1 LIMIT ?2)`;
+      const some = `(${key}) IN (SELECT ${key} FROM ${table} WHERE person_id = ?1 LIMIT ?2)`;
+      const sql = `DELETE FROM ${table} WHERE person_id = ?1 AND ${some}`;
       left -= await tx.run(sql, personId, left);
       if (left <= 0) return true;
     }

@@ -17,8 +17,10 @@ import {
   RUN_AUDIT_RETENTION_MS,
 } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import { forgetRevocations } from "../people/access-order.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
+import { forgetCancellations } from "../selling/plan-history.ts";
 import type { Writer } from "../store/port.ts";
 import { forgetClockBack } from "../store/time-order.ts";
 import { endExpired } from "../sync/approval.ts";
@@ -35,6 +37,8 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: retireEvents,
   "events that will be dropped": tellExpiring,
+  "revocations of access": again(forgetRevocations),
+  "cancellations of plans": again(forgetCancellations),
   "clock steps": once((tx) => forgetClockBack(tx, "event")),
   keys: again(forgetKeys),
   "ran actions": once(forgetRanActions),

@@ -134,10 +134,11 @@ export const TABLES: readonly SweptTable[] = [
     name: "subscription",
     key: "id",
     at: "started_at",
-    columns: ["processor_customer_id", "ended_ref"],
+    columns: ["processor_customer_id"],
     ofPerson: true,
     blank: { processor_customer_id: () => null },
   },
+  { name: "plan_cancellation", key: "seq", at: "created_at", columns: ["ref"], ofPerson: true },
   { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },
   {
     name: "record",

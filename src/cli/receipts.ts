@@ -6,7 +6,7 @@ import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { readPersonId } from "../people/person.ts";
-import { listPurchases, PURCHASE_KINDS, type PurchaseView } from "../selling/purchase.ts";
+import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../selling/purchase.ts";
 import { recordReceipt } from "../selling/receipt.ts";
 import { sayAmount } from "../story/words.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
@@ -28,7 +28,7 @@ export const receiptsList: Command = {
       help: "only this person's; somebody unknown is an error",
     },
     { name: "ref", value: "<ref>", help: "the receipt under this ref, with its refund" },
-    { name: "kind", value: "<kind>", help: PURCHASE_KINDS.join(" or "), of: PURCHASE_KINDS },
+    { name: "kind", value: "<kind>", help: "purchase, refund or confirmation", of: RECEIPT_KINDS },
     SINCE,
     LIMIT,
     JSON_OUTPUT,
@@ -36,7 +36,7 @@ export const receiptsList: Command = {
   ],
   examples: ["relay receipts list --person ada@example.com", "relay receipts list --ref pay_7"],
   async run(input, world) {
-    const kind = input.choice("kind", PURCHASE_KINDS) ?? undefined;
+    const kind = input.choice("kind", RECEIPT_KINDS) ?? undefined;
     const [named, ref] = [input.text("person") ?? undefined, input.text("ref") ?? undefined];
     const here: HereOf<PurchaseView> = async (tx, id, part) => {
       const person = await readPersonId(tx, id, "--person", named);
@@ -65,7 +65,7 @@ export const receiptsList: Command = {
 };
 
 function stateOf({ kind, refundedBy }: PurchaseView): string {
-  if (kind === "refund") return "refund";
+  if (kind !== "purchase") return kind;
   return refundedBy === null ? "paid" : "refunded";
 }
 

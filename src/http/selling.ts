@@ -18,7 +18,7 @@ import { readPersonId } from "../people/person.ts";
 import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
-import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";
+import { listPurchases, purchaseView, receiptKind, requirePurchaseView } from "../selling/purchase.ts";
 import { receiptBody, recordReceipt } from "../selling/receipt.ts";
 import {
   endSubscriptionByHand,
@@ -240,11 +240,12 @@ export const sellingRoutes = [
   }),
   listRoute({
     path: "/purchases",
-    summary: "Lists receipts and refunds, newest first; ref finds a receipt with its refund.",
+    summary:
+      "Lists receipts and refunds, newest first; ref finds a receipt with its refund. A confirmation, which is no purchase, is listed by its kind or its ref.",
     filter: {
       ref: exactText(MAX_REF_CHARS, "the ref of a receipt"),
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
-      kind: Type.Optional(purchaseKind),
+      kind: Type.Optional(receiptKind),
     },
     item: purchaseView,
     async list(tx, { environmentId }, page, filter) {

@@ -13,6 +13,13 @@ import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
+import {
+  findNewestArrival,
+  findRevocationAfter,
+  isGivenBefore,
+  type RevokingEvent,
+  recordRevocation,
+} from "./access-order.ts";
 import { requireEntitlement } from "./entitlement.ts";
 import { type Ends, endsOf, isLive, live, readEnds, UNREVOKED, unexpired } from "./live-grant.ts";
 import { type PersonStatus, requireActingPerson } from "./person.ts";
@@ -39,6 +46,8 @@ export const ACCESS_GRANT = defineTable({
     expiresAt: orNull(integer()),
     revokedAt: orNull(integer()),
     revokedBy: orNull(text()),
+    /** Its place in the order of arrival: access-order.ts. null: an earlier version gave it. */
+    arrival: orNull(integer()),
   },
 });
 type GrantRow = RowOf<typeof ACCESS_GRANT>;
@@ -86,6 +95,8 @@ export function viewGrant(row: GrantRow, nowMs: number): GrantView {
 }
 
 export interface Grant extends Pick<GrantRow, GrantOrigin> {
+  /** The event's number; without an event, the newest event's. */
+  arrival: number;
   /** Milliseconds since the epoch, or null for no end. */
   expiresAtMs: number | null;
   nowMs: number;
@@ -100,9 +111,18 @@ type GrantOrigin =
   | "eventId"
   | "reason";
 
-/** Writes the grant; it judges nothing, and takes `entitlement` as held: entitlement.ts resolves it. */
-export async function grantAccess(tx: Writer, grant: Grant): Promise<GrantRow> {
-  const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason } = grant;
+/** A grant as it was written, and the event that ended it immediately because that event arrived later; null: the grant is live. */
+type GivenGrant = GrantRow & { endedByEvent: string | null };
+
+/**
+ * Writes the grant. A grant whose event arrived before an event that revoked the entitlement ends as it begins. Takes `entitlement` as held:
+ * entitlement.ts resolves it.
+ */
+export async function grantAccess(tx: Writer, grant: Grant): Promise<GivenGrant> {
+  const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason, arrival } =
+    grant;
+  // What is given without an event comes after every event there is.
+  const mark = eventId === null ? null : await findRevocationAfter(tx, grant);
   const row: GrantRow = {
     id: newId("grt", grant.nowMs),
     environmentId,
@@ -115,11 +135,12 @@ export async function grantAccess(tx: Writer, grant: Grant): Promise<GrantRow> {
     reason,
     grantedAt: grant.nowMs,
     expiresAt: grant.expiresAtMs,
-    revokedAt: null,
-    revokedBy: null,
+    revokedAt: mark === null ? null : grant.nowMs,
+    revokedBy: mark?.revokedBy ?? null,
+    arrival,
   };
   await ACCESS_GRANT.insert(tx, row);
-  return row;
+  return { ...row, endedByEvent: mark?.eventId ?? null };
 }
 
 export interface HandGrant
@@ -132,7 +153,7 @@ export interface HandGrant
  * Grants through the API, the dashboard or a command, by the entitlement's name; audited, but for the reason. Its source is always `hand`; no key and no owner can mint another.
  * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
  */
-export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GrantRow> {
+export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GivenGrant> {
   const { environmentId, personId, reason, expiresAtMs, nowMs } = grant;
   if (reason !== null && (countChars(reason) > MAX_REASON_CHARS || breaksPlainText(reason) !== null)) {
     throw new Refusal(
@@ -149,7 +170,8 @@ export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Prom
   await requireActingPerson(tx, environmentId, personId);
   const { key } = await requireEntitlement(tx, environmentId, grant.entitlement);
   const origin = { source: "hand", sourceRef: by, relayName: null, eventId: null } as const;
-  const granted = await grantAccess(tx, { ...grant, ...origin, entitlement: key });
+  const arrival = await findNewestArrival(tx);
+  const granted = await grantAccess(tx, { ...grant, ...origin, entitlement: key, arrival });
   const { reason: _, ...after } = viewGrant(granted, nowMs);
   const target = `grant:${granted.id}`;
   await writeAudit(tx, { environmentId, by, nowMs, action: "grant.created", target, after });
@@ -247,11 +269,25 @@ export async function listHolders(
   return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, nowMs));
 }
 
-/** Ends every live grant of the entitlement the person holds, whatever its source; answers the ones it ended. */
-export async function revokeAccess(tx: Writer, holding: Holding & { by: string }): Promise<GrantRow[]> {
-  const ended = await listLiveGrants(tx, holding);
-  for (const row of ended) await endGrant(tx, row.id, holding.by, holding.nowMs);
-  return ended.map((row) => ({ ...row, revokedAt: holding.nowMs, revokedBy: holding.by }));
+/**
+ * For `revoke_access`: ends the live grants that the person got before the event arrived, whatever their source, and leaves the event's mark.
+ * Answers the grants it ended, and those it kept because they came later.
+ */
+export async function revokeAccess(
+  tx: Writer,
+  {
+    by,
+    event,
+    ...holding
+  }: Omit<Holding, "entitlement"> & { entitlement: string; by: string; event: RevokingEvent },
+): Promise<{ ended: GrantRow[]; kept: GrantRow[] }> {
+  const { environmentId, personId, entitlement, nowMs } = holding;
+  const mark = { environmentId, personId, entitlement, revokedBy: by };
+  await recordRevocation(tx, { ...mark, arrival: event.arrival, eventId: event.id });
+  const held = await listLiveGrants(tx, { ...holding, entitlement });
+  const ended = held.filter((row) => isGivenBefore(row, event));
+  for (const row of ended) await endGrant(tx, row.id, by, nowMs);
+  return { ended, kept: held.filter((row) => !ended.includes(row)) };
 }
 
 /** Ends the live grants that one purchase or subscription gave, and no others; answers how many. */
@@ -264,6 +300,26 @@ export function revokeGrantsOfSource(
      WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND revoked_at IS NULL`,
     of,
   );
+}
+
+/** A later arrival gave a live grant again: it is as new as that. */
+export async function refreshGrant(tx: Writer, id: string, arrival: number): Promise<void> {
+  await tx.post("UPDATE access_grant SET arrival = ?2 WHERE id = ?1", id, arrival);
+}
+
+/** An event that arrived earlier gave the same: the source's live grants take its place in the order of arrival, and end where that asks for it. */
+export async function moveGrants(
+  tx: Writer,
+  of: { environmentId: number; source: GrantSource; sourceRef: string; arrival: number; nowMs: number },
+): Promise<void> {
+  const { environmentId, source, sourceRef, arrival, nowMs } = of;
+  const rest = `INDEXED BY access_grant_by_source
+    WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND revoked_at IS NULL`;
+  for (const row of await ACCESS_GRANT.all(tx, rest, { environmentId, source, sourceRef })) {
+    await ACCESS_GRANT.change(tx, { id: row.id }, { arrival });
+    const mark = await findRevocationAfter(tx, { ...row, arrival });
+    if (mark !== null) await endGrant(tx, row.id, mark.revokedBy, nowMs);
+  }
 }
 
 /**

@@ -182,15 +182,15 @@ export async function eraseRows(
   for (const [what, sql] of ROWS_OF_THEIRS) {
     const { environmentId, personId, by, nowMs } = erasure;
     const count = await tx.run(sql, { environmentId, personId, by, nowMs, most: STEP_ROWS });
-    if (count > 0) return { touched: { [what]: count }, cursor: { recordSeq } };
+    if (count > 0) return { touched: what === null ? {} : { [what]: count }, cursor: { recordSeq } };
   }
   return null;
 }
 
 const THEIRS = "WHERE person_id = $personId AND environment_id = $environmentId";
 
-/** Beside the records, in the order they go. */
-const ROWS_OF_THEIRS: readonly (readonly [what: keyof ErasureCount, sql: string])[] = [
+/** Beside the records, in the order they go. null: nobody counts them. */
+const ROWS_OF_THEIRS: readonly (readonly [what: keyof ErasureCount | null, sql: string])[] = [
   [
     "tokens",
     `DELETE FROM person_token ${THEIRS} AND token IN (SELECT token FROM person_token ${THEIRS} LIMIT $most)`,
@@ -204,6 +204,15 @@ const ROWS_OF_THEIRS: readonly (readonly [what: keyof ErasureCount, sql: string]
     "subscriptions",
     `UPDATE subscription SET status = 'ended', ended_at = $nowMs WHERE id IN
        (SELECT id FROM subscription ${THEIRS} AND status = 'active' LIMIT $most)`,
+  ],
+  [
+    null,
+    `DELETE FROM access_revocation ${THEIRS} AND (entitlement, arrival) IN
+       (SELECT entitlement, arrival FROM access_revocation ${THEIRS} LIMIT $most)`,
+  ],
+  [
+    null,
+    `DELETE FROM plan_cancellation ${THEIRS} AND seq IN (SELECT seq FROM plan_cancellation ${THEIRS} LIMIT $most)`,
   ],
   [
     "mails",

@@ -50,19 +50,19 @@ export const RELEASE_0_18: Release = {
       now: "The save takes it, checks its field, and the editor completes it.",
     },
     {
-      subject: "The size of a request's body",
-      was: "Every route of the API took 1 MB, whatever its fields could hold.",
-      now: "A route takes what its fields can hold, such as 15 KB to sign in, and answers body_too_large above that. A number of more than 1,000 digits is invalid_json, at receivers too.",
+      subject: "Access after a hold, a pause, a retry or a replay",
+      was: "A cancellation that ran before its payment ended nothing, so the buyer kept access. A late cancellation ended what the buyer had paid for again.",
+      now: "Access follows the order in which the events arrived, as plans do. Each result names the event that decided.",
     },
     {
-      subject: "The problems of an answer",
-      was: "A definition listed up to 51 problems, a sync up to 200, a catalog all of them.",
-      now: "An answer lists at most 20 problems. Of more, the last one says that there are more.",
+      subject: "Two subscriptions to one plan",
+      was: "A person lost the plan when one of two subscriptions to it ended, and a cancellation that waited could end a plan that was paid for.",
+      now: "revoke_plan under the ref of a payment ends the plan only if no payment of it under another ref arrived after that one, and its result names the ref that keeps the plan. A ref that is no payment of the plan always ends it, also when it was used before.",
     },
     {
-      subject: "A caller who keeps the others waiting",
-      was: "10,000 requests sent together on one connection, 60 large bodies or a connector call with thousands of unknown arguments delayed other requests by seconds.",
-      now: "One connection is answered 32 requests at a time and then closed, large bodies are read one at a time with others in between, and unknown arguments are refused before any work on them.",
+      subject: "grant_plan without a ref on the plan that a person has",
+      was: "Each such event counted as a purchase.",
+      now: "It is a confirmation: receipts and the person's timeline leave it out, and relay receipts list --kind confirmation lists it (GET …/purchases?kind=confirmation).",
     },
     {
       subject: "/readyz on a full disk",

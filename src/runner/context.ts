@@ -139,7 +139,7 @@ interface RunContext {
     LiveRelay,
     "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
   >;
-  event: Pick<EventToRun, "id" | "trigger" | "truncated" | "form">;
+  event: Pick<EventToRun, "id" | "seq" | "createdAt" | "trigger" | "truncated" | "form">;
   /** As the event is mapped now. */
   payload: JsonObject;
   person: ActionPerson | null;
@@ -167,7 +167,14 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
     local: relay.local,
     nowMs: context.nowMs,
     relay: { id: relay.id, name: relay.name },
-    event: { id: event.id, trigger: event.trigger, payload, truncated },
+    event: {
+      id: event.id,
+      arrival: event.seq,
+      arrivedAtMs: event.createdAt,
+      trigger: event.trigger,
+      payload,
+      truncated,
+    },
     person,
     results: context.results,
     render: (text) => renderTemplate(text, scope, onMissing, form),

@@ -1,20 +1,29 @@
 /**
  * A plan sold, renewed and ended. One active plan a person: another plan granted by a relay ends the relay-granted one before it; a
  * subscription billed by the card processor is never ended by a relay. Payments and cancellations count in the order in which their events
- * arrived: one that waited or was tried again undoes nothing that a later arrival did. There is no lapse timer: a plan is active until it is
- * revoked.
+ * arrived (plan-order.ts): where a later arrival ran before, the person is brought onto the plan that the order of arrival comes to. There is no lapse
+ * timer: a plan is active until it is revoked.
  * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
  */
 import { failForNow, type Outcome } from "../ground/outcome.ts";
-import { listLiveGrants } from "../people/access-grant.ts";
+import { listLiveGrants, moveGrants } from "../people/access-grant.ts";
+import { sayEndedByLater } from "../people/access-order.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { arrivedAfter, lastArrived } from "./arrival.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
-import type { Purchase } from "./purchase.ts";
+import {
+  hasLater,
+  markConfirmations,
+  readPlanHistory,
+  recordCancellation,
+  wasBilledSince,
+} from "./plan-history.ts";
+import { followPlan, hasOwnRef, type PlanOrder, type PlanPayment } from "./plan-order.ts";
+import { movePurchase, type Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
   findSoldHere,
+  type Given,
   type Payment,
   type RelaySale,
   type SaleContext,
@@ -23,14 +32,11 @@ import {
 import {
   endSubscription,
   findActiveSubscription,
-  findCancelled,
-  lastPaying,
-  listByEvents,
-  noteEnd,
-  notePaid,
+  findNewestOn,
+  keepPlanKey,
   recordEnded,
-  renewSubscription,
   type Subscription,
+  stampRenewed,
   startSubscription,
 } from "./subscription.ts";
 
@@ -50,82 +56,34 @@ export async function currentPlan(
 export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome> {
   const found = await findSoldHere(tx, sale, plans, name, ref);
   if ("failure" in found) return found.failure;
-  if ("own" in found) return skipSold(found.own);
+  if ("own" in found) return skipSold(tx, sale, found.own);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
-  const passed = active?.billedBy === "processor" ? null : await findPassed(tx, sale, name, active);
-  if (passed !== null) return recordPassed(tx, sale, name, ref, passed, active);
-  if (active?.billedBy !== "processor") return sellPlan(tx, sale, name, { ref }, null);
-  const claim = await claimRef(tx, sale, "plan", name, ref);
-  if ("failure" in claim) return claim.failure;
-  if (claim.own !== null) return skipSold(claim.own);
-  const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${active.plan}, then replay this event.`;
-  return failForNow("billed_by_processor", message);
+  if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
+    return refuseBilled(tx, sale, name, ref, active);
+  if (!(await hasLater(tx, sale))) return sellPlan(tx, sale, name, { ref }, null);
+  return sell(
+    tx,
+    sale,
+    { ref },
+    sellingOf(tx, sale, name, (id) => giveLate(tx, sale, name, ref, id)),
+  );
 }
 
-/** A later arrival that a payment is too late for, and what it did. */
-interface Passed {
-  later: string;
-  /** The other plan that it paid for; null: it cancelled the one that is paid for. */
-  paidFor: string | null;
-  /** The newest subscription on that plan; null: there never was one. */
-  subscription: Subscription | null;
-}
-
-/**
- * What a payment is too late for: its event waited, was tried again or replayed, and one that arrived after it paid for another plan or cancelled
- * this one. Nothing an event holds tells when it was paid, so what a provider delivers late is not known.
- */
-async function findPassed(
-  tx: Reader,
-  sale: RelaySale,
-  plan: string,
-  active: Subscription | null,
-): Promise<Passed | null> {
-  if (active?.plan === plan) return null;
-  const all = await listByEvents(tx, sale);
-  const [own, others] = [all.filter((one) => one.plan === plan), all.filter((one) => one.plan !== plan)];
-  const subscription = own[0] ?? null;
-  const paid = lastArrived(others.map(lastPaying));
-  if (paid !== null && arrivedAfter(paid, sale.eventId)) {
-    const paidFor = others.find((one) => lastPaying(one) === paid)?.plan ?? null;
-    return { later: paid, paidFor, subscription };
-  }
-  const ended = lastArrived(own.map(({ endedEventId }) => endedEventId));
-  return ended !== null && arrivedAfter(ended, sale.eventId)
-    ? { later: ended, paidFor: null, subscription }
-    : null;
-}
-
-/**
- * Records a payment that came too late. One that its own plan's cancellation passed would have taken the person off the plan paid for before it: of
- * that nothing is left either.
- */
-async function recordPassed(
+async function refuseBilled(
   tx: Writer,
   sale: RelaySale,
   name: string,
   ref: string,
-  { later, paidFor, subscription }: Passed,
-  active: Subscription | null,
+  { plan }: Subscription,
 ): Promise<Outcome> {
-  const left =
-    paidFor === null && active !== null && arrivedAfter(sale.eventId, lastPaying(active)) ? active : null;
-  const give = async () => {
-    if (left !== null) await endSubscription(tx, left, { ...sale, eventId: sale.eventId });
-    if (subscription !== null) await notePaid(tx, subscription, sale.eventId);
-    const id = subscription?.id ?? (await recordEnded(tx, sale, name, { endedEventId: later }));
-    return { entitlement: name, credits: 0, subscription: id };
-  };
-  const look = () => lookAt(tx, sale);
-  const outcome = await sell(tx, sale, { ref }, { itemKind: "plan", item: name, skip: skipSold, look, give });
-  if (outcome.outcome !== "done") return outcome;
-  const did = paidFor === null ? `cancelled ${name}` : `paid for ${paidFor}`;
-  const ends = left === null ? "changed nothing else" : `ended ${left.plan}, which was paid for before`;
-  const message = `The payment was recorded and ${ends}, because this event arrived before ${later}, which ${did}, and plans go by the order of arrival. Should the person have ${name} all the same, grant it in the dashboard or with relay people grant ${sale.personId} ${name}; its next payment puts them on it.`;
-  return { ...outcome, message };
+  const claim = await claimRef(tx, sale, "plan", name, ref);
+  if ("failure" in claim) return claim.failure;
+  if (claim.own !== null) return skipSold(tx, sale, claim.own);
+  const message = `The person's plan ${plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
+  return failForNow("billed_by_processor", message);
 }
 
-/** Any sale of a plan: starts, renews or switches the subscription. */
+/** Any sale of a plan that no later arrival decided on before: starts, renews, confirms or switches the subscription. */
 export function sellPlan(
   tx: Writer,
   sale: SaleContext,
@@ -133,21 +91,126 @@ export function sellPlan(
   payment: Payment,
   processorCustomerId: string | null,
 ): Promise<Outcome> {
-  return sell(tx, sale, payment, {
+  const give = () => giveNewest(tx, sale, name, payment.ref, processorCustomerId);
+  return sell(tx, sale, payment, sellingOf(tx, sale, name, give));
+}
+
+function sellingOf(
+  tx: Writer,
+  sale: SaleContext,
+  item: string,
+  give: (purchaseId: string) => Promise<Given>,
+) {
+  return {
     itemKind: "plan",
-    item: name,
-    skip: skipSold,
+    item,
+    skip: (own: Purchase) => skipSold(tx, sale, own),
     look: () => lookAt(tx, sale),
-    give: async () => {
-      const { id, grant } = await settleSubscription(tx, sale, name, processorCustomerId);
-      return { entitlement: name, grant, credits: 0, subscription: id };
-    },
-  });
+    give,
+  } as const;
+}
+
+async function giveNewest(
+  tx: Writer,
+  sale: SaleContext,
+  plan: string,
+  ref: string,
+  processorCustomerId: string | null,
+): Promise<Given> {
+  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  // A plan that moves from a relay to the card processor begins again, so that it is ended where it is billed.
+  const goesOn = active?.plan === plan && (active.billedBy === "relay") === (sale.relayName !== null);
+  const confirmation = goesOn && !hasOwnRef({ ref, eventId: sale.eventId });
+  if (goesOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  if (!goesOn && active !== null) await endSubscription(tx, active, sale);
+  const { id, grant, endedByEvent } = goesOn
+    ? await keepPlanKey(tx, sale, active)
+    : await startSubscription(tx, sale, plan, processorCustomerId);
+  return {
+    granted: { entitlement: plan, grant, credits: 0, subscription: id },
+    message: endedByEvent === null ? null : sayEndedByLater(plan, endedByEvent, sale.personId),
+    confirmation,
+  };
+}
+
+/** A payment of which a later arrival, which ran before, may have decided otherwise: the plan is what the order of arrival comes to. */
+async function giveLate(
+  tx: Writer,
+  sale: RelaySale,
+  plan: string,
+  ref: string,
+  purchaseId: string,
+): Promise<Given> {
+  const { arrival, eventId, relayName } = sale;
+  const own: PlanPayment = { id: purchaseId, plan, ref, arrival, eventId, relayName, confirms: null };
+  const order = await settleOrder(tx, sale, own);
+  const confirmation = order.confirmations.has(purchaseId);
+  if (order.standing === own) return { ...(await giveNewest(tx, sale, plan, ref, null)), confirmation };
+  const brought = await bringOnto(tx, sale, order.standing);
+  const { before, after: active } = brought;
+  const isOn = active?.plan === plan && active.billedBy === "relay";
+  if (isOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  const subscription = isOn
+    ? active.id
+    : ((await findNewestOn(tx, sale, plan))?.id ?? (await recordEnded(tx, sale, plan)));
+  return {
+    granted: { entitlement: plan, credits: 0, subscription },
+    message: isOn && before?.id === active.id ? null : sayLate(sale, plan, order, brought),
+    confirmation,
+  };
+}
+
+/** Follows the person's payments and cancellations, with one that is about to be recorded, and corrects which of them only confirm. */
+async function settleOrder(tx: Writer, sale: SaleContext, own: PlanPayment | null): Promise<PlanOrder> {
+  const history = await readPlanHistory(tx, sale);
+  const payments = own === null ? history.payments : [...history.payments, own];
+  const order = followPlan(payments, history.cancellations);
+  await markConfirmations(tx, history, order.confirmations);
+  return order;
+}
+
+interface Brought {
+  /** The subscription that was active. */
+  before: Subscription | null;
+  after: Subscription | null;
+}
+
+/** Brings the person onto the plan that the order of arrival comes to. */
+async function bringOnto(tx: Writer, sale: SaleContext, standing: PlanPayment | null): Promise<Brought> {
+  const before = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  if (before?.billedBy === "processor" || before?.plan === standing?.plan) return { before, after: before };
+  if (before !== null) await endSubscription(tx, before, sale);
+  if (standing === null || standing.relayName === null) return { before, after: null };
+  const { relayName, eventId, arrival, plan } = standing;
+  await startSubscription(tx, { ...sale, relayName, eventId, arrival }, plan, null);
+  return { before, after: await findActiveSubscription(tx, sale.environmentId, sale.personId) };
+}
+
+/** What the result of a payment says that came too late for its plan, or that shows that a cancellation ended nothing. */
+function sayLate(
+  { personId }: SaleContext,
+  plan: string,
+  { standing, ended }: PlanOrder,
+  { before, after }: Brought,
+): string {
+  const did =
+    before?.id === after?.id
+      ? "changed nothing else"
+      : after !== null
+        ? `put the person on ${after.plan} again`
+        : `ended ${before?.plan}, which was paid for before`;
+  const why =
+    standing !== null
+      ? `${standing.eventId ?? `the receipt ${standing.ref}`}, which paid for ${standing.plan}`
+      : `${ended?.eventId ?? "another event"}, which canceled ${ended?.plan ?? plan}`;
+  const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans go by the order of arrival.`;
+  if (after?.plan === plan) return said;
+  return `${said} To give the person ${plan} anyway, use the dashboard or relay people grant ${personId} ${plan}; its next payment puts them on it.`;
 }
 
 /**
- * revoke_plan: ends the person's relay-granted subscription on that plan. Under the ref of a payment only the subscription it paid for, and
- * under any other ref one subscription for good: a late cancellation never ends the one that came after.
+ * revoke_plan: ends the person's relay-granted subscription on that plan, unless a payment that arrived later keeps it: one that arrived after the
+ * cancellation, or, under the ref of a payment, after that payment and under another ref.
  */
 export async function revokeByRelay(
   tx: Writer,
@@ -155,68 +218,47 @@ export async function revokeByRelay(
   name: string,
   ref: string,
 ): Promise<Outcome> {
-  const { environmentId, by, nowMs } = sale;
+  const { environmentId, personId, arrival, eventId } = sale;
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
-  const cancelled = await findCancelled(tx, { ...sale, plan: name, ref });
-  const paidFor = claim.own?.data.granted?.subscription;
-  // One that came too late and ended nothing stands for itself, unless its ref was paid under since.
-  const isLeft = cancelled?.eventId === null && cancelled.startedAt >= (claim.own?.createdAt ?? 0);
-  const meant = isLeft ? cancelled.id : (paidFor ?? cancelled?.id);
-  const active = await findActiveSubscription(tx, environmentId, sale.personId);
-  if (active === null || active.plan !== name) {
-    if (active === null && (await plans.find(tx, environmentId, name)) === null) {
-      return failUnknown(plans, name);
-    }
-    if (meant === undefined) await noteCancelled(tx, sale, name);
-    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${sale.personId} ${name}.`;
+  const active = await findActiveSubscription(tx, environmentId, personId);
+  if (active === null && (await plans.find(tx, environmentId, name)) === null)
+    return failUnknown(plans, name);
+  const own = hasOwnRef({ ref, eventId }) ? ref : "";
+  await recordCancellation(tx, sale, { plan: name, ref: own, arrival, eventId });
+  if (active?.plan !== name) {
+    // It may show that what looked like a confirmation was a payment.
+    if (await hasLater(tx, sale)) await settleOrder(tx, sale, null);
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
-    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${sale.personId} ${name}.`;
+    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
-  if (meant !== undefined && meant !== active.id) {
-    const how = isLeft || paidFor === undefined ? "cancelled" : "paid";
-    const message = `The subscription ${how} under this ref (${meant}) ended before; the one active now was paid under another.`;
-    return { outcome: "skipped", message };
-  }
-  const paid = lastPaying(active);
-  if (sale.eventId !== null && arrivedAfter(paid, sale.eventId)) {
-    // Told again under its ref it ends nothing either.
-    await recordEnded(tx, { ...sale, eventId: null }, name, { endedEventId: sale.eventId, endedRef: ref });
-    const message = `${name} was paid for by ${paid}, which arrived after this cancellation, and plans go by the order of arrival, so it was left active. Should it end all the same, end it in the dashboard or with relay people end ${sale.personId} ${name}.`;
-    return { outcome: "skipped", message };
+  const { standing, keepers } = await settleOrder(tx, sale, null);
+  if (standing?.plan === name) {
+    const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === own)?.[1] ?? null;
+    return keepPlan(sale, name, own, keeper ?? standing, keeper !== null);
   }
   const before = await lookAt(tx, sale);
-  await endSubscription(tx, active, { by, nowMs, ref, eventId: sale.eventId });
+  await endSubscription(tx, active, sale);
   return { outcome: "done", before, after: { ...(await lookAt(tx, sale)), ended: active.id } };
 }
 
-async function settleSubscription(
-  tx: Writer,
-  sale: SaleContext,
+/** The result of a cancellation that a payment outlasts, which it names. `underOther`: that payment came after the one that was canceled. */
+function keepPlan(
+  { personId }: SaleContext,
   plan: string,
-  processorCustomerId: string | null,
-): Promise<{ id: string; grant: string }> {
-  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
-  if (active === null) return startSubscription(tx, sale, plan, processorCustomerId);
-  // A plan that moves from a relay to the card processor begins anew, so that it is ended where it is billed.
-  const sameBiller = (active.billedBy === "relay") === (sale.relayName !== null);
-  if (active.plan === plan && sameBiller) return renewSubscription(tx, sale, active);
-  await endSubscription(tx, active, sale);
-  return startSubscription(tx, sale, plan, processorCustomerId);
-}
-
-/** A cancellation that found nothing to end is kept: a payment that arrived before it starts the plan no more, should it still run. */
-async function noteCancelled(tx: Writer, sale: RelaySale, plan: string): Promise<void> {
-  const { eventId } = sale;
-  const own = (await listByEvents(tx, sale)).filter((one) => one.plan === plan);
-  if (eventId === null || !arrivedAfter(eventId, lastArrived(own.map(({ endedEventId }) => endedEventId))))
-    return;
-  if (own[0] === undefined)
-    await recordEnded(tx, { ...sale, eventId: null }, plan, { endedEventId: eventId });
-  else await noteEnd(tx, own[0].id, eventId);
+  ref: string,
+  keeper: PlanPayment,
+  underOther: boolean,
+): Outcome {
+  const why = underOther
+    ? `the payment under the ref ${keeper.ref} arrived after the payment under the ref ${ref}`
+    : `the payment under the ref ${keeper.ref} (${keeper.eventId ?? "a receipt"}) arrived after this cancellation`;
+  const message = `${plan} was left active, because ${why}, and plans go by the order of arrival. To end it anyway, use the dashboard or relay people end ${personId} ${plan}.`;
+  return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
 }
 
 /** The person's plan and what it grants. */
@@ -227,6 +269,14 @@ async function lookAt(tx: Reader, sale: SaleContext) {
   return { plan, subscription: subscription?.id ?? null, grants };
 }
 
-function skipSold({ id }: Purchase): Outcome {
-  return { outcome: "skipped", message: `The payment under this ref was recorded before (${id}).` };
+/** A ref that was recorded before. Where an event that arrived later recorded it, the payment arrived with this event. */
+async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<Outcome> {
+  if (sale.arrival < own.arrival) {
+    await movePurchase(tx, own.id, sale.arrival);
+    const { standing } = await settleOrder(tx, sale, null);
+    const { after } = await bringOnto(tx, sale, standing);
+    if (after?.billedBy === "relay" && standing !== null)
+      await moveGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
+  }
+  return { outcome: "skipped", message: `The payment under this ref was recorded before (${own.id}).` };
 }

@@ -4,11 +4,12 @@
  * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
  */
 import { failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
-import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
+import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
+import { sayEndedByLater } from "../people/access-order.ts";
 import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type Product, products } from "./product.ts";
-import { findPurchase, type Purchase } from "./purchase.ts";
+import { findPurchase, movePurchase, type Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
@@ -55,7 +56,11 @@ export function sellProduct(
         const line = { amount: credits, reason: `purchase: ${item}`, source: "purchase", onceKey } as const;
         await addCredits(tx, { ...sale, ...line });
       }
-      return { entitlement, grant: grant.id, credits };
+      const { endedByEvent } = grant;
+      return {
+        granted: { entitlement, grant: grant.id, credits },
+        message: endedByEvent === null ? null : sayEndedByLater(entitlement, endedByEvent, sale.personId),
+      };
     },
   });
 }
@@ -137,7 +142,12 @@ async function lookAt(tx: Reader, sale: SaleContext, entitlement: string) {
   return { entitlement, grants, ...(live.length > grants.length ? { moreGrants: true } : {}), credits };
 }
 
-async function skipSold(tx: Reader, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+/** A ref that was fulfilled before. Where an event that arrived later fulfilled it, the purchase and its key arrived with this event. */
+async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+  if (sale.arrival < purchase.arrival) {
+    await movePurchase(tx, purchase.id, sale.arrival);
+    await moveGrants(tx, { ...sale, source: "purchase", sourceRef: purchase.id });
+  }
   const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
   const message =
     refund === null

@@ -1,20 +1,23 @@
 /**
- * Receipts: one immutable row a purchase, unique by its ref in the environment, and one row beside it when it is refunded. Nothing is
- * ever changed or removed here. What a purchase grants is written in the same transaction (sale.ts).
+ * Receipts: one immutable row a purchase, unique by its ref in the environment, and one row beside it when it is refunded. Nothing but its place in
+ * the order of arrival is ever changed, and nothing removed here. What a purchase grants is written in the same transaction (sale.ts).
  */
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../ground/schema.ts";
-import type { Reader } from "../store/port.ts";
-import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import type { ItemKind } from "./catalog-item.ts";
 
-export const PURCHASE_KINDS = ["purchase", "refund"] as const;
+const PURCHASE_KINDS = ["purchase", "refund"] as const;
 export const purchaseKind = oneOf(PURCHASE_KINDS);
 type PurchaseKind = Static<typeof purchaseKind>;
+/** As receipts are shown and listed: `confirmation` is no purchase. */
+export const RECEIPT_KINDS = [...PURCHASE_KINDS, "confirmation"] as const;
+export const receiptKind = oneOf(RECEIPT_KINDS);
 
 /** What stands in a receipt's JSON. */
 export interface PurchaseData {
@@ -48,13 +51,17 @@ export const PURCHASE = defineTable({
     currency: orNull(text()),
     data: json<PurchaseData>(),
     createdAt: integer(),
+    /** Its place in the order of arrival, as a grant's; of a plan 0 where it counts no more: plan-history.ts. */
+    arrival: integer(),
+    /** Whether it confirms a plan that the person had, and is no payment: plan-order.ts. */
+    confirmation: flag(),
   },
 });
 export type Purchase = RowOf<typeof PURCHASE>;
 
 export const purchaseView = Type.Object({
   id: Type.String(),
-  kind: purchaseKind,
+  kind: receiptKind,
   ref: Type.String(),
   itemKind: oneOf(["product", "plan"]),
   item: Type.String(),
@@ -86,6 +93,11 @@ export function findPurchase(
   return PURCHASE.find(tx, { environmentId, kind, ref });
 }
 
+/** An event that arrived earlier brought the same ref: the purchase takes that place in the order of arrival. */
+export async function movePurchase(tx: Writer, id: string, arrival: number): Promise<void> {
+  await tx.run("UPDATE purchase SET arrival = ?2 WHERE id = ?1", id, arrival);
+}
+
 /** A row of `SHOWN`. */
 type ShownPurchase = Purchase & ShownBeside;
 interface ShownBeside {
@@ -101,10 +113,20 @@ interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */
   ref?: string | undefined;
   person?: string | undefined;
-  kind?: PurchaseKind | undefined;
+  kind?: Static<typeof receiptKind> | undefined;
 }
 
-/** Receipts and refunds, newest first. */
+const MOST_PASSED = 100;
+
+/** SQL of each kind, and of all that a list shows where no ref is asked for. */
+const FITS = {
+  purchase: { sql: "kind = 'purchase' AND confirmation = 0", values: [] },
+  refund: { sql: "kind = 'refund'", values: [] },
+  confirmation: { sql: "confirmation = 1", values: [] },
+  all: { sql: "confirmation = 0", values: [] },
+} as const;
+
+/** Receipts and refunds, newest first; confirmations only by their kind or their ref. */
 export async function listPurchases(
   tx: Reader,
   environmentId: number,
@@ -122,10 +144,16 @@ export async function listPurchases(
       equals("ref", ref),
       ref === undefined ? equals("person_id", person) : undefined,
     ],
-    fits: [equals("kind", kind), ref === undefined ? undefined : equals("person_id", person)],
+    fits: [
+      kind !== undefined || ref === undefined ? FITS[kind ?? "all"] : undefined,
+      ref === undefined ? undefined : equals("person_id", person),
+    ],
     cost: "octet_length(data)",
   } as const;
-  return await walkPage<Purchase, PurchaseView, ShownBeside>(tx, PURCHASE, request, walk, viewPurchase);
+  // As many confirmations are passed over for a whole page; more of them make it short.
+  const look = kind === undefined ? { look: request.limit + MOST_PASSED } : {};
+  const step = { ...look, ...request };
+  return await walkPage<Purchase, PurchaseView, ShownBeside>(tx, PURCHASE, step, walk, viewPurchase);
 }
 
 /** One receipt or refund as the API shows it. Refuses with `not_found`. */
@@ -145,6 +173,7 @@ export async function requirePurchaseView(
 
 function viewPurchase(row: ShownPurchase): PurchaseView {
   const { granted = null, takenBack = null, given = {} } = row.data;
-  const renamed = { person: row.personId, relay: row.relayName, granted, takenBack, data: given };
+  const kind = row.confirmation ? ("confirmation" as const) : row.kind;
+  const renamed = { kind, person: row.personId, relay: row.relayName, granted, takenBack, data: given };
   return show(purchaseView, { ...row, ...renamed });
 }

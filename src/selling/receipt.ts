@@ -11,6 +11,7 @@ import type { Outcome, Success } from "../ground/outcome.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { fields } from "../ground/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
+import { findNewestArrival } from "../people/access-order.ts";
 import { requirePerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
@@ -75,6 +76,7 @@ async function writeReceipt(
     personId: input.person,
     relayName: null,
     eventId: null,
+    arrival: await findNewestArrival(tx),
     by: "receipt",
     nowMs,
   };

@@ -21,20 +21,22 @@ export interface SaleContext {
   /** The relay that runs, by name; null when a payment receipt came in. */
   relayName: string | null;
   eventId: string | null;
+  /** The event's number; without an event, the newest event's. */
+  arrival: number;
   /** In words, for what is ended: `relay:<name>`, `receipt`, `owner:<email>`. */
   by: string;
   nowMs: number;
 }
 
 /** The sale that a relay makes. */
-export type RelaySale = SaleContext & { relayName: string };
+export type RelaySale = SaleContext & { relayName: string; eventId: string };
 
 /** What an action's run tells of its sale; the shape is a part of the action contract's. */
 interface Run {
   environmentId: number;
   nowMs: number;
   relay: { name: string };
-  event: { id: string };
+  event: { id: string; arrival: number };
   person: { id: string } | null;
 }
 
@@ -57,9 +59,10 @@ export async function readRelaySale(
     const message = `The person is suspended: make them active again in the dashboard or with relay people activate ${person.id}, then replay the event.`;
     return { failure: failFinally("person_suspended", message) };
   }
+  const { id: eventId, arrival } = run.event;
   const by = `relay:${relay.name}`;
   return {
-    sale: { environmentId, personId: person.id, relayName: relay.name, eventId: run.event.id, by, nowMs },
+    sale: { environmentId, personId: person.id, relayName: relay.name, eventId, arrival, by, nowMs },
   };
 }
 
@@ -166,8 +169,17 @@ interface Selling {
   /** What the person holds, for the audit's before and after. */
   look(): Promise<Record<string, Json>>;
   /** Gives what was paid for, under the id of the receipt to come. */
-  give(purchaseId: string): Promise<NonNullable<PurchaseData["granted"]>>;
+  give(purchaseId: string): Promise<Given>;
   skip(own: Purchase): Promise<Outcome> | Outcome;
+}
+
+/** What a sale gave. */
+export interface Given {
+  granted: NonNullable<PurchaseData["granted"]>;
+  /** What the result says beside it. */
+  message?: string | null;
+  /** Of a plan: it was no payment. */
+  confirmation?: boolean;
 }
 
 /** Any sale, with its receipt: `skip` when this person bought it under this ref before, `ref_used` when the ref is another purchase's. */
@@ -182,10 +194,16 @@ export async function sell(
   if (claim.own !== null) return skip(claim.own);
   const before = await look();
   const id = newPurchaseId(sale);
-  const granted = await give(id);
+  const { granted, message = null, confirmation = false } = await give(id);
   const data = { granted, ...(given === undefined ? {} : { given }) };
-  await recordPurchase(tx, sale, id, { kind: "purchase", itemKind, item, ...payment, data });
-  return { outcome: "done", before, after: { ...(await look()), purchase: id, ref: payment.ref } };
+  await recordPurchase(tx, sale, id, { kind: "purchase", itemKind, item, ...payment, data, confirmation });
+  const after = {
+    ...(await look()),
+    purchase: id,
+    ref: payment.ref,
+    ...(confirmation ? { confirmation } : {}),
+  };
+  return { outcome: "done", ...(message === null ? {} : { message }), before, after };
 }
 
 /** A fresh receipt id, for what is granted under it before the receipt itself is written. */
@@ -194,14 +212,14 @@ export function newPurchaseId({ nowMs }: SaleContext): string {
 }
 
 type Recorded = Pick<Purchase, "kind" | "ref" | "itemKind" | "item" | "data"> &
-  Partial<Pick<Purchase, "refunds" | "amountMinor" | "currency">>;
+  Partial<Pick<Purchase, "refunds" | "amountMinor" | "currency" | "confirmation">>;
 
 /** Writes the receipt of a sale or of its taking back. Throws UniqueViolation when the ref is taken: ask `claimRef` first. */
 export async function recordPurchase(
   tx: Writer,
-  { environmentId, personId, relayName, eventId, nowMs }: SaleContext,
+  { environmentId, personId, relayName, eventId, arrival, nowMs }: SaleContext,
   id: string,
-  { refunds = null, amountMinor = null, currency = null, ...recorded }: Recorded,
+  { refunds = null, amountMinor = null, currency = null, confirmation = false, ...recorded }: Recorded,
 ): Promise<void> {
   await PURCHASE.insert(tx, {
     id,
@@ -213,7 +231,9 @@ export async function recordPurchase(
     refunds,
     amountMinor,
     currency,
+    confirmation,
     ...recorded,
+    arrival,
     createdAt: nowMs,
   });
 }

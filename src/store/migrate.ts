@@ -78,6 +78,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 48, name: "promoted", sql: promoted },
   { number: 49, name: "plan-end", sql: planEnd },
   { number: 50, name: "moved-event", sql: movedEvent },
+  { number: 51, name: "arrival", sql: arrival },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -223,3 +224,4 @@ import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "tex
 import promoted from "../../migrations/0048-promoted.sql" with { type: "text" };
 import planEnd from "../../migrations/0049-plan-end.sql" with { type: "text" };
 import movedEvent from "../../migrations/0050-moved-event.sql" with { type: "text" };
+import arrival from "../../migrations/0051-arrival.sql" with { type: "text" };

@@ -133,7 +133,8 @@ export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
   return walkSource<RowOf<typeof BOUGHT>>(tx, at, {
     name: "purchase",
     keys: "text",
-    sql: `SELECT ${BOUGHT.columns} FROM purchase INDEXED BY purchase_by_person_id WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
+    sql: `SELECT ${BOUGHT.columns} FROM purchase INDEXED BY purchase_by_person_id
+      WHERE ${OF_PERSON} AND confirmation = 0 AND id <= $from ORDER BY id DESC LIMIT $most`,
     toEntry(row) {
       const amount = sayAmount(row.amountMinor, row.currency);
       const what = row.itemKind === "plan" ? `the plan ${row.item}` : row.item;

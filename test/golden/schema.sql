@@ -15,7 +15,7 @@ CREATE TABLE access_grant (
   revoked_at INTEGER,
   revoked_by TEXT
 , end_at INTEGER
-  GENERATED ALWAYS AS (min(coalesce(revoked_at, expires_at), coalesce(expires_at, revoked_at))) VIRTUAL);
+  GENERATED ALWAYS AS (min(coalesce(revoked_at, expires_at), coalesce(expires_at, revoked_at))) VIRTUAL, arrival INTEGER);
 
 CREATE INDEX access_grant_by_end ON access_grant (person_id, end_at, id) WHERE end_at IS NOT NULL;
 
@@ -34,6 +34,18 @@ CREATE INDEX access_grant_held ON access_grant (environment_id, entitlement, exp
 CREATE INDEX access_grant_live ON access_grant (person_id, entitlement) WHERE revoked_at IS NULL;
 
 CREATE INDEX access_grant_unrevoked ON access_grant (environment_id, id) WHERE revoked_at IS NULL;
+
+CREATE TABLE access_revocation (
+  person_id TEXT NOT NULL,
+  entitlement TEXT NOT NULL,
+  arrival INTEGER NOT NULL,
+  environment_id INTEGER NOT NULL,
+  event_id TEXT NOT NULL,
+  revoked_by TEXT NOT NULL,
+  PRIMARY KEY (person_id, entitlement, arrival)
+) WITHOUT ROWID;
+
+CREATE INDEX access_revocation_by_arrival ON access_revocation (arrival);
 
 CREATE TABLE access_slug (
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -550,6 +562,21 @@ CREATE TABLE plan (
 
 CREATE UNIQUE INDEX plan_default ON plan (environment_id) WHERE is_default = 1;
 
+CREATE TABLE plan_cancellation (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  environment_id INTEGER NOT NULL,
+  person_id TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  arrival INTEGER NOT NULL,
+  ref TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE INDEX plan_cancellation_by_environment ON plan_cancellation (environment_id, seq);
+
+CREATE UNIQUE INDEX plan_cancellation_of_person ON plan_cancellation (person_id, arrival, plan, ref);
+
 CREATE TABLE problem (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -598,7 +625,7 @@ CREATE TABLE purchase (
   amount_minor INTEGER,
   currency TEXT,
   data TEXT NOT NULL DEFAULT '{}',
-  created_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, arrival INTEGER NOT NULL DEFAULT 0, confirmation INTEGER NOT NULL DEFAULT 0,
   UNIQUE (environment_id, kind, ref)
 );
 
@@ -609,6 +636,8 @@ CREATE INDEX purchase_by_person ON purchase (person_id, created_at);
 CREATE INDEX purchase_by_person_id ON purchase (person_id, id);
 
 CREATE INDEX purchase_by_ref ON purchase (environment_id, ref, id);
+
+CREATE INDEX purchase_of_plan ON purchase (person_id, arrival) WHERE kind = 'purchase' AND item_kind = 'plan';
 
 CREATE TABLE ran_actions (
   fingerprint TEXT PRIMARY KEY,
@@ -967,7 +996,7 @@ CREATE TABLE subscription (
   started_at INTEGER NOT NULL,
   renewed_at INTEGER,
   ended_at INTEGER
-, ended_ref TEXT, ended_event_id TEXT, paid_event_id TEXT);
+);
 
 CREATE UNIQUE INDEX subscription_active ON subscription (environment_id, person_id) WHERE status = 'active';
 

@@ -26,6 +26,7 @@ export interface Town extends FreshStore {
 }
 
 let count = 0;
+let arrived = 0;
 
 export async function openTown(): Promise<Town> {
   const fresh = await openFreshStore();
@@ -74,6 +75,8 @@ export interface Occurrence {
   /** The relay that runs; `shop` when absent. */
   relay?: string;
   event?: string;
+  /** The event's number; by itself each event arrives after those before it. */
+  arrival?: number;
   payload?: JsonObject;
   local?: boolean;
   limits?: RaisableLimits;
@@ -81,12 +84,12 @@ export interface Occurrence {
 
 /** What an action is handed of a receiver's event, as the runner makes it; templates read the payload and the person. */
 function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, occurrence: Occurrence): ActionRun {
-  const { relay = "shop", event = "evt_test", payload = {}, local = false, limits = DEFAULT_LIMITS } = occurrence;
+  const { relay = "shop", event = "evt_test", arrival = ++arrived, payload = {}, local = false, limits = DEFAULT_LIMITS } = occurrence;
   const trigger = { kind: "receiver" as const, verify: { scheme: "hooks" }, map: {} };
   const definition = { name: relay, trigger, actions: [] };
   return makeActionRun({
     relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null, definition },
-    event: { id: event, trigger: "receiver", truncated: false, form: false },
+    event: { id: event, seq: arrival, createdAt: nowMs, trigger: "receiver", truncated: false, form: false },
     payload,
     person,
     results: [],

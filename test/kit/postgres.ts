@@ -222,18 +222,17 @@ interface OwnPostgres extends AsyncDisposable {
   certify(certificate: Issued | null): Promise<void>;
 }
 
-/** `isDurable`: a commit waits for the disk, as the bench needs it; tests do without. */
-export async function startPostgres({ isDurable = false }: { isDurable?: boolean } = {}): Promise<OwnPostgres> {
+export async function startPostgres(): Promise<OwnPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "relay-pg-"));
   try {
-    return await startIn(folder, isDurable);
+    return await startIn(folder);
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres> {
+async function startIn(folder: string): Promise<OwnPostgres> {
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   const programs = copyPrograms(folder);
@@ -264,8 +263,8 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
     listen_addresses: "127.0.0.1",
     port,
     unix_socket_directories: "",
-    fsync: isDurable ? "on" : "off",
-    full_page_writes: isDurable ? "on" : "off",
+    fsync: "off",
+    full_page_writes: "off",
     max_connections: 400,
     shared_buffers: "64MB",
     dynamic_shared_memory_type: "mmap",

@@ -1,6 +1,6 @@
 /**
- * What people hold, worked out from the audit alone: its rows stand in the order the work was committed in. Work that says it was done though
- * it had been done before is broken; so is a receipt, a line or a key too many.
+ * What people hold, worked out from the audit alone: its rows stand in the order the work was committed in. Access and plans follow the order in which
+ * the events arrived, whose ids rise. Work that says it was done though it had been done before is broken; so is a receipt, a line or a key too many.
  */
 
 import { EVENT_ID } from "./event-sql.ts";
@@ -33,16 +33,30 @@ interface Grant {
   source: string;
   /** Of a purchase. */
   ref: string | null;
+  /** The event that gave it, the first to arrive of those with its ref. */
+  event: string;
 }
 
 class Account {
   credits = 0;
-  subscribed = false;
-  /** The events that paid for the plan and ended it, or would have, the last to arrive of each: their ids rise as they arrive. */
-  paidBy = "";
-  endedBy = "";
+  /** The first event to arrive of each payment for the plan, by ref. */
+  readonly paid = new Map<string, string>();
+  /** The events that canceled the plan, and those that took each entitlement. */
+  readonly canceled = new Set<string>();
+  readonly taken = new Map<string, Set<string>>();
   grants: Grant[] = [];
   readonly topped = new Set<string>();
+
+  get subscribed(): boolean {
+    const last = [...this.paid.values()].sort().at(-1);
+    return last !== undefined && [...this.canceled].every((event) => event < last);
+  }
+
+  get live(): Grant[] {
+    const gone = ({ entitlement, event }: Grant) => [...(this.taken.get(entitlement) ?? [])].some((taken) => taken > event);
+    const plan = this.subscribed ? [{ entitlement: "pro", source: "plan", ref: null, event: "" }] : [];
+    return [...this.grants.filter((grant) => !gone(grant)), ...plan];
+  }
 }
 
 export class SaleModel {
@@ -96,8 +110,8 @@ export class SaleModel {
   holdings(people: readonly string[]): Held {
     const held: Held["people"] = {};
     for (const person of people) {
-      const { grants, credits, subscribed } = this.#account(person);
-      const names = grants.map(({ entitlement, source }) => `${entitlement} from ${source}`);
+      const { live, credits, subscribed } = this.#account(person);
+      const names = live.map(({ entitlement, source }) => `${entitlement} from ${source}`);
       held[person] = { grants: names.sort(), credits, plan: subscribed ? "pro" : "free" };
     }
     const sales = [...this.#sold].flatMap(([ref, { person, refunded }]) => [
@@ -118,50 +132,33 @@ export class SaleModel {
     for (const { type, outcome } of JSON.parse(row.after) as Worked[]) {
       const ordinal = (seen.get(type) ?? 0) + 1;
       seen.set(type, ordinal);
-      if (type === "revoke_plan" && outcome === "skipped") this.#noteEnd(row);
+      if (outcome === "done" || outcome === "skipped") this.#arrive(type, row);
       if (outcome !== "done") continue;
       const work = `${row.event} ${type} ${ordinal}`;
       if (this.#done.has(work)) this.broken.push(`${work} was done twice`);
       this.#done.add(work);
-      this.#work(type, ordinal, row.target.slice("relay:".length), row.person ?? "", row.ref ?? "");
-      if (type === "grant_plan" || type === "revoke_plan") this.#workPlan(type, row);
+      this.#work(type, ordinal, row);
     }
   }
 
-  /** Plans go by the order of arrival. */
-  #workPlan(type: "grant_plan" | "revoke_plan", { event, person, ref }: Row): void {
-    const account = this.#account(person ?? "");
-    const id = event ?? "";
-    if (type === "revoke_plan") {
-      if (!account.subscribed) this.broken.push(`${person} had no plan to end`);
-      if (account.paidBy > id) this.broken.push(`${id} ended what a later event paid for`);
-      account.subscribed = false;
-      account.endedBy = id;
-      account.grants = account.grants.filter(({ source }) => source !== "plan");
-      return;
-    }
-    const receipt = `purchase in-${ref} ${person}`;
-    if (this.#invoiced.has(receipt)) this.broken.push(`${receipt} was recorded twice`);
-    this.#invoiced.add(receipt);
-    if (!account.subscribed && account.endedBy > id) return;
-    if (!account.subscribed) account.grants.push({ entitlement: "pro", source: "plan", ref: null });
-    if (!account.subscribed || id > account.paidBy) account.paidBy = id;
-    account.subscribed = true;
+  /** What counts by its arrival, whether it ran first or found that it had been done. */
+  #arrive(type: string, { person, event: arriving, ref: of }: Row): void {
+    const [account, event, ref] = [this.#account(person ?? ""), arriving ?? "", of ?? ""];
+    const first = (known: string | undefined) => (known === undefined || event < known ? event : known);
+    if (type === "grant_plan") account.paid.set(ref, first(account.paid.get(ref)));
+    if (type === "revoke_plan") account.canceled.add(event);
+    if (type === "fulfil_product") for (const grant of account.grants) if (grant.ref === ref) grant.event = first(grant.event);
   }
 
-  #noteEnd({ event, person }: Row): void {
-    const account = this.#account(person ?? "");
-    if (!account.subscribed && (event ?? "") > account.endedBy) account.endedBy = event ?? "";
-  }
-
-  #work(type: string, ordinal: number, relay: string, person: string, ref: string): void {
+  #work(type: string, ordinal: number, { target, person: whose, ref: of, event: arriving }: Row): void {
+    const [relay, person, ref, event] = [target.slice("relay:".length), whose ?? "", of ?? "", arriving ?? ""];
     const account = this.#account(person);
     switch (type) {
       case "fulfil_product":
         if (this.#sold.has(ref)) this.broken.push(`${ref} was sold twice`);
         this.#sold.set(ref, { person, refunded: false });
         account.credits += LAMP_CREDITS;
-        account.grants.push({ entitlement: "lamp", source: "purchase", ref });
+        account.grants.push({ entitlement: "lamp", source: "purchase", ref, event });
         break;
       case "refund_product": {
         const sale = this.#sold.get(ref);
@@ -176,12 +173,18 @@ export class SaleModel {
         if (relay === "top") account.topped.add(ref);
         account.credits += relay === "top" ? 5 : 3;
         break;
+      case "grant_plan": {
+        const receipt = `purchase in-${ref} ${person}`;
+        if (this.#invoiced.has(receipt)) this.broken.push(`${receipt} was recorded twice`);
+        this.#invoiced.add(receipt);
+        break;
+      }
       case "grant_access":
-        account.grants.push({ entitlement: "access:club", source: "relay", ref: null });
+        account.grants.push({ entitlement: "access:club", source: "relay", ref: null, event });
         break;
       case "revoke_access": {
         const entitlement = ordinal === 1 ? "access:club" : "lamp";
-        account.grants = account.grants.filter((grant) => grant.entitlement !== entitlement);
+        account.taken.set(entitlement, (account.taken.get(entitlement) ?? new Set()).add(event));
         break;
       }
     }

@@ -41,6 +41,7 @@ const grant = (personId: string, more: Partial<Grant> = {}) =>
       eventId: null,
       reason: null,
       expiresAtMs: null,
+      arrival: 1,
       nowMs: clock.now(),
       ...more,
     }),
@@ -52,7 +53,7 @@ test("of someone who holds very many grants the newest are told in order, among 
   const personId = (await town.newPerson()).id;
   const made: string[] = [];
   await store.write("app", async (tx) => {
-    const given = { sourceRef: null, relayName: null, eventId: null, reason: null, expiresAtMs: null } as const;
+    const given = { sourceRef: null, relayName: null, eventId: null, reason: null, expiresAtMs: null, arrival: 1 } as const;
     for (let at = 0; at < 700; at++) {
       const entitlement = at % 7 === 0 ? "lamp" : "access:members";
       const row = await grantAccess(tx, {
@@ -195,6 +196,7 @@ describe("a grant", () => {
 });
 
 describe("revoking", () => {
+  const event = { id: "evt_2", arrival: 2, arrivedAtMs: clock.now() };
   const at = () => ({ environmentId, by: "relay:shop", nowMs: clock.now() });
 
   test("an entitlement ends every live grant of it, whatever its source, and no other", async () => {
@@ -202,7 +204,7 @@ describe("revoking", () => {
     for (const source of ["relay", "purchase", "plan", "hand"] as const) await grant(id, { source });
     await grant(id, { expiresAtMs: clock.now() - 1 });
     await grant(id, { entitlement: "pro" });
-    const ended = await store.write("app", (tx) => revokeAccess(tx, { ...at(), personId: id, entitlement: "access:members" }));
+    const { ended } = await store.write("app", (tx) => revokeAccess(tx, { ...at(), event, personId: id, entitlement: "access:members" }));
     expect(ended.map((row) => row.source).sort()).toEqual(["hand", "plan", "purchase", "relay"]);
     expect((await check(id)).granted).toBe(false);
     expect((await check(id, "pro")).granted).toBe(true);

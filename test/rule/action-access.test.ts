@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/action/access.ts";
 import { checkShape } from "../../src/ground/check-shape.ts";
+import { numberedId } from "../../src/ground/id.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { checkAccess, grantByHand, listGrants } from "../../src/people/access-grant.ts";
+import { forgetRevocations, isGivenBefore } from "../../src/people/access-order.ts";
 import { putAccessSlug } from "../../src/people/entitlement.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { erase } from "../kit/erasing.ts";
@@ -172,6 +174,100 @@ describe("revoke_access", () => {
   test("for a suspended person fails finally with person_suspended", async () => {
     const outcome = await revoke(await town.newPerson({ suspended: true }), MEMBERS);
     expect(outcome).toMatchObject({ outcome: "failed", code: "person_suspended", final: true });
+  });
+});
+
+/** An event's action as it would run with this number, whenever that is. */
+const giveAs = (person: PersonRow, arrival: number) =>
+  store.write("relay", (tx) =>
+    grantAccess.bind({ type: "grant_access", entitlement: MEMBERS })(tx, town.makeRun(person, { arrival, event: `evt_${arrival}`, relay: "paid" })),
+  );
+const takeAs = (person: PersonRow, arrival: number) =>
+  store.write("relay", (tx) =>
+    revokeAccess.bind({ type: "revoke_access", entitlement: MEMBERS })(
+      tx,
+      town.makeRun(person, { arrival, event: `evt_${arrival}`, relay: "canceled" }),
+    ),
+  );
+const grantsOf = async (person: PersonRow) => {
+  const at = { environmentId, personId: person.id, nowMs: clock.now() };
+  return (await store.read((tx) => listGrants(tx, at, readPageRequest({})))).items;
+};
+
+describe("the order of arrival", () => {
+  test("a grant whose event arrived before a revocation that ran is recorded and ends immediately, and its result names that event", async () => {
+    const person = await town.newPerson();
+    expect(await takeAs(person, 9_020)).toMatchObject({ outcome: "done", after: { granted: false, revoked: 0 } });
+    const late = await giveAs(person, 9_010);
+    expect(late).toMatchObject({
+      outcome: "done",
+      message: expect.stringContaining("evt_9020"),
+      after: { granted: false, endedByEvent: "evt_9020" },
+    });
+    expect((await grantsOf(person)).map(({ live, revokedBy, eventId }) => [live, revokedBy, eventId])).toEqual([
+      [false, "relay:canceled", "evt_9010"],
+    ]);
+    expect(await giveAs(person, 9_030)).toMatchObject({ outcome: "done", after: { granted: true } });
+  });
+
+  test("a revocation keeps what a later arrival gave, and says so", async () => {
+    const person = await town.newPerson();
+    await giveAs(person, 9_110);
+    await giveAs(person, 9_130);
+    const outcome = await takeAs(person, 9_120);
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      message: expect.stringContaining("1 ended, and the person keeps 1 grant that came after this event arrived"),
+      before: { granted: true },
+      after: { granted: true, revoked: 1, kept: [expect.any(String)] },
+    });
+    expect((await grantsOf(person)).filter(({ live }) => live).map(({ eventId }) => eventId)).toEqual(["evt_9130"]);
+  });
+
+  test("a revocation ends what an earlier action of its own event gave, and not what a later one gives", async () => {
+    const person = await town.newPerson();
+    await giveAs(person, 9_210);
+    await takeAs(person, 9_210);
+    expect((await access(person)).granted).toBe(false);
+    await giveAs(person, 9_210);
+    expect((await access(person)).granted).toBe(true);
+  });
+
+  test("a grant by hand counts from when it was made: after the newest event then", async () => {
+    const person = await town.newPerson();
+    const hand = { environmentId, personId: person.id, entitlement: MEMBERS, reason: null, expiresAtMs: null, by: "key:x", nowMs: clock.now() };
+    const [before] = await store.read((tx) => tx.all<{ seq: number }>("SELECT seq FROM event_last"));
+    await store.write("app", (tx) => tx.run("UPDATE event_last SET seq = 9305"));
+    await store.write("app", (tx) => grantByHand(tx, hand));
+    expect(await takeAs(person, 9_305)).toMatchObject({ after: { granted: true, revoked: 0 } });
+    expect(await takeAs(person, 9_306)).toMatchObject({ after: { granted: false, revoked: 1 } });
+    await store.write("app", (tx) => tx.run("UPDATE event_last SET seq = ?1", before?.seq ?? 0));
+  });
+
+  test("a grant of an earlier version, which has no number, counts from its event's id, or from when it was given", async () => {
+    const arrivedAtMs = clock.now();
+    const event = { id: "evt_x", arrival: 50, arrivedAtMs };
+    const given = { arrival: null, eventId: null, grantedAt: arrivedAtMs };
+    const former = "evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1c";
+    const cases: [grant: Parameters<typeof isGivenBefore>[0], before: boolean][] = [
+      [{ ...given, eventId: numberedId("evt", arrivedAtMs + 9, 49) }, true],
+      [{ ...given, eventId: numberedId("evt", arrivedAtMs - 9, 51) }, false],
+      [{ ...given, eventId: former, grantedAt: arrivedAtMs - 1 }, true],
+      [{ ...given, eventId: former }, false],
+      [{ ...given, grantedAt: arrivedAtMs - 1 }, true],
+      [given, false],
+    ];
+    expect(cases.map(([grant]) => isGivenBefore(grant, event))).toEqual(cases.map(([, before]) => before));
+  });
+
+  test("a mark lives as long as an event that may have arrived before it", async () => {
+    const person = await town.newPerson();
+    await takeAs(person, 9_420);
+    await store.write("app", async (tx) => {
+      while (await forgetRevocations(tx));
+    });
+    const sql = "SELECT count(*) AS count FROM access_revocation";
+    expect(await store.read((tx) => tx.get<{ count: number }>(sql))).toEqual({ count: 0 });
   });
 });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { revokeAccess } from "../../src/action/access.ts";
 import type { ActionOutcome } from "../../src/action/contract.ts";
 import { grantPlan, revokePlan } from "../../src/action/sale.ts";
-import { type GrantSource, grantAccess, revokeAccess } from "../../src/people/access-grant.ts";
+import { type GrantSource, grantAccess } from "../../src/people/access-grant.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
@@ -43,6 +44,7 @@ const give = (person: PersonRow, source: GrantSource) =>
       eventId: null,
       reason: null,
       expiresAtMs: null,
+      arrival: 0,
       nowMs: clock.now(),
     }),
   );
@@ -84,15 +86,14 @@ describe("grant_plan", () => {
     await clock.advance(1_000);
     await grant(person, "pro", newRef());
     const renewed = await active(person);
-    expect(renewed).toEqual({ ...(first as NonNullable<typeof first>), renewedAt: clock.now(), paidEventId: renewed?.paidEventId ?? null });
+    expect(renewed).toEqual({ ...(first as NonNullable<typeof first>), renewedAt: clock.now() });
     expect([await market.holdings(person), (await receipts(person)).length]).toEqual([onPro, 2]);
   });
 
   test("a renewal gives the key again when it was taken meanwhile", async () => {
     const person = await market.newPerson();
     await grant(person, "pro", newRef());
-    const at = { environmentId, personId: person.id, entitlement: "pro", by: "owner", nowMs: clock.now() };
-    await store.write("app", (tx) => revokeAccess(tx, at));
+    await market.sell(revokeAccess, { type: "revoke_access", entitlement: "pro" }, person);
     await grant(person, "pro", newRef());
     expect(await market.holdings(person)).toEqual(onPro);
   });
@@ -165,6 +166,43 @@ describe("grant_plan", () => {
   });
 });
 
+describe("grant_plan without a ref on the plan that the person has", () => {
+  test("is a confirmation: it keeps its receipt, which no list of purchases shows, and renews nothing", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", ref);
+    const outcome = await grant(person, "pro", undefined, { event: "evt_again" });
+    expect(outcome).toMatchObject({ outcome: "done", after: { plan: "pro", ref: "rly:evt_again", confirmation: true } });
+    expect((await receipts(person)).map((one) => one.ref)).toEqual([ref]);
+    const page = { limit: 9, after: null };
+    const list = (filter: Parameters<typeof listPurchases>[3]) => store.read((tx) => listPurchases(tx, environmentId, page, filter));
+    expect((await list({ person: person.id, kind: "purchase" })).items.map((one) => one.ref)).toEqual([ref]);
+    expect((await list({ person: person.id, kind: "confirmation" })).items).toMatchObject([{ kind: "confirmation", ref: "rly:evt_again" }]);
+    expect((await list({ ref: "rly:evt_again" })).items).toMatchObject([{ kind: "confirmation" }]);
+    expect((await active(person))?.renewedAt).toBeNull();
+  });
+
+  test("keeps no plan whose payment is canceled, and is a purchase where it starts one", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", ref);
+    await grant(person, "pro");
+    expect(summary(await revoke(person, "pro", ref))).toEqual(["done"]);
+    await grant(person, "pro");
+    expect((await receipts(person)).map(({ kind }) => kind)).toEqual(["purchase", "purchase"]);
+    expect(summary(await revoke(person, "pro", ref))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+
+  test("gives the key again when it was taken meanwhile", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    await market.sell(revokeAccess, { type: "revoke_access", entitlement: "pro" }, person);
+    await grant(person, "pro");
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+});
+
 describe("revoke_plan", () => {
   test("ends the relay-granted subscription: the person lands on the default plan and the key is revoked", async () => {
     const person = await market.newPerson();
@@ -218,7 +256,7 @@ describe("revoke_plan", () => {
     expect((await market.holdings(person)).plan).toBe("team");
   });
 
-  test("under the ref of a payment ends only the subscription it paid for", async () => {
+  test("under the ref of a payment ends the plan only where no payment under another ref came after that one", async () => {
     const person = await market.newPerson();
     const [first, second] = [newRef(), newRef()];
     await grant(person, "pro", first);
@@ -229,18 +267,29 @@ describe("revoke_plan", () => {
     expect(summary(await revoke(person, "pro", second))).toEqual(["done"]);
   });
 
-  test("under a ref that paid for nothing ends one subscription for good, and a payment under it speaks of its own", async () => {
+  test("of one of two subscriptions to a plan names the ref that keeps it", async () => {
+    const person = await market.newPerson();
+    const [first, second] = [newRef(), newRef()];
+    await grant(person, "pro", first);
+    await grant(person, "pro", second);
+    const kept = await revoke(person, "pro", first);
+    expect(kept).toMatchObject({ outcome: "skipped", message: expect.stringContaining(second), after: { keptByRef: second } });
+    expect(await market.holdings(person)).toEqual(onPro);
+    expect(summary(await revoke(person, "pro", second))).toEqual(["done"]);
+    expect(await market.holdings(person)).toEqual(onFree);
+  });
+
+  test("under a ref that is no payment of the plan ends it, each time, and under one that was paid since as every payment's", async () => {
     const person = await market.newPerson();
     const cancelled = newRef();
-    await grant(person, "pro", newRef());
-    expect(summary(await revoke(person, "pro", cancelled))).toEqual(["done"]);
+    for (let turn = 0; turn < 2; turn++) {
+      await grant(person, "pro", newRef());
+      expect(summary(await revoke(person, "pro", cancelled))).toEqual(["done"]);
+    }
+    await grant(person, "pro", cancelled);
     await grant(person, "pro", newRef());
     expect(summary(await revoke(person, "pro", cancelled))).toEqual(["skipped"]);
     expect(await market.holdings(person)).toEqual(onPro);
-    expect(summary(await revoke(person, "pro", newRef()))).toEqual(["done"]);
-    await grant(person, "pro", cancelled);
-    expect(summary(await revoke(person, "pro", cancelled))).toEqual(["done"]);
-    expect(await market.holdings(person)).toEqual(onFree);
   });
 
   test("of one plan under a ref says nothing of another plan under it", async () => {
@@ -250,6 +299,17 @@ describe("revoke_plan", () => {
     await revoke(person, "pro", ref);
     await grant(person, "team", newRef());
     expect(summary(await revoke(person, "team", ref))).toEqual(["done"]);
+  });
+
+  test("counts a payment that two events bring from the one that arrived first", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", ref, { arrival: 8_005 });
+    expect(summary(await revoke(person, "pro", undefined, { arrival: 8_003 }))).toEqual(["skipped"]);
+    expect(summary(await grant(person, "pro", ref, { arrival: 8_007 }))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onPro);
+    expect(summary(await grant(person, "pro", ref, { arrival: 8_001 }))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onFree);
   });
 
   test("refuses a ref of another person's purchase, and one that resolves to nothing", async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { revokeAccess } from "../../src/action/access.ts";
 import type { ActionOutcome } from "../../src/action/contract.ts";
 import { fulfilProduct, refundProduct } from "../../src/action/sale.ts";
 import { grantAccess } from "../../src/people/access-grant.ts";
@@ -140,6 +141,32 @@ describe("fulfil_product", () => {
   });
 });
 
+describe("the order of arrival", () => {
+  const take = (person: PersonRow, arrival: number) =>
+    market.sell(revokeAccess, { type: "revoke_access", entitlement: "lamp" }, person, { arrival, event: `evt_${arrival}` });
+
+  test("a purchase whose event arrived before a revocation is recorded with its credits, and its key ends immediately", async () => {
+    const person = await market.newPerson();
+    await take(person, 8_120);
+    const outcome = await fulfil(person, "lamp", newRef(), { arrival: 8_110 });
+    expect(outcome).toMatchObject({ outcome: "done", message: expect.stringContaining("evt_8120"), after: { grants: [], credits: 100 } });
+    expect(await receipts(person)).toHaveLength(1);
+    await fulfil(person, "lamp", newRef(), { arrival: 8_130 });
+    expect(await market.holdings(person)).toEqual({ ...aLamp, credits: 200 });
+  });
+
+  test("a purchase that two events bring counts from the one that arrived first", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref, { arrival: 8_205 });
+    expect(await take(person, 8_203)).toMatchObject({ after: { granted: true } });
+    expect(summary(await fulfil(person, "lamp", ref, { arrival: 8_207 }))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+    expect(summary(await fulfil(person, "lamp", ref, { arrival: 8_201 }))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual({ ...nothing, credits: 100 });
+  });
+});
+
 describe("a ref", () => {
   test.each([
     ["a path that names nothing", "{{mapped.nothing}}", {}],
@@ -237,6 +264,7 @@ describe("refund_product", () => {
         eventId: null,
         reason: null,
         expiresAtMs: null,
+        arrival: 0,
         nowMs: clock.now(),
       }),
     );

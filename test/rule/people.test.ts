@@ -367,6 +367,7 @@ describe("erasing a person", () => {
         eventId: null,
         reason: null,
         expiresAtMs: null,
+        arrival: 0,
         nowMs,
       });
       await addCredits(tx, {

@@ -48,10 +48,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** What should be held, worked out from the steps alone. */
 class Model {
   readonly credits = [0, 0];
-  readonly plan: (null | { plan: Plan; began: number })[] = [null, null];
-  readonly #sold = new Map<number, { who: number; item: string; refunded: boolean; began: number }>();
-  readonly #cancelled = new Set<string>();
-  #began = 0;
+  /** With the ref of the newest payment. */
+  readonly plan: (null | { plan: Plan; paid: number })[] = [null, null];
+  readonly #sold = new Map<number, { who: number; item: string; refunded: boolean }>();
 
   take(step: Step): string {
     if (step.do === "spend") {
@@ -66,10 +65,7 @@ class Model {
     if (step.do === "grant") return sold ? "skipped" : this.#grant(step.who, step.plan, step.ref);
     if (step.do === "refund") return this.#refund(step.who, step.product, sold);
     const active = this.plan[step.who];
-    if (!active || active.plan !== step.plan || (sold !== undefined && sold.began !== active.began)) return "skipped";
-    const cancelled = `${step.who} ${step.plan} ${step.ref}`;
-    if (sold === undefined && this.#cancelled.has(cancelled)) return "skipped";
-    this.#cancelled.add(cancelled);
+    if (!active || active.plan !== step.plan || (sold !== undefined && active.paid !== step.ref)) return "skipped";
     this.plan[step.who] = null;
     return "done";
   }
@@ -81,7 +77,7 @@ class Model {
   }
 
   #fulfil(who: number, product: Product, ref: number): string {
-    this.#sold.set(ref, { who, item: product, refunded: false, began: 0 });
+    this.#sold.set(ref, { who, item: product, refunded: false });
     this.#add(who, PRODUCTS[product].credits);
     return "done";
   }
@@ -95,9 +91,8 @@ class Model {
   }
 
   #grant(who: number, plan: Plan, ref: number): string {
-    const active = this.plan[who];
-    if (active?.plan !== plan) this.plan[who] = { plan, began: ++this.#began };
-    this.#sold.set(ref, { who, item: plan, refunded: false, began: this.plan[who]?.began ?? 0 });
+    this.plan[who] = { plan, paid: ref };
+    this.#sold.set(ref, { who, item: plan, refunded: false });
     return "done";
   }
 

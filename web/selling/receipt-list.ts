@@ -34,6 +34,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
       <${Choice} name="kind" label="Kind" none="Purchases and refunds" query=${query} options=${[
         ["purchase", "Purchases"],
         ["refund", "Refunds"],
+        ["confirmation", "Confirmations"],
       ]} />
       ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>of one person ×</button>`}
     </div>
@@ -64,8 +65,8 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       priority: 2,
       size: "short",
       cell: ({ kind, refundedBy }) =>
-        kind === "refund"
-          ? html`<${StateMark} state="skipped" word="Refund" />`
+        kind !== "purchase"
+          ? html`<${StateMark} state="skipped" word=${kind === "refund" ? "Refund" : "Confirms"} />`
           : refundedBy === null
             ? html`<${StateMark} state="done" word="Paid" />`
             : html`<${StateMark} state="skipped" word="Refunded" />`,
