@@ -11,6 +11,7 @@ import { StoreUnavailable } from "../store/port.ts";
 import { addressOf } from "./address.ts";
 import { callerOf } from "./admission.ts";
 import type { HttpDeps } from "./deps.ts";
+import { loggedPath } from "./logged-path.ts";
 
 const COMMON: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
@@ -187,7 +188,7 @@ const INTERNAL = new Refusal(
 );
 
 function explain(deps: HttpDeps, request: Request, error: unknown): Refusal {
-  const fields = { method: request.method, path: addressOf(request).pathname, error };
+  const fields = { method: request.method, path: loggedPath(addressOf(request).pathname), error };
   if (error instanceof StoreUnavailable) {
     deps.log.warn("The store could not be used.", fields);
     return new Refusal(

@@ -20,6 +20,7 @@ import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
+import { loggedPath } from "./logged-path.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
 const PREFLIGHT_SECONDS = "600";
@@ -98,7 +99,7 @@ function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusa
   const { code, message: cause, extra } = refusal;
   const words = visitorWords(refusal);
   if (words === cause) return refusal;
-  const { pathname: path } = addressOf(request);
+  const path = loggedPath(addressOf(request).pathname);
   if (!UNLOGGED.includes(code)) deps.log.warn("somebody who uses an app was refused", { code, path, cause });
   return new Refusal(code, words, extra);
 }

@@ -11,18 +11,22 @@ import type { RefusalCode } from "../ground/refusal-code.ts";
 import { cutToLine } from "../ground/text.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { ToldCall, ToldUnknownCall } from "../watch/teller.ts";
 import { type RecentCall, writeRecentCalls } from "./call.ts";
 import { CallFolds, type FoldedCall, PlainCauses } from "./call-fold.ts";
 import type { RefusedBy } from "./refusal.ts";
-import { cleanName, findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-call.ts";
+import { findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-call.ts";
+import { showUnknownName } from "./unknown-name.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** In local development somebody waits for the line. */
 const WRITE_AFTER_LOCAL_MS = 50;
 /** Names that no receiver has, kept to be looked up; a scan of made-up names fills this and no more. */
 const MAX_UNKNOWN_NAMES = 100;
+/** More than a relay's name has: a longer one is near none. */
+const MAX_NAME_CHARS = 100;
 const MAX_CAUSE_CHARS = 500;
 /** Kinds of calls that are told apart at a time; beyond them the calls of one relay and code are one kind. */
 const MAX_TOLD_KINDS = 200;
@@ -41,6 +45,8 @@ interface RingDeps {
   clock: Clock;
   log: Log;
   relays: LiveRelays;
+  /** Fingerprints names that may be secrets. */
+  sealer: Pick<Sealer, "fingerprint">;
   /** Local development. */
   local: boolean;
   /** Resolves when the causes that are looked into now are found. */
@@ -124,12 +130,12 @@ export class CallRing {
   /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
   noteUnknown({ appId, name, source }: Pick<UnknownCall, "appId" | "name" | "source">): void {
     const at = this.#deps.clock.now();
-    const shown = cleanName(name);
+    const shown = showUnknownName(name, this.#deps.sealer);
     const key = `${appId}/${shown}`;
     const known = this.#unknown.get(key);
     if (known !== undefined) Object.assign(known, { at, source, count: known.count + 1 });
     else if (this.#unknown.size < MAX_UNKNOWN_NAMES)
-      this.#unknown.set(key, { appId, name: shown, at, source, count: 1 });
+      this.#unknown.set(key, { appId, name: name.slice(0, MAX_NAME_CHARS), shown, at, source, count: 1 });
     this.#behind.arm();
   }
 

@@ -10,18 +10,18 @@ import { listEnvironments } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { orNull as shownOrNull, time } from "../ground/schema.ts";
-import { cutToLine, findNearestName } from "../ground/text.ts";
+import { RELAY_NAME } from "../ground/shape.ts";
+import { findNearestName } from "../ground/text.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import type { ToldUnknownCall } from "../watch/teller.ts";
 import type { RecentCall } from "./call.ts";
+import { isHiddenName } from "./unknown-name.ts";
 
 /** A ring of names holds so many. */
 export const MAX_UNKNOWN_NAMES = 50;
-/** A relay's name is no longer. */
-const MAX_NAME_CHARS = 63;
 /** Names compared with an app's receivers at a time, and with so many of them: a millisecond a name. */
 const MAX_COMPARED_NAMES = 20;
 const MAX_COMPARED_RECEIVERS = 500;
@@ -31,7 +31,7 @@ const UNKNOWN_CALL = defineTable({
   key: ["environmentId", "name"],
   columns: {
     environmentId: integer(),
-    /** As the call's path said it, cleaned and cut. */
+    /** As `showUnknownName` shows what the call's path said. */
     name: text(),
     /** Counts the environment's names; the newest has the highest. */
     seq: integer(),
@@ -50,6 +50,8 @@ type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
 export const unknownCallView = Type.Object({
   id: Type.String(),
   name: Type.String(),
+  /** Whether `name` is only the length and the fingerprint of a name that may be a secret. */
+  hidden: Type.Boolean(),
   /** The receiver that the sender may have meant, or null. */
   nearest: shownOrNull(Type.String()),
   cause: Type.String(),
@@ -63,7 +65,10 @@ export type UnknownCallView = Static<typeof unknownCallView>;
 /** Calls of one name, before it is known whose they are. */
 export interface UnknownCall {
   appId: string;
+  /** As the call's path said it; of a long one the beginning. */
   name: string;
+  /** As it is kept and shown. */
+  shown: string;
   /** The last one's. */
   at: number;
   source: string;
@@ -75,14 +80,6 @@ interface FoundCalls {
   former: RecentCall[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
   told: ToldUnknownCall[];
-}
-
-const CLEAN_NAME = /^[\w.~-]{1,63}$/;
-
-/** A name as it may be kept and shown: what could stand in a relay's name or look like it, so no address and no control character. */
-export function cleanName(name: string): string {
-  if (CLEAN_NAME.test(name)) return name;
-  return cutToLine(name.slice(0, 4 * MAX_NAME_CHARS), MAX_NAME_CHARS).replace(/[^\w.~-]/g, "?");
 }
 
 /** Whose the calls are, and what each is told. */
@@ -98,7 +95,8 @@ export async function findUnknownCalls(
     const relays = snapshot.relays.filter((relay) => relay.appId === appId);
     for (const [at, call] of ofApp.entries()) {
       const ids = environments.map(({ id }) => id);
-      const former = await store.read((tx) => findFormer(tx, ids, relays, call.name));
+      const mayBeFormer = RELAY_NAME.test(call.name);
+      const former = mayBeFormer ? await store.read((tx) => findFormer(tx, ids, relays, call.name)) : [];
       if (former.length > 0) addFormer(found, call, former);
       else addUnknown(found, call, ids, at < MAX_COMPARED_NAMES ? findNearest(relays, call.name) : new Map());
       await setImmediate();
@@ -174,7 +172,7 @@ function addFormer(found: FoundCalls, call: UnknownCall, former: readonly Former
 /** Kept where the sender may have meant a receiver; where it meant none, in every environment of the app. */
 function addUnknown(
   found: FoundCalls,
-  { appId, name, at, source, count }: UnknownCall,
+  { appId, shown: name, at, source, count }: UnknownCall,
   environmentIds: readonly number[],
   nearest: ReadonlyMap<number, string>,
 ): void {
@@ -189,13 +187,14 @@ function addUnknown(
       nearest: nearest.get(environmentId) ?? null,
     });
   const [first = null] = nearest.values();
-  found.told.push({ appId, name, cause: tellUnknown(first), calls: count });
+  found.told.push({ appId, name, cause: tellUnknown(first, isHiddenName(name)), calls: count });
 }
 
-function tellUnknown(nearest: string | null): string {
-  return nearest === null
-    ? "no receiver of the app has this name"
-    : `no receiver of the app has this name; did the sender mean ${nearest}?`;
+function tellUnknown(nearest: string | null, hidden: boolean): string {
+  const why = hidden
+    ? "no receiver of the app has this name, which may be a secret: only its length and fingerprint are kept"
+    : "no receiver of the app has this name";
+  return nearest === null ? why : `${why}; did the sender mean ${nearest}?`;
 }
 
 /** Adds the calls to their names; of too many names those near no receiver make room first, then the oldest. */
@@ -238,6 +237,17 @@ export async function listUnknownCalls(
 }
 
 function viewUnknown({ seq, name, nearest, source, count, firstAt, at }: UnknownRow): UnknownCallView {
-  const cause = tellUnknown(nearest);
-  return { id: `u${seq}`, name, nearest, cause, source, count, firstAt: toIso(firstAt), at: toIso(at) };
+  const hidden = isHiddenName(name);
+  const cause = tellUnknown(nearest, hidden);
+  return {
+    id: `u${seq}`,
+    name,
+    hidden,
+    nearest,
+    cause,
+    source,
+    count,
+    firstAt: toIso(firstAt),
+    at: toIso(at),
+  };
 }

@@ -69,6 +69,26 @@ export const RELEASE_0_18: Release = {
       was: "The answer was often ready while every request was refused, because a small write still succeeded.",
       now: "The answer is 503 until the disk has room and a write has succeeded after that.",
     },
+    {
+      subject: "The size of a request's body",
+      was: "Every route of the API took 1 MB, whatever its fields could hold.",
+      now: "A route takes what its fields can hold, such as 15 KB to sign in, and answers body_too_large above that. A number of more than 1,000 digits is invalid_json, at receivers too.",
+    },
+    {
+      subject: "The problems of an answer",
+      was: "A definition listed up to 51 problems, a sync up to 200, a catalog all of them.",
+      now: "An answer lists at most 20 problems. Of more, the last one says that there are more.",
+    },
+    {
+      subject: "A caller who keeps the others waiting",
+      was: "10,000 requests sent together on one connection, 60 large bodies or a connector call with thousands of unknown arguments delayed other requests by seconds.",
+      now: "One connection is answered 32 requests at a time and then closed, large bodies are read one at a time with others in between, and unknown arguments are refused before any work on them.",
+    },
+    {
+      subject: "A secret that was pasted as a receiver's name",
+      was: "The name of a call to no receiver was stored, listed and logged whatever it was.",
+      now: "Of a name that cannot be a relay's, or that looks like a secret, only the length and the fingerprint are stored and shown. The fingerprint is that of the same secret at a relay.",
+    },
   ],
   codesAdded: [],
   codesRemoved: [],

@@ -36,6 +36,7 @@ describe("the ring of unknown names", () => {
       {
         id: "u1",
         name: "order",
+        hidden: false,
         nearest: "orders",
         cause: "no receiver of the app has this name; did the sender mean orders?",
         source: "198.51.100.7",

@@ -65,10 +65,13 @@ function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentCall 
 
 /** Calls to a name that no receiver has. */
 export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownCall }): View {
-  const { name, nearest, count, at, source } = call;
+  const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">
     ${sayCount(count, "call")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
     no receiver has this name. ${
+      hidden &&
+      "The name may be a secret that was pasted there, so only its length and fingerprint are kept: compare the fingerprint with those of your relays’ secrets, and rotate the one that it is. "
+    }${
       nearest === null
         ? "Compare the URL that the sender calls with a relay’s."
         : html`Did the sender mean <a href=${pagePath(place, "relays", nearest)}>${nearest}</a>?`
