@@ -7,14 +7,19 @@ import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
-/** `fails`: the plan is not sold through its relay meanwhile, so the event dies; `mended`: it is, and the event is replayed. */
+/**
+ * `fails`: the plan is not sold through its relay meanwhile, so the event dies; `sold again`: it is; `mended`: it is, and the event is replayed.
+ * `stop-basic` ends what `end-basic` ends.
+ */
 type Does =
   | "basic"
   | "pro"
   | "end-basic"
   | "end-pro"
   | "end by hand"
+  | "stop-basic"
   | "basic fails"
+  | "basic sold again"
   | "basic mended"
   | "pause basic"
   | "resume basic"
@@ -291,6 +296,35 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     "basic basic basic basic free",
     2,
   ],
+  [
+    "an old payment that is replayed leaves the newest one what it is: a cancellation from before that one ends nothing",
+    [
+      ["basic", "1"],
+      ["basic fails", "2"],
+      ["basic sold again", ""],
+      ["pause end-basic", ""],
+      ["end-basic", "3"],
+      ["basic", "4"],
+      ["basic mended", ""],
+      ["resume end-basic", ""],
+    ],
+    "basic basic basic basic basic basic basic basic",
+    3,
+  ],
+  [
+    "an old cancellation that waited leaves the newest one what it is: a payment from before that one starts nothing",
+    [
+      ["basic", "1"],
+      ["pause end-basic", ""],
+      ["end-basic", "2"],
+      ["basic fails", "3"],
+      ["stop-basic", "4"],
+      ["resume end-basic", ""],
+      ["basic mended", ""],
+    ],
+    "basic basic basic basic free free free",
+    2,
+  ],
 ];
 
 let running: RunningService;
@@ -307,6 +341,7 @@ async function openPlans(): Promise<void> {
     await saveRelay(running, receiverDefinition({ name: plan, map, actions: [{ type: "grant_plan", plan, ref }] }));
     await saveRelay(running, receiverDefinition({ name: `end-${plan}`, map, actions: [{ type: "revoke_plan", plan, ref }] }));
   }
+  await saveRelay(running, receiverDefinition({ name: "stop-basic", map, actions: [{ type: "revoke_plan", plan: "basic", ref }] }));
   await running.api("PUT", "/plans/free", { default: true });
   for (const plan of ["basic", "pro"]) await soldThrough(plan, plan);
 }
@@ -320,6 +355,8 @@ async function take([does, ref]: Step, email: string, id: string, dead: string):
     const { items } = (await running.api("GET", "/subscriptions?status=active")).body;
     const own = items.find(({ personEmail }: { personEmail: string }) => personEmail === email);
     expect((await running.api("POST", `/subscriptions/${own.id}/end`)).status).toBe(200);
+  } else if (does === "basic sold again") {
+    await soldThrough("basic", "basic");
   } else if (does === "basic mended") {
     await soldThrough("basic", "basic");
     expect((await replay(running, dead)).status).toBe(202);
