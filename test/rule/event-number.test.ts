@@ -168,6 +168,21 @@ describe("events by their time", () => {
     expect(await noted()).toEqual([]);
   });
 
+  test.each([
+    [2_000, false],
+    [2_001, true],
+    [60_000, true],
+    [119_000, true],
+    [121_000, true],
+  ])("a clock that is set back by %d ms is noted: %p, and no event since a moment is left out", async (backMs, isNoted) => {
+    await using opened = await openTestStore();
+    for (const ms of [0, HOUR, HOUR - backMs, HOUR - backMs + 200, HOUR - backMs + 1_000]) await insert(opened.store, START_MS + ms);
+    const noted = await opened.store.read((tx) => tx.all("SELECT seq FROM event_clock_back"));
+    expect(noted).toEqual(isNoted ? [{ seq: 3 }] : []);
+    const since = await opened.store.read((tx) => firstSeqSince(tx, "event", START_MS + HOUR - Math.max(0, backMs - 2_201)));
+    expect(since).toBeLessThanOrEqual(2);
+  });
+
   test("a clock that is set back over and over bounds nothing, and leaves nothing out", async () => {
     await using opened = await openTestStore();
     for (let time = 0; time < 70; time++) await insert(opened.store, START_MS - time * HOUR);
