@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Mutant, mutate, readMutants } from "./list.ts";
 import { copyTree } from "./private-tree.ts";
-import { endRunning, findFailure, listFailures } from "./suite-run.ts";
+import { endRunning, findFailure, listFailures, type Suite } from "./suite-run.ts";
 
 const { values } = parseArgs({
   options: {
@@ -81,14 +81,15 @@ async function judge(mutant: Mutant): Promise<Pick<Verdict, "state" | "by">> {
   if ("fault" in mutated) return { state: "not judged", by: mutated.fault };
   const on = mutant.on ?? "sqlite";
   const broken: string[] = [];
-  for (const suite of mutant.suites) {
-    const before = await failsAlready(suite, on);
+  for (const file of mutant.suites) {
+    const suite: Suite = { file, on };
+    const before = await failsAlready(suite);
     if (before !== null) {
-      broken.push(`${suite} fails without a mutant: ${before}`);
+      broken.push(`${file} fails without a mutant: ${before}`);
       continue;
     }
-    const failed = await withMutant(mutant, mutated.text, () => findFailure(tree, suite, on));
-    if (failed !== null) return { state: "killed", by: `${suite} > ${failed}` };
+    const failed = await withMutant(mutant, mutated.text, () => findFailure(tree, suite));
+    if (failed !== null) return { state: "killed", by: `${file} > ${failed}` };
   }
   if (values.full) {
     const before = await listKnownFailures();
@@ -114,13 +115,10 @@ async function withMutant<Result>(
   return result;
 }
 
-/** A suite that fails without a mutant kills none: the test that fails, twice, or null. */
-async function failsAlready(suite: string, on: "sqlite" | "postgres"): Promise<string | null> {
-  const name = `${suite} ${on}`;
-  if (!sound.has(name)) {
-    const failed = await findFailure(tree, suite, on);
-    sound.set(name, failed === null ? null : await findFailure(tree, suite, on));
-  }
+/** The test that fails in the suite without a mutant, so that it kills none; null: all pass. */
+async function failsAlready(suite: Suite): Promise<string | null> {
+  const name = `${suite.file} ${suite.on}`;
+  if (!sound.has(name)) sound.set(name, await findFailure(tree, suite));
   return sound.get(name) ?? null;
 }
 

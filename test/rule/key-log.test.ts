@@ -267,6 +267,21 @@ test("what is in runs is deleted from the log, what is forgotten from the runs, 
   await at.close();
 });
 
+test("the key of the oldest event that is kept outlives every run but its own", async () => {
+  const at = new Case();
+  const store = await at.open();
+  const runs = () => store.read((tx) => tx.all<{ newest: number }>("SELECT newest FROM key_run ORDER BY newest"));
+  while ((await runs()).length < 2) await store.write("app", (tx) => keepKeys(tx, at, 12, []));
+  const [{ newest: oldest } = { newest: 0 }] = await runs();
+  const kept = () => store.write("app", async (tx) => (await tx.keys.find(hashOf(oldest % 3 === 0 ? oldest - 1 : oldest))).includes(oldest));
+  // The event of this number is the oldest there is.
+  expect(await store.write("app", (tx) => tx.keys.forgetBefore(oldest))).toBe(false);
+  expect([await kept(), (await runs()).length]).toEqual([true, 2]);
+  while (await store.write("app", (tx) => tx.keys.forgetBefore(oldest + 1)));
+  expect([await kept(), (await runs()).length]).toEqual([false, 1]);
+  await at.close();
+});
+
 test("twenty runs, some of which go and whose places others take, lose no key, also after a start", async () => {
   const at = new Case();
   let store = await at.open();
