@@ -13,6 +13,9 @@ type NotTold =
   | "DEFAULT_LIMITS"
   | "RETRY_DELAYS_MS"
   | "MAX_UNCOUNTED_US"
+  | "MIN_BODY_LIMIT_BYTES"
+  | "MAX_BODY_TEXT_CHARS"
+  | "HEAVY_BODY_BYTES"
   | "CAP_WINDOW_MS";
 
 type Told = Exclude<keyof typeof LIMITS, NotTold>;
@@ -35,6 +38,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
   "A call to a receiver": {
     MAX_RECEIVER_BODY_BYTES: "A body.",
     MAX_FORM_FIELDS: "Fields of a form.",
+    MAX_NUMBER_DIGITS: "Digits of one number in a body, also in the API.",
     MAX_SIGNATURES: "Signatures in a header.",
     MAX_TIMESTAMP_DIGITS: "Digits of a timestamp.",
     MAX_TOLERANCE_SECONDS: "How old or new a timestamp may be; the default too.",
@@ -79,8 +83,11 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_ONCE_KEY_CHARS: "A key under which something applies once.",
   },
   "The API": {
-    MAX_MANAGEMENT_BODY_BYTES: "A body.",
+    MAX_MANAGEMENT_BODY_BYTES: "A body; less where the fields of the route cannot hold as much.",
     MAX_BODY_VALUES: "Values in a body.",
+    MAX_PROBLEMS: "Problems that an answer lists.",
+    MAX_PIPELINED_REQUESTS:
+      "Requests that arrive together on one connection and are answered; then the service closes the connection.",
     MAX_APPROVED_CHANGES: "Changes of one plan that an owner approves.",
     APPROVALS_PER_MINUTE: "Approvals asked for in a minute, of an environment.",
     APPROVAL_LIFE_MS: "How long an approval waits.",

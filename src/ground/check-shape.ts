@@ -7,6 +7,7 @@
 import type { Static, TSchema } from "typebox";
 import { Check, Compile, type Validator } from "typebox/schema";
 import { isJsonObject } from "./json.ts";
+import { MAX_PROBLEMS } from "./limit.ts";
 import { type Problem, Refusal } from "./refusal.ts";
 import {
   joinField,
@@ -20,8 +21,6 @@ import {
 } from "./shape.ts";
 import { findNearestName } from "./text.ts";
 
-/** Told of one value that was sent. */
-const MAX_PROBLEMS = 20;
 const compiled = new WeakMap<TSchema, Validator>();
 
 interface ShapeCheck {
@@ -100,6 +99,7 @@ class Found {
 }
 
 function visit(node: ShapeNode, value: unknown, field: string, problems: Found): void {
+  if (problems.isFull) return;
   if (node.anyOf !== undefined && node.discriminator !== undefined) {
     visitVariant(node, value, field, problems);
   } else if (node.anyOf !== undefined && isJsonObject(value)) {
@@ -219,10 +219,13 @@ function visitRecord(node: ShapeNode, value: unknown, field: string, problems: F
   if (names.length > (node.maxProperties ?? Infinity) || names.length < (node.minProperties ?? 0)) {
     problems.tell(field, `has ${names.length} names: ${mustBe(node)}`);
   }
-  const patterns = Object.entries(node.patternProperties ?? {});
+  const patterns = Object.entries(node.patternProperties ?? {}).map(
+    ([pattern, shape]) => [new RegExp(pattern, "u"), shape] as const,
+  );
   for (const name of names) {
+    if (problems.isFull) return;
     const place = joinField(field, name);
-    const shape = patterns.find(([pattern]) => new RegExp(pattern, "u").test(name))?.[1];
+    const shape = patterns.find(([pattern]) => pattern.test(name))?.[1];
     if (shape !== undefined) visit(shape, value[name], place, problems);
     else {
       const must =
@@ -242,14 +245,15 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Fou
     problems.tell(field, `${size}: ${mustBe(node)}`);
   }
   const seen = new Set<unknown>();
-  value.forEach((item, index) => {
+  for (const [index, item] of value.entries()) {
+    if (problems.isFull) return;
     const place = joinField(field, String(index));
     visit(node.items ?? {}, item, place, problems);
     if (node.uniqueItems === true && seen.has(item)) {
       problems.tell(place, "stands here twice: remove one of them");
     }
     seen.add(item);
-  });
+  }
 }
 
 /**

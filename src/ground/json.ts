@@ -4,6 +4,7 @@
  * Source: recipes, "Reading the event". It never accepts anything that JSON.parse refuses.
  */
 import { randomUUID } from "node:crypto";
+import { MAX_NUMBER_DIGITS } from "./limit.ts";
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
@@ -13,8 +14,10 @@ const MAY_BE_BEYOND_DOUBLE = /(?:^|[\s:,[])-?(?:\d{16}|[\d.]+[eE][+-]?\d{3})/;
 /** As JSON writes them: no zero before another digit. */
 const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** Reading and writing a bigint costs the square of its length; a longer integer is kept as its digits alone. */
-const MAX_BIGINT_CHARS = 1_000;
+/** Reading and writing a bigint costs the square of its length; a longer integer, of a release that took one, is kept as its digits only. */
+const MAX_BIGINT_CHARS = MAX_NUMBER_DIGITS;
+/** A run of a number's characters that may hold more digits than a number may have. */
+const MAY_BE_LONG = new RegExp(`(?:^|[\\s:,[])-?\\d[\\d.eE+-]{${MAX_NUMBER_DIGITS}}`);
 
 interface RawJson {
   readonly rawJSON: string;
@@ -75,6 +78,31 @@ function endOfString(text: string, at: number): number {
     if (char === BACKSLASH) next += 1;
   }
   return text.length;
+}
+
+/** What `holdsLongNumber` found, for the sentence that refuses it. */
+export const LONG_NUMBER = `a number of more than ${MAX_NUMBER_DIGITS.toLocaleString("en")} digits`;
+
+/** Whether a JSON text holds a number of more digits than one may have. Texts of digits do not count. */
+export function holdsLongNumber(text: string): boolean {
+  if (text.length <= MAX_NUMBER_DIGITS || !MAY_BE_LONG.test(text)) return false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = endOfString(text, at);
+    } else if (isDigit(char)) {
+      const end = endOfNumber(text, at);
+      if (end - at > MAX_NUMBER_DIGITS && countDigits(text, at, end) > MAX_NUMBER_DIGITS) return true;
+      at = end - 1;
+    }
+  }
+  return false;
+}
+
+function countDigits(text: string, from: number, to: number): number {
+  let digits = 0;
+  for (let at = from; at < to; at++) if (isDigit(text.charCodeAt(at))) digits += 1;
+  return digits;
 }
 
 /** Behind the last character that a number may hold: fractions and exponents are part of it. */

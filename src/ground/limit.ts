@@ -70,8 +70,20 @@ export const MAX_RECENT_CALLS = 1_000;
 /** How long an earlier receiver secret may go on verifying after a rotation. */
 export const MAX_SECRET_OVERLAP_SECONDS = 7 * 86_400;
 export const MAX_MANAGEMENT_BODY_BYTES = 1024 * 1024;
+/** The least that a route's own limit for its body can be: enough for a wrong body to get a sentence about its fields. */
+export const MIN_BODY_LIMIT_BYTES = 4 * 1024;
+/** A text of a body whose field names no length of its own. */
+export const MAX_BODY_TEXT_CHARS = 1_000;
 /** Scalars, lists and objects of such a body together: reading it then takes milliseconds. */
 export const MAX_BODY_VALUES = 25_000;
+/** Digits of one number in a body of any kind: reading a longer one costs more than its bytes. */
+export const MAX_NUMBER_DIGITS = 1_000;
+/** Problems that one answer lists. */
+export const MAX_PROBLEMS = 20;
+/** A body of more bytes is read in a turn of the event loop in which no other such body is read. */
+export const HEAVY_BODY_BYTES = 32 * 1024;
+/** Requests that came together on one connection and are answered in one turn of the event loop. */
+export const MAX_PIPELINED_REQUESTS = 32;
 /** An uploaded file, kept in the database. */
 export const MAX_FILE_BYTES = 5 * 1024 * 1024;
 export const MAX_FILE_NAME_CHARS = 200;

@@ -32,8 +32,8 @@ export const REFUSALS = {
   },
   body_too_large: {
     status: 413,
-    when: "The request body is over the limit.",
-    todo: "Send at most 256 KB; ask the provider for a thinner event if it offers one.",
+    when: "The request body is over the limit: 256 KB at a receiver, and elsewhere what the fields of the route can hold, which the message says.",
+    todo: "Send less at once; ask the provider for a thinner event if it offers one.",
   },
   body_incomplete: {
     status: 400,
@@ -52,7 +52,7 @@ export const REFUSALS = {
   },
   invalid_json: {
     status: 400,
-    when: "The request body is not JSON (nor a form post where a form is read).",
+    when: "The request body is not JSON (nor a form post where a form is read), is nested too deep, or holds a number of more than 1,000 digits.",
     todo: "Send valid JSON in UTF-8.",
   },
   too_many_signatures: {

@@ -2,6 +2,7 @@
  * A Refusal is what a caller is told: a registered code, its status, and one sentence. It is thrown anywhere
  * and rendered in one place (http/). A result of an action is never a Refusal, and neither is a bug.
  */
+import { MAX_PROBLEMS } from "./limit.ts";
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
 import type { WarningCode } from "./warning-code.ts";
 
@@ -45,7 +46,15 @@ export class Refusal extends Error {
   }
 }
 
-/** `invalid_definition` with every problem; the message is the first one's sentence. */
+/** At most `MAX_PROBLEMS` of the problems; where `what` has more, the last one says so. */
+export function capProblems(problems: readonly Problem[], what: string): Problem[] {
+  if (problems.length <= MAX_PROBLEMS) return [...problems];
+  const kept = problems.slice(0, MAX_PROBLEMS - 1);
+  const message = `${what} has more problems: fix these ${kept.length} first, then check again.`;
+  return [...kept, { field: "", message }];
+}
+
+/** `invalid_definition` with the problems; the message is the first one's sentence. */
 export function refuseDefinition(problems: readonly Problem[]): Refusal {
   const first = problems[0];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";

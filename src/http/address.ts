@@ -151,7 +151,7 @@ const LOOK_AT_ONE_IN = 64;
 
 interface Listening {
   /** null: it does not listen yet. */
-  readonly server: { requestIP(request: Request): { address: string } | null } | null;
+  readonly server: { requestIP(request: Request): { address: string; port: number } | null } | null;
 }
 
 /** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
@@ -183,6 +183,12 @@ export class SourceReader {
   of(request: Request): string {
     const peer = this.#app.server?.requestIP(request)?.address ?? null;
     return this.sourceOf(peer, request.headers.get("x-forwarded-for"));
+  }
+
+  /** The connection that this call came over, by its other end; null where it is over. */
+  connectionOf(request: Request): string | null {
+    const peer = this.#app.server?.requestIP(request) ?? null;
+    return peer === null ? null : `${peer.address} ${peer.port}`;
   }
 
   /** The caller's address: the connection's own, or through trusted proxies the nearest one they did not vouch for. */

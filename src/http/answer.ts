@@ -5,7 +5,7 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { capProblems, Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { addressOf } from "./address.ts";
@@ -118,7 +118,7 @@ function writeRefusal(
   const body: Record<string, unknown> = { code, message };
   const headers = new Headers({ ...DATA_HEADERS, ...NO_STORE, "content-type": JSON_TYPE });
   if (mayReadDocs(request)) body.docs = `${docsUrl(deps)}/errors/${code}`;
-  if (extra.problems !== undefined) body.problems = extra.problems;
+  if (extra.problems !== undefined) body.problems = capProblems(extra.problems, "The request");
   if (extra.resetAtMs !== undefined) {
     body.resetAt = toIso(extra.resetAtMs);
     headers.set("retry-after", String(secondsUntil(deps, extra.resetAtMs)));

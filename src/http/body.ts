@@ -1,20 +1,21 @@
 /**
- * Reads the bytes of a request's body, and the JSON of a management call: at most 1 MB, UTF-8, lossless, not nested without end. The limit
- * is enforced while reading, as the server's own 413 has no body. What bodies that are still arriving may hold of the memory is bounded: so
+ * Reads the bytes of a request's body, and the JSON of a management call: at most what its route takes, UTF-8, lossless, not nested without end.
+ * The limit is enforced while reading, as the server's own 413 has no body. What bodies that are still arriving may hold of the memory is bounded: so
  * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
  * first, so that half-sent bodies keep nobody out; else the newcomer is refused, the rest of it unread.
  */
 import type { Clock } from "../ground/clock.ts";
-import { type Json, measureJson, parseJson } from "../ground/json.ts";
+import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../ground/json.ts";
 import {
   BODY_PATIENCE_MS,
+  HEAVY_BODY_BYTES,
   MAX_BODIES_BYTES,
   MAX_BODIES_PER_ADDRESS_BYTES,
   MAX_BODY_VALUES,
-  MAX_MANAGEMENT_BODY_BYTES,
   MIN_BODY_BYTES_PER_SECOND,
 } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { TurnQueue } from "./turn-queue.ts";
 
 const MAX_DEPTH = 64;
 
@@ -24,10 +25,17 @@ export interface BodyReader {
   source(): string;
 }
 
-/** The body's value; undefined when it is empty. Refuses as `readBytes`, or with `invalid_json`. */
-export async function readJsonBody(request: Request, reader: BodyReader): Promise<Json | undefined> {
-  const bytes = await readBytes(request, MAX_MANAGEMENT_BODY_BYTES, reader);
-  return bytes.byteLength === 0 ? undefined : parseBody(bytes);
+/** The body's value, of at most `maxBytes` bytes; undefined when it is empty. Refuses as `readBytes`, or with `invalid_json`. */
+export async function readJsonBody(
+  request: Request,
+  maxBytes: number,
+  reader: BodyReader,
+): Promise<Json | undefined> {
+  const bytes = await readBytes(request, maxBytes, reader);
+  if (bytes.byteLength === 0) return undefined;
+  if (bytes.byteLength <= HEAVY_BODY_BYTES) return parseBody(bytes);
+  using _place = await reader.room.waitTurn(reader.source(), bytes.byteLength);
+  return parseBody(bytes);
 }
 
 /**
@@ -86,8 +94,12 @@ function parseBody(bytes: Uint8Array): Json {
     );
   }
   try {
-    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    if (holdsLongNumber(text))
+      throw new Refusal("invalid_json", `The request body holds ${LONG_NUMBER}: send it as text.`);
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
     throw new Refusal("invalid_json", "The request body is not JSON: send one JSON object in UTF-8.");
   }
 }
@@ -125,6 +137,7 @@ interface Arriving extends Pick<Place, "bytes" | "drop"> {
 
 export class BodyRoom {
   readonly #clock: Clock;
+  readonly #turns = new TurnQueue();
   /** Begun since the loop turned. */
   #arriving: Arriving[] = [];
   /** Oldest first. */
@@ -160,6 +173,17 @@ export class BodyRoom {
         },
       );
     });
+  }
+
+  /**
+   * Waits for a turn of the event loop in which no other heavy body is read, the senders in rotation. The body that waits keeps a place until
+   * it is disposed of, so that waiting bodies are bounded like arriving ones; refuses with `body_capped` where there is none.
+   */
+  async waitTurn(source: string, bytes: number): Promise<Disposable> {
+    const place = this.#enter(source, bytes, () => undefined);
+    Object.assign(place, { oldMs: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY });
+    await this.#turns.wait(source);
+    return { [Symbol.dispose]: () => this.#leave(place) };
   }
 
   /** Most bodies come with their heads, and need neither a place nor their sender's address. */

@@ -3,7 +3,9 @@
  * route, by the same caller, so that no tool knows, may or answers anything that the API does not.
  */
 import type { TObject, TSchema } from "typebox";
+import { checkInput } from "../ground/check-shape.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields } from "../ground/schema.ts";
 import { aboutRoutes } from "./about.ts";
 import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";
@@ -170,6 +172,7 @@ export const TOOLS: readonly Tool[] = [
   ),
 ];
 
+const NO_FIELDS: TObject = fields({});
 const OF_ADDRESS = /:([a-zA-Z]+)/g;
 
 /** The names in the route's path that a caller of the tool gives. */
@@ -203,9 +206,10 @@ function isObject(schema: TSchema): boolean {
 export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
   // Without a prototype, so that a name of Object's own is a field like any other, and refused as such.
   const params: Record<string, string> = Object.create(null);
-  const query = new URLSearchParams();
+  const asked: Record<string, string> = Object.create(null);
   const body: Record<string, unknown> = Object.create(null);
   const names = givenNames(route);
+  const querySchema = route.query ?? NO_FIELDS;
   for (const name of names) {
     const value = Object.hasOwn(given, name) ? given[name] : "";
     if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name} of what is meant.`, name);
@@ -213,11 +217,12 @@ export function placeArguments({ route }: Tool, given: Readonly<Record<string, u
   }
   for (const [name, value] of Object.entries(given)) {
     if (names.includes(name)) continue;
-    if (route.method === "GET" || (route.query !== null && Object.hasOwn(route.query.properties, name)))
-      query.set(name, readWord(name, value));
+    if (Object.hasOwn(querySchema.properties, name)) asked[name] = readWord(name, value);
     else body[name] = value;
   }
-  return { params, query, body };
+  // An address of thousands of names costs far more to make than to refuse.
+  if (route.method === "GET") checkInput(querySchema, { ...asked, ...body });
+  return { params, query: new URLSearchParams(asked), body };
 }
 
 function readWord(name: string, value: unknown): string {

@@ -11,6 +11,7 @@ import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError, type RefusedCalls } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
+import type { Pipelines } from "./pipeline.ts";
 
 export const HOOKS = "/hooks/:appId/:name";
 
@@ -22,13 +23,24 @@ type HookDeps = HttpDeps & {
 /**
  * `POST /hooks/:appId/:name`, and what a sender asks by GET or HEAD when the URL is registered; `answerElse` answers where no relay is asked so.
  */
-export function hooksRoute(deps: HookDeps, answerElse: (request: Request) => Promise<Response>) {
-  const ask = async (request: Request, params: { appId: string; name: string }): Promise<Response> => {
-    requireOneReading(request, params);
-    return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
-  };
+export function hooksRoute(
+  deps: HookDeps,
+  pipelines: Pipelines,
+  answerElse: (request: Request) => Promise<Response>,
+) {
+  const ask = (request: Request, params: { appId: string; name: string }) =>
+    pipelines.bound(request, async () => {
+      try {
+        requireOneReading(request, params);
+        return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
+      } catch (error) {
+        return answerError(deps, request, error);
+      }
+    });
+  const take = (request: Request, params: { appId: string; name: string }) =>
+    pipelines.bound(request, () => answerCall(deps, request, params));
   return new Elysia({ name: "hooks" })
-    .post(HOOKS, ({ request, params }) => answerCall(deps, request, params), { parse: "none" })
+    .post(HOOKS, ({ request, params }) => take(request, params), { parse: "none" })
     .get(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" })
     .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
 }

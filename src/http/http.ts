@@ -32,6 +32,7 @@ import { answerDashboard } from "./dashboard.ts";
 import type { HttpDeps } from "./deps.ts";
 import { HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
+import { Pipelines } from "./pipeline.ts";
 import { PublicFolder } from "./public-folder.ts";
 import { ROUTES } from "./route-list.ts";
 
@@ -56,6 +57,7 @@ export function createHttp(deps: HttpDeps) {
   if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));
   const isLocal = deps.config.mode === "local";
   const sources = new SourceReader(trustedProxies, isLocal ? null : tellUnnamed);
+  const pipelines = new Pipelines((request) => sources.connectionOf(request));
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const refused = new RefusedCalls(deps);
@@ -76,14 +78,15 @@ export function createHttp(deps: HttpDeps) {
    */
   const beside =
     (answer: (request: BunRequest) => Promise<Response>) =>
-    async (request: BunRequest): Promise<Response> => {
-      try {
-        requireHost(request);
-        return await answer(request);
-      } catch (error) {
-        return answerError(deps, request, error);
-      }
-    };
+    (request: BunRequest): Response | Promise<Response> =>
+      pipelines.bound(request, async () => {
+        try {
+          requireHost(request);
+          return await answer(request);
+        } catch (error) {
+          return answerError(deps, request, error);
+        }
+      });
   const answerUnnamed = beside(async (request) => {
     requireOneReading(request, request.params);
     return await answerWithoutRoute(deps, request, pages);
@@ -97,9 +100,10 @@ export function createHttp(deps: HttpDeps) {
   });
   const hooks = { ...deps, sources, refused };
   const takeCall = takeCalls(hooks);
+  const takeBounded = (request: BunRequest) => pipelines.bound(request, () => takeCall(request));
   const takeSlashed = beside(takeCall);
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
-  const answerSlashed = (request: BunRequest): Promise<Response> => {
+  const answerSlashed = (request: BunRequest): Response | Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
     const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
     return isCall ? takeSlashed(request) : answerOdd(request);
@@ -114,7 +118,7 @@ export function createHttp(deps: HttpDeps) {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
         // In local development the framework's hook asks for the Host.
-        ...(isLocal ? {} : { [HOOKS]: { POST: takeCall } }),
+        ...(isLocal ? {} : { [HOOKS]: { POST: takeBounded } }),
         "/hooks/:appId/:name/:more": answerUnnamed,
         "/hooks/:appId/:name/:more/*": answerOdd,
         "/hooks/:appId/:name/*": answerSlashed,
@@ -126,25 +130,32 @@ export function createHttp(deps: HttpDeps) {
     app.onRequest(({ request }) => requireHost(request));
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
-  app.use(hooksRoute(hooks, (request) => answerWithoutRoute(deps, request, pages)));
+  app.use(hooksRoute(hooks, pipelines, (request) => answerWithoutRoute(deps, request, pages)));
   for (const route of ROUTES) {
     app.route(
       route.method,
       route.path,
-      ({ request, params }) => {
-        requireOneReading(request, params);
-        return route.serve(deps, { request, params, source: sources.of(request) });
-      },
+      ({ request, params }) =>
+        pipelines.bound(request, async () => {
+          try {
+            requireOneReading(request, params);
+            return await route.serve(deps, { request, params, source: sources.of(request) });
+          } catch (error) {
+            return answerError(deps, request, error);
+          }
+        }),
       { parse: "none" },
     );
   }
   let openApi: string | undefined;
-  app.get("/openapi.json", ({ request }) => {
-    requireOneReading(request, {});
-    // It is long, and anyone may ask for it as often as they like.
-    openApi ??= writeJson(writeOpenApi(ROUTES, deps.baseUrl()));
-    return answerWritten(openApi);
-  });
+  app.get("/openapi.json", ({ request }) =>
+    pipelines.bound(request, () => {
+      requireOneReading(request, {});
+      // It is long, and anyone may ask for it as often as they like.
+      openApi ??= writeJson(writeOpenApi(ROUTES, deps.baseUrl()));
+      return answerWritten(openApi);
+    }),
+  );
   return app;
 }
 

@@ -15,6 +15,7 @@ import { addressOf, checkQuery } from "./address.ts";
 import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
+import { maxBodyBytes } from "./body-size.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type Saves, saveToFile } from "./saved-file.ts";
 
@@ -115,6 +116,8 @@ export interface Route {
   query: TObject | null;
   body: TSchema | null;
   rawBytes: number | null;
+  /** The most that a body may take, in bytes. */
+  maxBytes: number;
   answer: TSchema | null;
   status: number;
   /** 204 with no body, or 200 with the answer where it has warnings. */
@@ -239,6 +242,7 @@ export function makeRoute<
   // Where a schema is absent its type is this one.
   const querySchema = words.query ?? (NOTHING as TObject as Query);
   const bodySchema = words.body ?? (NOTHING as TSchema as Body);
+  const maxBytes = rawBytes ?? maxBodyBytes(body);
   const serve = async (deps: HttpDeps, received: Received): Promise<Response> => {
     const { request, source } = received;
     const headers = new Headers();
@@ -247,7 +251,7 @@ export function makeRoute<
     const query = checkQuery(querySchema, addressOf(request).searchParams);
     const reader: BodyReader = { room: deps.bodies, source: () => source };
     const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
-    const sent = rawBytes === null ? await readFields(request, reader) : {};
+    const sent = rawBytes === null ? await readFields(request, maxBytes, reader) : {};
     // A body may arrive for a minute and more: whose key or session ended meanwhile changes nothing with it.
     if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS) more = await letIn(deps, received, new Headers());
     const body = checkInput(bodySchema, sent);
@@ -267,7 +271,7 @@ export function makeRoute<
         : answerJson(warnsOnly ? 200 : status, value, extra),
     );
   };
-  return { who, method, path, summary, query, body, rawBytes, answer, status, warnsOnly, serve };
+  return { who, method, path, summary, query, body, rawBytes, maxBytes, answer, status, warnsOnly, serve };
 }
 
 function hasWarnings(value: unknown): boolean {
@@ -287,9 +291,9 @@ function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(
 const NO_BYTES = new Uint8Array();
 
 /** The body's fields where the method has one; an absent body reads as no fields. */
-async function readFields(request: Request, reader: BodyReader): Promise<unknown> {
+async function readFields(request: Request, maxBytes: number, reader: BodyReader): Promise<unknown> {
   if (request.method === "GET" || request.method === "HEAD") return {};
-  return (await readJsonBody(request, reader)) ?? {};
+  return (await readJsonBody(request, maxBytes, reader)) ?? {};
 }
 
 /** The answer with these headers; cookies alone come more than once under one name. */

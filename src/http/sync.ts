@@ -5,7 +5,8 @@
 import { type Static, Type } from "typebox";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { type Problem, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
+import { MAX_PROBLEMS } from "../ground/limit.ts";
+import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { fields, orNull } from "../ground/schema.ts";
 import { placeProblems } from "../ground/shape.ts";
 import { utf8Bytes } from "../ground/text.ts";
@@ -170,6 +171,7 @@ export async function readSent(
   const problems: Problem[] = [];
   const checkeds = new Map<string, Checked>();
   for (const [index, value] of relays.entries()) {
+    if (problems.length > MAX_PROBLEMS) break;
     const name = isJsonObject(value) && typeof value.name === "string" ? value.name : String(index);
     const place = `relays.${name.slice(0, 63)}`;
     const checked = checkDefinition(value, nowMs);
@@ -185,10 +187,7 @@ export async function readSent(
   const read = catalog === null ? null : checkCatalog(catalog);
   if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));
   if (problems.length > 0 || (read !== null && "problems" in read))
-    throw refuseDefinition(problems.slice(0, MAX_PROBLEMS));
+    throw refuseDefinition(capProblems(problems, "The set"));
   const files = { relays: [...checkeds.values()], catalog: read?.catalog ?? null, prune, source: null };
   return { files, warnings: read?.warnings ?? [] };
 }
-
-/** More than anyone mends in one go. */
-const MAX_PROBLEMS = 200;

@@ -132,7 +132,9 @@ function readLine(line: Uint8Array): Delivery | Extract<JudgedLine, { outcome: "
   // Its bytes alone say what it is: no content type makes a form of it.
   const read = new ReceivedBody(line, null, () => undefined).parsed("json");
   if (!read.ok || typeof read.value !== "object" || read.value === null) {
-    const why = read.ok ? "no JSON object" : "not JSON in UTF-8, or too deep";
+    const why = read.ok
+      ? "no JSON object"
+      : "not JSON in UTF-8, too deep, or holds a number of too many digits";
     return refuse("invalid_json", `it is ${why}: write one event a line, as jq -c '.data[]' does of a list.`);
   }
   const given = findDelivery(read.value);

@@ -5,7 +5,7 @@
 
 import { isId } from "../ground/id.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { MAX_JSON_DEPTH, MAX_RECORD_BYTES } from "../ground/limit.ts";
+import { MAX_JSON_DEPTH, MAX_PROBLEMS, MAX_RECORD_BYTES } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { breaksPlainText, countChars, cutToLine, findNearestName, utf8Bytes } from "../ground/text.ts";
 import type { Reader } from "../store/port.ts";
@@ -19,8 +19,6 @@ interface RecordData {
 }
 
 const LONGEST_NAME_SHOWN = 63;
-/** Enough to correct a record by; a hostile one with a million unknown names is not worth a million sentences. */
-const MAX_PROBLEMS = 20;
 
 /** Reads `data` for a collection. `rendered`: its strings went through templates. */
 export function readRecordData(fields: FieldRules, data: Json, rendered: boolean): RecordData {

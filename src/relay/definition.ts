@@ -8,7 +8,7 @@ import { parseExpiry } from "../action/shape.ts";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type JsonObject } from "../ground/json.ts";
 import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { type Problem, refuseDefinition, type Warning } from "../ground/refusal.ts";
+import { capProblems, type Problem, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
@@ -30,11 +30,10 @@ export interface Checked {
   warnings: Warning[];
 }
 
-/** More problems than anyone fixes in one go; the rest is counted. */
-const MAX_PROBLEMS = 50;
+const THIS = "The definition";
 
 /**
- * The definition with its warnings, or every problem. Never throws and takes bounded time on any JSON value. `definition` is the value
+ * The definition with its warnings, or its problems, at most `MAX_PROBLEMS`. Never throws and takes bounded time on any JSON value. `definition` is the value
  * itself, not a copy. `nowMs`: what is past by then is warned of; null: no time is known.
  */
 export function checkDefinition(
@@ -42,7 +41,7 @@ export function checkDefinition(
   nowMs: number | null = null,
 ): Checked | { problems: Problem[] } {
   const unbounded = checkBounds(value);
-  if (unbounded.length > 0) return { problems: unbounded };
+  if (unbounded.length > 0) return { problems: capProblems(unbounded, THIS) };
   if (!isJsonObject(value)) {
     const message =
       'The definition is not a JSON object: write { "name": …, "trigger": { … }, "actions": [ … ] }.';
@@ -50,7 +49,7 @@ export function checkDefinition(
   }
   const misfits = checkShape(definitionShape, value);
   const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
-  if (problems.length > 0) return { problems: capProblems(problems) };
+  if (problems.length > 0) return { problems: capProblems(problems, THIS) };
   const definition = value as Definition;
   return { definition, warnings: listWarnings(definition, nowMs) };
 }
@@ -199,13 +198,6 @@ function sortProblems(problems: readonly Problem[]): Problem[] {
     return place === 2 ? place + (Number(second) || 0) : place;
   };
   return problems.toSorted((left, right) => rank(left) - rank(right));
-}
-
-function capProblems(problems: Problem[]): Problem[] {
-  if (problems.length <= MAX_PROBLEMS) return problems;
-  const more = problems.length - MAX_PROBLEMS;
-  const message = `The definition has ${more} more problems: fix these ${MAX_PROBLEMS} first, then check again.`;
-  return [...problems.slice(0, MAX_PROBLEMS), { field: "", message }];
 }
 
 /** One problem an action that needs a person under a trigger that never has one. */

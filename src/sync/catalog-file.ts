@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { type TSchema, Type } from "typebox";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
-import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
+import { MAX_CREDIT_LINE, MAX_PROBLEMS, MAX_TITLE_CHARS } from "../ground/limit.ts";
+import { capProblems, type Problem, Refusal, type Warning } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../ground/shape.ts";
 import {
   type CollectionDefinition,
@@ -198,12 +198,12 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
 export function checkCatalog(
   written: Json,
 ): { catalog: Catalog; warnings: Warning[] } | { problems: Problem[] } {
-  const problems = checkShape(catalogShape, written);
+  const problems = checkShape(catalogShape, written, { most: MAX_PROBLEMS + 1 });
   const value = isJsonObject(written) ? written : {};
   const collections = readCollections(section(value, "collections"), problems);
   problems.push(...checkDefaults(section(value, "plans")), ...checkShared(value));
   if (problems.length === 0) problems.push(...checkItems(value));
-  if (problems.length > 0) return { problems };
+  if (problems.length > 0) return { problems: capProblems(problems, "The catalog") };
   const entries = (name: string) => Object.entries(section(value, name)) as [string, JsonObject][];
   return {
     catalog: {

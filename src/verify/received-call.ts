@@ -3,7 +3,7 @@
  * what a form; it never decides whether a call is genuine, and nothing a caller sends makes it throw.
  * Source: the specification's "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
  */
-import { type Json, measureJson, parseJson } from "../ground/json.ts";
+import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../ground/json.ts";
 import { MAX_FORM_FIELDS } from "../ground/limit.ts";
 import { type Path, readField, readPath } from "../template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
@@ -121,6 +121,8 @@ function parseBody(body: Uint8Array): ParsedBody {
         message: `The body is JSON nested deeper than ${MAX_BODY_DEPTH} levels: send a flatter event.`,
       };
     }
+    if (holdsLongNumber(text))
+      return { ok: false, message: `The body holds ${LONG_NUMBER}: send it as text.` };
     return { ok: true, value: parseJson(text), form: null, text };
   } catch {
     return { ok: false, message: "The body is not JSON in UTF-8: send JSON, or a form as a form post." };

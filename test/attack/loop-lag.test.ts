@@ -40,11 +40,12 @@ const wideText = { text: "c".repeat(250_000) };
 const notes = `${E}/collections/notes/records`;
 const wide = `${E}/collections/wide/records`;
 
-const hostile = {
-  integers: `{"items":[${"1,".repeat(MB / 2 - 40)}12345678901234567]}`,
-  names: `{${Array.from({ length: 70_000 }, (_, at) => `"name${at}":1`).join(",")}}`,
-  lists: `{"items":[${"[],".repeat(MB / 3 - 40)}1]}`,
-};
+/** Bodies of at most so many bytes that cost much to read. */
+const hostile = (most: number) => ({
+  integers: `{"items":[${"1,".repeat(most / 2 - 40)}12345678901234567]}`,
+  names: `{${Array.from({ length: Math.floor(most / 14) }, (_, at) => `"name${at}":1`).join(",")}}`,
+  lists: `{"items":[${"[],".repeat(most / 3 - 40)}1]}`,
+});
 
 const definition = (actions: unknown[]) => ({
   name: "big",
@@ -529,7 +530,7 @@ const WORST: Record<string, Worst> = {
   "GET /openapi.json": get("/openapi.json"),
   "GET /": get("/"),
   "POST /hooks/:appId/:name": () => [
-    { method: "POST", path: "/hooks/shop/busy2", body: hostile.integers.slice(-250_000), status: 401 },
+    { method: "POST", path: "/hooks/shop/busy2", body: hostile(250_000).integers, status: 401 },
     { method: "POST", path: "/hooks/shop/busy2", body: `[${"[],".repeat(80_000)}1]`, status: 401 },
   ],
 };
@@ -561,8 +562,13 @@ async function say(word: "reset" | "worst"): Promise<number> {
   return Number(await nextLine());
 }
 
+function writeBody({ body }: Ask): string | null {
+  if (body === undefined) return null;
+  return typeof body === "string" ? body : JSON.stringify(body).replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs));
+}
+
 async function ask(question: Ask): Promise<{ status: number; text: string }> {
-  const { method = "GET", body, bytes } = question;
+  const { method = "GET", bytes } = question;
   const path = question.path
     .replace(APPROVAL, approval)
     .replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs))
@@ -577,9 +583,7 @@ async function ask(question: Ask): Promise<{ status: number; text: string }> {
           ? { "x-token": TOKEN }
           : { cookie: `relay_session=${lag.session}`, origin },
   );
-  const written =
-    body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body).replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs));
-  const response = await fetch(lag.url + path, { method, headers, body: bytes ?? written });
+  const response = await fetch(lag.url + path, { method, headers, body: bytes ?? writeBody(question) });
   return { status: response.status, text: await readWhole(response) };
 }
 
@@ -658,7 +662,7 @@ test("every route of the service has its worst calls here", () => {
 for (const [name, worst] of Object.entries(WORST)) {
   const route = ROUTES.find((one) => nameOf(one.method, one.path) === name);
   const own = worst(0).length;
-  const bodies = route?.body === undefined || route.body === null ? [] : Object.entries(hostile);
+  const bodies = route?.body === undefined || route.body === null ? [] : Object.entries(hostile(route.maxBytes));
   for (let at = 0; at < own + bodies.length; at++) {
     const [word, body] = bodies[at - own] ?? [String(at + 1), null];
     test(`${name} never holds the loop for more than ${BAR_MS} ms (${word})`, async () => {
@@ -668,7 +672,8 @@ for (const [name, worst] of Object.entries(WORST)) {
         const asked = worst(turn)[Math.min(at, own - 1)];
         if (asked === undefined) break;
         const plain: Ask = typeof asked === "string" ? { path: asked } : asked;
-        const question = body === null ? plain : { ...plain, body, status: 400 };
+        const isLong = Buffer.byteLength(writeBody(plain) ?? "") > (route?.maxBytes ?? MB);
+        const question = body === null ? (isLong ? { ...plain, status: 413 } : plain) : { ...plain, body, status: 400 };
         await say("reset");
         const { status, text } = await ask(question);
         const worstMs = await say("worst");
