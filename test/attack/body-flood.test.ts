@@ -127,8 +127,9 @@ test("a slow honest sender is taken, and one that never ends is told so in time"
   expect(calls.items.map(({ code }: { code: string }) => code)).toEqual(["body_slow"]);
 });
 
-test("management bodies have the same room: half-sent ones of strangers are refused too", async () => {
+test("management bodies have the same room: half-sent ones of a key are refused too", async () => {
   const port = Number(new URL(running.service.url).port);
+  const head = `POST /api/apps/${APP}/development/relays HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${running.keys.development}\r\ncontent-length: 1000000\r\n\r\n{`;
   const statuses = await Promise.all(
     Array.from(
       { length: 40 },
@@ -138,7 +139,7 @@ test("management bodies have the same room: half-sent ones of strangers are refu
           sockets.push(socket);
           socket.on("error", () => undefined);
           socket.on("data", (chunk) => resolve(Number(/ (\d{3})/.exec(chunk.toString("latin1"))?.[1])));
-          socket.on("connect", () => socket.write("POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"));
+          socket.on("connect", () => socket.write(head));
           setTimeout(() => resolve(0), 1_500);
         }),
     ),
