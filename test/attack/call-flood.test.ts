@@ -153,6 +153,14 @@ describe("nothing that costs more than a millisecond is computed before the addr
     await running.clock.advance(60_000);
   });
 
+  test("once one has verified, reading it is its own, whatever its address did before", async () => {
+    const bad = { ...signedCall({ id: "0" }), body: '{"id":"1"}' };
+    for (let turn = 0; turn < 10; turn++) expect(told(await running.hook("orders", bad))).toBe("401 bad_signature");
+    expect(told(await running.hook("orders", bad))).toBe("429 source_capped");
+    // Its signature costs less than a millisecond to check, and its JSON more to read.
+    expect(told(await running.hook("orders", signedCall({ id: "1", more: "x".repeat(200_000) })))).toBe("taken");
+  });
+
   test("a good one is taken while the minute has room", async () => {
     for (const [words, make] of Object.entries(CALLS)) {
       const { name, ...init } = make(true);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
+import { refuseCommits, takeRowsAgain } from "../kit/refused-row.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, TOKEN_RECIPE, tokenCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -226,6 +227,19 @@ describe("caps", () => {
     expect(capped.body.message).toContain("120");
     await running.clock.advance(60_000);
     expect((await running.hook("orders", order("e120"))).status).toBe(200);
+  });
+
+  test("calls whose transaction could not end take no place in the minute", async () => {
+    await using limited = await startRunningService({ config: { limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 3 } } });
+    await makeOrders(limited);
+    await saveRelay(limited, receiverDefinition({}));
+    const send = async (ids: readonly string[]) => Promise.all(ids.map(async (id) => (await limited.hook("orders", order(id))).status));
+    await refuseCommits(limited.service.store);
+    for (let turn = 0; turn < 2; turn++) expect(await send(["a", "b", "c"])).toEqual([503, 503, 503]);
+    await takeRowsAgain(limited.service.store);
+    expect(await send(["a", "b", "c"])).toEqual([200, 200, 200]);
+    expect(await send(["d"])).toEqual([429]);
+    expect(await limited.rows("SELECT seq FROM event")).toHaveLength(3);
   });
 
   test("the 61st unverified call of an address in a minute is 429 source_capped; a verified one still passes", async () => {
