@@ -1,8 +1,11 @@
 /**
- * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, what the dashboard loads and how quick it is. It stops at
- * the first step that fails and says which.
+ * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, what the dashboard loads, a
+ * tiny round of each measure of the bench, and the bars in milliseconds: how long requests block the event loop and how quick the dashboard is. It
+ * stops at the first step that fails and says which.
  */
 import { runStep, toolCommand } from "./step.ts";
+
+const BENCH = [process.execPath, "scripts/bench/main.ts"];
 
 const STEPS: readonly { name: string; command: readonly string[] }[] = [
   {
@@ -14,9 +17,10 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
   { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },
   { name: "what the dashboard loads", command: [process.execPath, "scripts/page-size.ts"] },
+  { name: "each measure of the bench", command: [...BENCH, "--tiny"] },
   {
-    name: "how quick its screens are",
-    command: [process.execPath, "scripts/bench/main.ts", "--only", "dashboard", "--rows", "100000"],
+    name: "how quick the dashboard is",
+    command: [...BENCH, "--only", "dashboard,screens", "--rows", "100000", "--goals"],
   },
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];

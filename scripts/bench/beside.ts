@@ -3,7 +3,10 @@
  * Nothing of a start is measured: each stores more events first than memory holds keys of, so that its filters are read and a first run of keys
  * is written. What a turn leaves to do counts as CPU of its own side, whenever it is done. Its code is compiled by then (seen: from some 80,000 events on the compiler's threads take a few microseconds an event at most, but for that run).
  */
+
 import type { Round } from "./figure.ts";
+import { FILLED_RELAYS } from "./fill-store.ts";
+import type { Run } from "./measure.ts";
 import {
   type Client,
   type LoadResult,
@@ -14,9 +17,14 @@ import {
   startClient,
 } from "./process.ts";
 
-const TURN_SECONDS = 1;
-/** A run has 229,376 keys. */
-const WARM_UP_EVENTS = 250_000;
+interface Sizes {
+  turnSeconds: number;
+  warmUpEvents: number;
+}
+
+/** A run of keys has 229,376, so a first one is written during the warm-up. */
+const FULL: Sizes = { turnSeconds: 1, warmUpEvents: 250_000 };
+const TINY: Sizes = { turnSeconds: 0.2, warmUpEvents: 500 };
 const SAMPLE_EVERY_MS = 100;
 
 class Side {
@@ -25,17 +33,19 @@ class Side {
   residentMiB = 0;
   readonly #server: Started<ProductReady>;
   readonly #client: Client;
+  readonly #sizes: Sizes;
   /** Of the server, until its last turn's end. */
   #cpuMs = 0;
   stored = 0;
 
-  constructor(server: Started<ProductReady>, client: Client) {
+  constructor(server: Started<ProductReady>, client: Client, sizes: Sizes) {
     this.#server = server;
     this.#client = client;
+    this.#sizes = sizes;
   }
 
   async warmUp(): Promise<void> {
-    while (this.stored < WARM_UP_EVENTS) await this.#load();
+    while (this.stored < this.#sizes.warmUpEvents) await this.#load();
     this.#cpuMs = await this.#server.cpuMs();
   }
 
@@ -49,7 +59,7 @@ class Side {
   }
 
   async #load(): Promise<LoadResult> {
-    const loaded = await this.#client.load([this.#server.ready], { seconds: TURN_SECONDS });
+    const loaded = await this.#client.load([this.#server.ready], { seconds: this.#sizes.turnSeconds });
     this.stored += loaded.ok;
     return loaded;
   }
@@ -59,12 +69,14 @@ class Side {
   }
 }
 
-/** On two data folders, with relays that are paused. */
-export async function ingestBeside(one: string, other: string, pairs: number): Promise<[Side, Side]> {
+/** On two data folders, with relays that are paused, for as long as the run's rounds take. */
+export async function ingestBeside(one: string, other: string, run: Run): Promise<[Side, Side]> {
+  const sizes = run.tiny ? TINY : FULL;
+  const pairs = Math.max(1, Math.round(run.seconds * run.rounds));
   await using client = startClient(SECRET);
-  await using first = await start<ProductReady>("product.ts", one, "4", SECRET, "paused");
-  await using second = await start<ProductReady>("product.ts", other, "4", SECRET, "paused");
-  const [a, b] = [new Side(first, client), new Side(second, client)];
+  await using first = await start<ProductReady>("product.ts", one, FILLED_RELAYS, SECRET, "paused");
+  await using second = await start<ProductReady>("product.ts", other, FILLED_RELAYS, SECRET, "paused");
+  const [a, b] = [new Side(first, client, sizes), new Side(second, client, sizes)];
   for (const side of [a, b]) await side.warmUp();
   for (let pair = 0; pair < pairs; pair++)
     for (const side of pair % 2 === 0 ? [a, b] : [b, a]) await side.turn();

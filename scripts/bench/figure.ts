@@ -1,35 +1,36 @@
-/** The lines of the bench's table: a figure beside its limit of the same run, their ratio, and whether the goal is met. */
+/** One figure of the bench: what was measured, next to a limit of the same run, since machines differ. */
 
 export interface Figure {
-  name: string;
+  /** What was measured, in words that need no context. */
+  what: string;
   value: string;
-  /** What was measured beside it, by name. */
+  /** What it is compared with, measured in the same run. */
   limit?: string;
   ratio?: string;
-  /** CPU of the server process for one event, the figure's and the limit's, µs. */
+  /** CPU of the server process for one event in µs: the figure's, then the limit's. */
   cpu?: string;
   goal?: string;
   met?: boolean;
 }
 
-/** What a server did in one round. */
+/** One round of a server. */
 export interface Round {
   perSecond: number;
-  /** CPU of the server process for one event. */
+  /** CPU of the server process for one event; 0: not measured. */
   cpuMicros: number;
 }
 
-export const median = (numbers: readonly number[]): number => at(numbers, 0.5);
+export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
-/** The number below which so great a share of them lies. */
-export function at(numbers: readonly number[], share: number): number {
+/** The number below which this share of the numbers lies; 0 without any. */
+export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** Of rounds that took turns, each beside its neighbour; `atLeast` is the goal of the ratio. */
+/** Rounds of the product and of its limit took turns: the ratio is the median of neighbors' ratios. `atLeast` is its goal. */
 export function compareRates(
-  name: string,
+  what: string,
   rounds: readonly Round[],
   limitName: string,
   limits: readonly Round[],
@@ -38,80 +39,69 @@ export function compareRates(
   const rate = (of: readonly Round[]): number => Math.round(median(of.map(({ perSecond }) => perSecond)));
   const ratio = median(rounds.map(({ perSecond }, index) => perSecond / (limits[index]?.perSecond ?? 1)));
   return {
-    name,
+    what,
     value: `${rate(rounds)}/s`,
-    limit: `${limitName} ${rate(limits)}/s`,
+    limit: `${limitName}: ${rate(limits)}/s`,
     ratio: ratio.toFixed(2),
-    cpu: `${cpuOf(rounds)} / ${cpuOf(limits)}`,
-    ...(atLeast === undefined ? {} : { goal: `≥ ${atLeast.toFixed(2)}`, met: ratio >= atLeast }),
+    cpu: [rounds, limits].flatMap(cpuOf).join(" / "),
+    ...(atLeast === undefined ? {} : { goal: `ratio ≥ ${atLeast.toFixed(2)}`, met: ratio >= atLeast }),
   };
 }
 
-/** A time or a size beside its limit; the goal is of the figure itself (`atMost`) or of its ratio (`timesAtMost`). */
+type Unit = "ms" | "MiB" | "µs";
+
+/** A time or a size next to its limit. The goal is for the figure itself (`atMost`) or for its ratio (`timesAtMost`). */
 export function compareAmounts(
-  name: string,
-  unit: "ms" | "MiB" | "µs",
+  what: string,
+  unit: Unit,
   amount: number,
   limit: { name: string; amount: number } | null,
   goal: { atMost?: number; timesAtMost?: number } = {},
 ): Figure {
-  const show = (of: number): string =>
-    `${unit === "ms" ? of.toFixed(of < 20 ? 2 : 0) : Math.round(of)} ${unit}`;
   const times = limit === null ? null : amount / limit.amount;
-  const figure: Figure = { name, value: show(amount) };
+  const figure: Figure = { what, value: format(amount, unit) };
   if (limit !== null && times !== null) {
-    figure.limit = `${limit.name} ${show(limit.amount)}`;
-    figure.ratio = `${times.toFixed(2)} ×`;
+    figure.limit = `${limit.name}: ${format(limit.amount, unit)}`;
+    figure.ratio = times.toFixed(2);
   }
   if (goal.atMost !== undefined) {
     figure.goal = `≤ ${goal.atMost} ${unit}`;
     figure.met = amount <= goal.atMost;
   }
   if (goal.timesAtMost !== undefined && times !== null) {
-    figure.goal = `≤ ${goal.timesAtMost} ×`;
+    figure.goal = `ratio ≤ ${goal.timesAtMost}`;
     figure.met = times <= goal.timesAtMost;
   }
   return figure;
 }
 
-const COLUMNS = ["name", "value", "limit", "ratio", "cpu", "goal"] as const;
-const HEADS = {
-  name: "figure",
-  value: "measured",
-  limit: "limit",
-  ratio: "ratio",
-  cpu: "CPU µs, limit's",
-  goal: "goal",
-};
-
-export function printFigures(figures: readonly Figure[]): void {
-  const rows = figures.map((figure) => ({
-    ...figure,
-    goal: figure.goal === undefined ? "" : `${figure.goal}${figure.met === true ? "  met" : "  MISSED"}`,
-  }));
-  const widths = COLUMNS.map((column) =>
-    Math.max(...[HEADS, ...rows].map((row) => (row[column] ?? "").length)),
-  );
-  for (const row of [HEADS, ...rows])
-    console.log(
-      COLUMNS.map((column, index) => (row[column] ?? "").padEnd(widths[index] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
+/** A time next to a bar that a slower machine gets more of: `slowness` as calibration.ts measures it in the same run. */
+export function compareWithBar(what: string, ms: number, barMs: number, slowness: number): Figure {
+  const ratio = ms / (barMs * slowness);
+  return {
+    what,
+    value: format(ms, "ms"),
+    limit:
+      slowness === 1
+        ? `bar: ${barMs} ms`
+        : `bar: ${barMs} ms × ${slowness.toFixed(2)}, the slowness of this machine: ${format(barMs * slowness, "ms")}`,
+    ratio: ratio.toFixed(2),
+    goal: "ratio ≤ 1",
+    met: ratio <= 1,
+  };
 }
 
-/** How many of the goals that were measured are met, and by how much the others are not. */
-export function tellGoals(figures: readonly Figure[]): string {
-  const missed = figures.filter(({ met }) => met === false);
-  const goals = figures.filter(({ met }) => met !== undefined).length;
-  const told = missed.map(
-    ({ name, value, ratio, goal }) =>
-      `  ${name.trim()}: ${value}${ratio === undefined ? "" : ` (${ratio})`}, goal ${goal}`,
-  );
-  const end = told.length === 0 ? "." : "; not met:";
-  return [`${goals - missed.length} of ${goals} goals met${end}`, ...told].join("\n");
+/** A number that must not be above another, such as pages or requests. */
+export function compareCount(what: string, count: number, atMost: number): Figure {
+  return { what, value: String(count), goal: `≤ ${atMost}`, met: count <= atMost };
 }
 
-function cpuOf(rounds: readonly Round[]): string {
-  return median(rounds.map(({ cpuMicros }) => cpuMicros)).toFixed(1);
+function format(amount: number, unit: Unit): string {
+  return `${unit === "ms" ? amount.toFixed(amount < 20 ? 2 : 0) : Math.round(amount)} ${unit}`;
+}
+
+/** Nothing where the CPU of a server was not measured. */
+function cpuOf(rounds: readonly Round[]): string[] {
+  const micros = median(rounds.map(({ cpuMicros }) => cpuMicros));
+  return micros === 0 ? [] : [micros.toFixed(1)];
 }

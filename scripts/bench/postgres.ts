@@ -1,7 +1,9 @@
-/** The same service on PostgreSQL, beside what one connection can write to it: with one node, and with three over three apps. */
+/** The service on PostgreSQL, with one node and with three over three apps, next to what one connection can write to the database. */
 import { join } from "node:path";
 import { SQL } from "bun";
+import { startPostgres } from "../../test/kit/postgres.ts";
 import { compareRates, type Figure, type Round } from "./figure.ts";
+import { LeftOut, type Run } from "./measure.ts";
 import {
   type Client,
   type LoadResult,
@@ -13,24 +15,22 @@ import {
   startWith,
 } from "./process.ts";
 
-/**
- * Calls that each node takes before it is measured: as many of three as of one, or what is measured of three is how long their code is compiled. Of an
- * event that ends the compiler's threads take 15 to 31 µs after 20,000 of them, 7 to 17 after 40,000 and 1 to 6 after 100,000.
- */
-const WARM_UP_CALLS = 100_000;
-const WARM_UP_SECONDS = 120;
-const NODES = 3;
-/** Calls at once: as many as SQLite's figures have, and as many as keep one node's next group full while the one before is made durable. */
-const CALLERS = [64, 192] as const;
-
-interface Turns {
-  seconds: number;
-  rounds: number;
-  /** Kinds, by their names; null: all. */
-  only: readonly string[] | null;
+interface Sizes {
+  /**
+   * Requests that each node takes before it is measured: as many of three nodes as of one, or the figure of three is how long their code is
+   * compiled. Of a done event the compiler's threads take 15 to 31 µs after 20,000 requests, 7 to 17 after 40,000 and 1 to 6 after 100,000.
+   */
+  warmUpCalls: number;
+  /** Requests at once: as many as SQLite's figures have, and as many as keep one node's next group full during a commit. */
+  callers: readonly number[];
 }
 
-/** A database of its own on the server that `url` names, for one measure. */
+const FULL: Sizes = { warmUpCalls: 100_000, callers: [64, 192] };
+const TINY: Sizes = { warmUpCalls: 100, callers: [64] };
+const WARM_UP_SECONDS = 120;
+const NODES = 3;
+
+/** A new database on the server that `url` names, for one round. */
 async function fresh(url: string): Promise<{ url: string } & AsyncDisposable> {
   const name = `relay_bench_${crypto.randomUUID().slice(0, 8)}`;
   const admin = new SQL(url, { max: 1 });
@@ -57,11 +57,13 @@ async function bare(server: string, seconds: number): Promise<Round> {
   return { perSecond, cpuMicros: 0 };
 }
 
-/** So many nodes on one database, each with a folder of its own; each serves calls of every app. */
-async function nodes(
+type RelayState = "paused" | "running";
+
+/** Nodes on one database, each with its own folder. Each serves the requests of every app. */
+async function startNodes(
   url: string,
   count: number,
-  kind: "paused" | "running",
+  kind: RelayState,
 ): Promise<{ servers: Started<ProductReady>[] } & AsyncDisposable> {
   const ended = new AsyncDisposableStack();
   const servers: Started<ProductReady>[] = [];
@@ -73,7 +75,7 @@ async function nodes(
   return { servers, [Symbol.asyncDispose]: () => ended.disposeAsync() };
 }
 
-/** The callers go round the nodes, as behind a balancer. */
+/** The callers take the nodes in turn, as behind a balancer. */
 function loadAll(
   client: Client,
   servers: readonly Started<ProductReady>[],
@@ -86,21 +88,21 @@ function loadAll(
 }
 
 /**
- * The calls before what is measured. The server's own care of tables stays out of it: once a minute it takes a second of one processor, and would meet
- * three nodes more often than one, whose calls take less long.
+ * The requests before the measured ones. Autovacuum is off: once a minute it takes a second of one processor, and would meet three nodes more
+ * often than one.
  */
 async function warmUp(
   url: string,
   client: Client,
   servers: readonly Started<ProductReady>[],
-  connections: number,
+  { connections, calls }: { connections: number; calls: number },
 ): Promise<LoadResult> {
-  const limit = WARM_UP_CALLS * servers.length;
   await using sql = new SQL(url, { max: 1 });
   for (const { name } of await sql.unsafe(
     "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
   ))
     await sql.unsafe(`ALTER TABLE "${name}" SET (autovacuum_enabled = false)`);
+  const limit = calls * servers.length;
   const warm = await loadAll(client, servers, { seconds: WARM_UP_SECONDS, connections, limit });
   await sql.unsafe("ANALYZE");
   return warm;
@@ -111,88 +113,85 @@ async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number>
   return each.reduce((sum, ms) => sum + ms, 0);
 }
 
-async function ingest(server: string, count: number, seconds: number, callers: number): Promise<Round> {
+interface Load {
+  seconds: number;
+  nodes: number;
+  connections: number;
+  warmUpCalls: number;
+}
+
+/** Requests stored, with relays that are paused. */
+export async function ingestOnPostgres(server: string, load: Load): Promise<Round> {
+  const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
-  await using started = await nodes(database.url, count, "paused");
+  await using started = await startNodes(database.url, load.nodes, "paused");
   await using client = startClient(SECRET);
-  await warmUp(database.url, client, started.servers, callers);
+  await warmUp(database.url, client, started.servers, { connections, calls });
   const before = await cpuOf(started.servers);
-  const { ok, seconds: took } = await loadAll(client, started.servers, { seconds, connections: callers });
+  const { ok, seconds: took } = await loadAll(client, started.servers, { seconds, connections });
   return { perSecond: ok / took, cpuMicros: (1_000 * ((await cpuOf(started.servers)) - before)) / ok };
 }
 
-/** From the first call to the last `done`, each event one record. */
-async function drain(server: string, count: number, seconds: number, callers: number): Promise<Round> {
+/** From the first request to the last event that is done, each with one record. */
+export async function drainOnPostgres(server: string, load: Load): Promise<Round> {
+  const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
-  await using started = await nodes(database.url, count, "running");
-  const sql = new SQL(database.url, { max: 1 });
+  await using started = await startNodes(database.url, load.nodes, "running");
+  await using sql = new SQL(database.url, { max: 1 });
+  const waits = "SELECT 1 FROM event WHERE state IN ('queued', 'running') LIMIT 1";
   const settle = async (): Promise<void> => {
-    while ((await sql.unsafe("SELECT 1 FROM event WHERE state IN ('queued', 'running') LIMIT 1")).length > 0)
-      await Bun.sleep(50);
+    for (; (await sql.unsafe(waits)).length > 0; await Bun.sleep(50))
+      for (const one of started.servers) one.requireRunning();
   };
   await using client = startClient(SECRET);
-  const { ok: warm } = await warmUp(database.url, client, started.servers, callers);
+  const { ok: warm } = await warmUp(database.url, client, started.servers, { connections, calls });
   await settle();
   const [begun, before] = [performance.now(), await cpuOf(started.servers)];
-  const { ok } = await loadAll(client, started.servers, { seconds, connections: callers });
+  const { ok } = await loadAll(client, started.servers, { seconds, connections });
   await settle();
   const took = (performance.now() - begun) / 1_000;
   const after = await cpuOf(started.servers);
   const [row] = await sql.unsafe(
     "SELECT (SELECT count(*) FROM event WHERE state = 'done')::int AS done, (SELECT count(*) FROM record)::int AS records",
   );
-  await sql.close();
   if (row.done !== warm + ok || row.records !== row.done)
     throw new Error(`acknowledged ${warm + ok}, done ${row.done}, records ${row.records}`);
   return { perSecond: ok / took, cpuMicros: (1_000 * (after - before)) / ok };
 }
 
-/** By the name that `--only` has for each; the goal is one node's share of what one connection writes. */
-const KINDS = {
-  ingest: { name: "ingestion", goal: 0.4, measure: ingest },
-  run: { name: "ingest to done", goal: 0.2, measure: drain },
-};
+type OnPostgres = (server: string, load: Load) => Promise<Round>;
 
-function chooseKinds(only: Turns["only"]) {
-  const names = only ?? Object.keys(KINDS);
-  const unknown = names.find((name) => !Object.hasOwn(KINDS, name));
-  if (unknown !== undefined)
-    throw new Error(
-      `--only ${unknown} is not measured on PostgreSQL: one or both of ${Object.keys(KINDS).join()}`,
-    );
-  return Object.entries(KINDS).flatMap(([name, kind]) => (names.includes(name) ? [kind] : []));
+/** Rounds of the bare limit, of one node and of three, in turns. `goal`: one node's share of what one connection writes. */
+export async function measureOnPostgres(
+  run: Run,
+  { what, goal, work }: { what: string; goal: number; work: OnPostgres },
+): Promise<Figure[]> {
+  const { warmUpCalls, callers } = run.tiny ? TINY : FULL;
+  await using server = await openServer(run);
+  const limits: Round[] = [];
+  const turns = callers.map((connections) => ({ connections, one: [] as Round[], three: [] as Round[] }));
+  for (let round = 0; round < run.rounds; round++) {
+    limits.push(await bare(server.url, run.seconds));
+    for (const { connections, one, three } of turns) {
+      const load = { seconds: run.seconds, connections, warmUpCalls };
+      one.push(await work(server.url, { ...load, nodes: 1 }));
+      three.push(await work(server.url, { ...load, nodes: NODES }));
+    }
+  }
+  const limit = `rows that one pipelined connection writes${server.note}`;
+  return turns.flatMap(({ connections, one, three }) => [
+    compareRates(`${what}, one node, ${connections} connections`, one, limit, limits, goal),
+    compareRates(`${what}, ${NODES} nodes, ${connections} connections`, three, "one node", one, 1),
+  ]);
 }
 
-/** `server`: a URL of somebody who may create databases there. */
-export async function measurePostgres(server: string, { seconds, rounds, only }: Turns): Promise<Figure[]> {
-  const kinds = chooseKinds(only);
-  const turns = new Map<string, Round[]>();
-  const of = (name: string): Round[] => turns.get(name) ?? [];
-  const take = async (name: string, measure: () => Promise<Round>): Promise<void> => {
-    const taken = of(name);
-    console.error(`measuring ${name} (round ${taken.length + 1} of ${rounds})`);
-    turns.set(name, [...taken, await measure()]);
-  };
-  const limit = "P (rows, one connection, pipelined)";
-  const nameTurn = (name: string, callers: number, count: number): string =>
-    `${name}, ${callers} callers, ${count === 1 ? "one node" : `${count} nodes`}`;
-  for (let round = 0; round < rounds; round++) {
-    await take(limit, () => bare(server, seconds));
-    for (const callers of CALLERS)
-      for (const count of [1, NODES])
-        for (const { name, measure } of kinds)
-          await take(nameTurn(name, callers, count), () => measure(server, count, seconds, callers));
+/** The PostgreSQL of `--database`, else the embedded one, which ends with the measure. */
+async function openServer({ database }: Run): Promise<{ url: string; note: string } & AsyncDisposable> {
+  if (database !== null) return { url: database, note: "", [Symbol.asyncDispose]: async () => undefined };
+  try {
+    const embedded = await startPostgres({ isDurable: true });
+    return { ...embedded, note: " (embedded PostgreSQL)" };
+  } catch (error) {
+    throw new LeftOut(`no PostgreSQL: ${(error as Error).message}`);
   }
-  return CALLERS.flatMap((callers) => {
-    const ofOne = (name: string) => of(nameTurn(name, callers, 1));
-    const ofThree = (name: string) => of(nameTurn(name, callers, NODES));
-    return [
-      ...kinds.map(({ name, goal }) =>
-        compareRates(`${name}, ${callers} callers`, ofOne(name), limit, of(limit), goal),
-      ),
-      ...kinds.map(({ name }) =>
-        compareRates(`  ${name} by three nodes`, ofThree(name), "one node", ofOne(name), 1),
-      ),
-    ];
-  });
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tellTrouble } from "./child-log.ts";
+import { serverCommand } from "./pin.ts";
 
 const here = import.meta.dir;
 
@@ -22,6 +23,8 @@ export interface Started<Ready> extends AsyncDisposable {
   residentMiB(): Promise<number>;
   /** CPU time since its start, in ticks of 10 ms. */
   cpuMs(): Promise<number>;
+  /** Throws once the process has ended: waiting for its work would never end. */
+  requireRunning(): void;
 }
 
 /** Starts a script of this folder and waits for its first line, which is JSON. */
@@ -35,7 +38,7 @@ export async function startWith<Ready>(
   script: string,
   ...args: string[]
 ): Promise<Started<Ready>> {
-  const child = Bun.spawn([process.execPath, join(here, script), ...args], {
+  const child = Bun.spawn(serverCommand([process.execPath, join(here, script), ...args]), {
     env: { ...process.env, ...env },
     stdout: "pipe",
     stderr: "pipe",
@@ -52,7 +55,7 @@ export async function startWith<Ready>(
 /** Starts a server that says nothing a bench could read, and answers at once; `command` is told to listen on `ready`. */
 export function launch(command: (port: number) => string[], env: Record<string, string>): Started<number> {
   const port = freePort();
-  const child = Bun.spawn(command(port), {
+  const child = Bun.spawn(serverCommand(command(port)), {
     env: { ...process.env, ...env },
     stdout: "ignore",
     stderr: "ignore",
@@ -73,6 +76,10 @@ function controlsOf(child: Bun.Subprocess): Omit<Started<never>, "ready"> {
         .split(" ")
         .slice(11, 13);
       return 10 * (Number(user) + Number(system));
+    },
+    requireRunning() {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error("The server ended while its work was waited for.");
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
@@ -117,7 +124,15 @@ export async function load(
     stderr: "inherit",
   });
   const text = await new Response(child.stdout).text();
-  return JSON.parse(text) as LoadResult;
+  if (text === "") throw new Error(`The load ended without a result (exit code ${await child.exited}).`);
+  return requireAccepted(JSON.parse(text) as LoadResult);
+}
+
+/** A load of which nothing was accepted has no figure. */
+function requireAccepted(result: LoadResult): LoadResult {
+  if (result.ok === 0)
+    throw new Error(`No request of the load was accepted: ${JSON.stringify(result.statuses)}`);
+  return result;
 }
 
 /** A client that lives on, and loads one server after another, or some at once. */
@@ -140,7 +155,7 @@ export function startClient(secret: string): Client {
       const called = servers.map(({ port, paths }) => ({ port, paths }));
       child.stdin.write(`${JSON.stringify({ servers: called, ...turn })}\n`);
       await child.stdin.flush();
-      return JSON.parse(await readLine(reader)) as LoadResult;
+      return requireAccepted(JSON.parse(await readLine(reader)) as LoadResult);
     },
     async [Symbol.asyncDispose]() {
       await child.stdin.end();

@@ -181,7 +181,7 @@ function fillHoldings(
     rows,
     "audit (environment_id, at, actor, action, target, event_id, before, after)",
     `ENV, AT, CASE i % 50 WHEN 0 THEN 'owner:ann@example.com' ELSE 'relay:orders-paid' END,
-     CASE i % 50 WHEN 0 THEN 'record.updated' ELSE 'run' END, CASE i % 50 WHEN 0 THEN 'record:rec_' || i ELSE 'relay:orders-paid' END,
+     CASE i % 50 WHEN 0 THEN 'record.changed' ELSE 'run' END, CASE i % 50 WHEN 0 THEN 'record:rec_' || i ELSE 'relay:orders-paid' END,
      CASE i % 50 WHEN 0 THEN NULL ELSE 'evt_' || printf('%032x', i) END, CASE i % 50 WHEN 0 THEN '{"amount":1}' END, '{"outcome":"ok","amount":2}'`,
     364 * DAY_MS,
   );

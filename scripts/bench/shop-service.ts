@@ -1,12 +1,10 @@
 /**
- * The service on a full shop's store, for what the dashboard asks: prints one JSON line, then answers lines on standard input with milliseconds.
- * `cpu`: what the main thread has used. `watch`, then `worst`: the longest stretch since in which the loop did not turn, as the thread's own CPU.
+ * The service on a full shop's store, for the requests of the dashboard. Prints one JSON line, then answers as loop-watch.ts says.
  *
  * bun scripts/bench/shop-service.ts <data folder> <events> [days they arrived in]
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
 import { type Environment, findEnvironmentById } from "../../src/account/environment.ts";
@@ -17,6 +15,7 @@ import { DAY_MS } from "../../src/ground/limit.ts";
 import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { RAISED_LIMITS, serviceConfig } from "../../test/kit/service-config.ts";
+import { answerMeasures } from "./loop-watch.ts";
 import { fillShop, SHOP } from "./shop-fill.ts";
 
 /** What the script says when it is ready. */
@@ -121,40 +120,6 @@ const ready = await service.store.write("app", async (tx) => {
 });
 service.refresh();
 
-const cpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-};
-let watching = false;
-let worst = 0;
-let [wall, cpu] = [0, 0];
-const look = (): void => {
-  const [wallNow, cpuNow] = [performance.now(), cpuMs()];
-  worst = Math.max(worst, Math.min(wallNow - wall, cpuNow - cpu));
-  [wall, cpu] = [wallNow, cpuNow];
-};
-const turn = (): void => {
-  if (!watching) return;
-  look();
-  setImmediate(turn);
-};
-const ANSWERS: Record<string, () => number> = {
-  cpu: cpuMs,
-  watch: () => {
-    watching = true;
-    look();
-    worst = 0;
-    setImmediate(turn);
-    return 0;
-  },
-  worst: () => {
-    look();
-    watching = false;
-    return worst;
-  },
-};
-console.log(JSON.stringify({ url: service.url, secret: SECRET, ...ready } satisfies ShopReady));
-process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));
-for await (const line of createInterface({ input: process.stdin })) console.log(ANSWERS[line]?.() ?? 0);
+await answerMeasures({ url: service.url, secret: SECRET, ...ready } satisfies ShopReady);
 await service[Symbol.asyncDispose]();
 process.exit(0);

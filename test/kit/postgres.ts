@@ -222,17 +222,18 @@ interface OwnPostgres extends AsyncDisposable {
   certify(certificate: Issued | null): Promise<void>;
 }
 
-export async function startPostgres(): Promise<OwnPostgres> {
+/** `isDurable`: a commit waits for the disk, as the bench needs it; tests do without. */
+export async function startPostgres({ isDurable = false }: { isDurable?: boolean } = {}): Promise<OwnPostgres> {
   const folder = mkdtempSync(join(tmpdir(), "relay-pg-"));
   try {
-    return await startIn(folder);
+    return await startIn(folder, isDurable);
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
 }
 
-async function startIn(folder: string): Promise<OwnPostgres> {
+async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres> {
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   const programs = copyPrograms(folder);
@@ -263,8 +264,8 @@ async function startIn(folder: string): Promise<OwnPostgres> {
     listen_addresses: "127.0.0.1",
     port,
     unix_socket_directories: "",
-    fsync: "off",
-    full_page_writes: "off",
+    fsync: isDurable ? "on" : "off",
+    full_page_writes: isDurable ? "on" : "off",
     max_connections: 400,
     shared_buffers: "64MB",
     dynamic_shared_memory_type: "mmap",

@@ -1,14 +1,13 @@
 /**
- * What one call out costs: posts notices one after another to a URL of this machine, and prints the µs of CPU that each took, all threads,
- * after a thousand to warm up. `product` is the service's own way out, rules and all; `bare` a keep-alive client that signs and posts.
+ * Posts notices one after another to a URL of this machine and prints the µs of CPU that each took, all threads, after those of the warm-up.
+ * `product` is the service's outbound client with its rules, `bare` a keep-alive client that signs and posts.
  *
- * bun scripts/bench/call.ts <product|bare> <url> <calls>
+ * bun scripts/bench/caller.ts <product|bare> <url> <calls> <calls to warm up>
  */
 import { systemClock } from "../../src/ground/clock.ts";
 import { createCaller, signNotice } from "../../src/outbound/caller.ts";
 
-const [kind = "product", url = "", count = "2000"] = process.argv.slice(2);
-const WARM_UP_CALLS = 1_000;
+const [kind = "product", url = "", count = "2000", warmUp = "1000"] = process.argv.slice(2);
 const signingSecret = "sgn_bench";
 const body = JSON.stringify({ id: "evt_bench", event: { note: "x".repeat(600) } });
 const caller = createCaller({ ownHosts: () => ["relay.example"], allowPrivate: [], clock: systemClock });
@@ -33,7 +32,7 @@ async function repeat(calls: number): Promise<void> {
     if (!(await call())) throw new Error(`${url} did not answer ok`);
 }
 
-await repeat(WARM_UP_CALLS);
+await repeat(Number(warmUp));
 const begun = process.cpuUsage();
 await repeat(Number(count));
 const { user, system } = process.cpuUsage(begun);

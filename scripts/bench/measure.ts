@@ -1,0 +1,42 @@
+/** The shape of one measure of the bench, and what a run of the bench gives to it. */
+import type { Figure } from "./figure.ts";
+
+export interface Measure {
+  /** The name that `--only` takes. */
+  name: string;
+  /** The line of `--help`: what is measured. */
+  what: string;
+  /** Whether servers get one processor and their load another. Browsers and several nodes need all processors. */
+  pinned: boolean;
+  /**
+   * Returns the figures in reading order. Throws LeftOut when this machine lacks what the measure needs. Any other error means that the measure
+   * is broken: the bench reports it and runs the other measures.
+   */
+  measure(run: Run): Promise<Figure[]>;
+}
+
+export interface Run {
+  /** A round that only shows that each measure works. It lasts seconds, and no goal is judged. */
+  tiny: boolean;
+  /** Length of one load in seconds. */
+  seconds: number;
+  /** Length in seconds of the load before it, during which the runtime compiles the code. */
+  warmUpSeconds: number;
+  /** Loads of the product, each next to one of its limit. Figures are medians of these. */
+  rounds: number;
+  /** Length in seconds of the one load that must not leave a queue. */
+  sustainedSeconds: number;
+  /** Events in a filled store. */
+  rows: number;
+  /** The folder of filled stores, which measures of one run share. */
+  stores: string;
+  /** The command `relay`: the source or an executable. */
+  relay: readonly string[];
+  /** A PostgreSQL URL whose user can create databases; null: the bench starts the embedded PostgreSQL. */
+  database: string | null;
+  /** Prints each call of a measure that makes hundreds. */
+  verbose: boolean;
+}
+
+/** The machine lacks what a measure needs, such as a browser. The message says what. */
+export class LeftOut extends Error {}

@@ -1,0 +1,54 @@
+/** Pages of the write-ahead log that the commit of one event takes when no other event shares it. */
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compareCount, median } from "../figure.ts";
+import type { Measure } from "../measure.ts";
+import { type ProductReady, SECRET, scratch, start } from "../process.ts";
+
+const EVENTS = 40;
+/** Far enough apart that no two share a commit. */
+const APART_MS = 50;
+const MOST_PAGES = 5;
+
+export const lone: Measure = {
+  name: "lone",
+  what: "pages that SQLite writes for one event that arrives by itself",
+  pinned: true,
+  async measure({ tiny }) {
+    const events = tiny ? 5 : EVENTS;
+    using folder = scratch();
+    await using server = await start<ProductReady>("product.ts", folder.path, "4", SECRET, "paused");
+    const { port, paths } = server.ready;
+    for (let index = 0; index < events; index++) {
+      const note = "x".repeat(290);
+      const body = JSON.stringify({ id: crypto.randomUUID(), type: "order.paid", amount: 4200, note });
+      const signature = createHmac("sha256", SECRET).update(body).digest("hex");
+      const headers = { "content-type": "application/json", "x-signature": signature };
+      const url = `http://127.0.0.1:${port}${paths[index % paths.length]}`;
+      await fetch(url, { method: "POST", headers, body });
+      await Bun.sleep(APART_MS);
+    }
+    const pages = median(listCommits(join(folder.path, "relay.db-wal")).slice(-events));
+    return [compareCount("pages written for one event by itself", pages, MOST_PAGES)];
+  },
+};
+
+/** Pages of each commit in a write-ahead log, in the order of https://www.sqlite.org/fileformat2.html#the_write_ahead_log. */
+function listCommits(file: string): number[] {
+  const log = readFileSync(file);
+  const [header, head] = [32, 24];
+  const frame = head + log.readUInt32BE(8);
+  const salt = log.subarray(16, 24);
+  const commits: number[] = [];
+  let pages = 0;
+  for (let at = header; at + frame <= log.length; at += frame) {
+    // Frames from before the log restarted.
+    if (!log.subarray(at + 8, at + 16).equals(salt)) break;
+    pages += 1;
+    if (log.readUInt32BE(at + 4) === 0) continue;
+    commits.push(pages);
+    pages = 0;
+  }
+  return commits;
+}

@@ -1,0 +1,12 @@
+/** How many events a second are received and done on PostgreSQL, by one node and by three. */
+import type { Measure } from "../measure.ts";
+import { drainOnPostgres, measureOnPostgres } from "../postgres.ts";
+
+export const postgresRun: Measure = {
+  name: "postgres-run",
+  what: "webhooks received and done in a second on PostgreSQL, by one node and by three",
+  // Nodes, database and load are more processes than there are processors.
+  pinned: false,
+  measure: (run) =>
+    measureOnPostgres(run, { what: "received and done on PostgreSQL", goal: 0.2, work: drainOnPostgres }),
+};

@@ -1,0 +1,31 @@
+/** Every measure of the bench, in the order in which a full run takes them. */
+import { call } from "./measure/call.ts";
+import { dashboard } from "./measure/dashboard.ts";
+import { growth } from "./measure/growth.ts";
+import { ingest } from "./measure/ingest.ts";
+import { latency } from "./measure/latency.ts";
+import { lone } from "./measure/lone.ts";
+import { postgresIngest } from "./measure/postgres-ingest.ts";
+import { postgresRun } from "./measure/postgres-run.ts";
+import { refused } from "./measure/refused.ts";
+import { run } from "./measure/run.ts";
+import { screens } from "./measure/screens.ts";
+import { start } from "./measure/start.ts";
+import { sustained } from "./measure/sustained.ts";
+import type { Measure } from "./measure.ts";
+
+export const MEASURES: readonly Measure[] = [
+  ingest,
+  run,
+  sustained,
+  latency,
+  call,
+  lone,
+  refused,
+  growth,
+  start,
+  dashboard,
+  screens,
+  postgresIngest,
+  postgresRun,
+];
