@@ -19,8 +19,8 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "what the dashboard loads", command: [process.execPath, "scripts/page-size.ts"] },
   { name: "each measure of the bench", command: [...BENCH, "--tiny"] },
   {
-    name: "how quick the dashboard is",
-    command: [...BENCH, "--only", "dashboard,screens", "--rows", "100000", "--goals"],
+    name: "how long requests block the event loop, and how quick the dashboard is",
+    command: [...BENCH, "--only", "lag,dashboard,screens", "--rows", "100000", "--goals"],
   },
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];

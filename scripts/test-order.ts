@@ -8,7 +8,7 @@ const COMPUTING = {
   "test/flow/newcomer": 44,
   "test/crash/cluster": 37,
   "test/attack/migrating-start": 36,
-  "test/attack/loop-lag": 36,
+  "test/attack/worst-call": 12,
   "test/browser/five-nights": 31,
   "test/flow/soak": 30,
   "test/browser/whole-job": 30,

@@ -3,6 +3,7 @@ import { call } from "./measure/call.ts";
 import { dashboard } from "./measure/dashboard.ts";
 import { growth } from "./measure/growth.ts";
 import { ingest } from "./measure/ingest.ts";
+import { lag } from "./measure/lag.ts";
 import { latency } from "./measure/latency.ts";
 import { lone } from "./measure/lone.ts";
 import { postgresIngest } from "./measure/postgres-ingest.ts";
@@ -24,6 +25,7 @@ export const MEASURES: readonly Measure[] = [
   refused,
   growth,
   start,
+  lag,
   dashboard,
   screens,
   postgresIngest,

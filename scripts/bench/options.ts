@@ -22,7 +22,7 @@ const TINY: Size = { seconds: 0.3, warmUpSeconds: 0.2, rounds: 1, sustainedSecon
 const HELP = `npm run bench measures the speed of the service. Each figure is next to a limit measured in the same run.
 
 npm run bench                        all measures; an hour on two quiet processors
-npm run bench -- --only ingest,run   these measures
+npm run bench -- --only ingest,lag   these measures
 npm run bench -- --quick             short rounds
 npm run bench -- --tiny              seconds: shows only that each measure works; no goal is judged
 
@@ -34,7 +34,7 @@ npm run bench -- --tiny              seconds: shows only that each measure works
   --executable <file>   the executable that start measures, instead of the source
   --goals               a missed goal is a failure (exit code 1)
   --markdown            also prints the figures as a Markdown table
-  --verbose             prints each request of dashboard
+  --verbose             prints each request of lag and dashboard
 
 Measures:
 ${MEASURES.map(({ name, what }) => `  ${name.padEnd(16)} ${what}`).join("\n")}`;

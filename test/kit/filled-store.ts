@@ -1,57 +1,49 @@
-/**
- * A process of its own: a service on a store filled as full as years of use would, that measures how long its event loop was held in one
- * stretch. The measure is the thread's own CPU time between two turns of the loop (never more than the time that passed), so that a busy
- * machine or a slow disk is nobody's fault. Lines on standard input: `reset`, `worst` (answers milliseconds).
- */
+/** A store as full as years of use make it, for the worst calls of every route. */
 import { Database } from "bun:sqlite";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
-import { createPersonSession } from "../../src/client/person-session.ts";
-import { systemClock } from "../../src/ground/clock.ts";
 import { numberedId } from "../../src/ground/id.ts";
-import { startService } from "../../src/service.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";
 
 /** Ids of the filled rows: `rowId("per", 3)`; the higher the number, the newer the row. */
 export function rowId(prefix: string, number: number): string {
   return `${prefix}_${number.toString(16).padStart(32, "0")}`;
 }
 
-/** Events' ids carry their time, so that what lists by time is asked in earnest. */
+/** The id of a filled event. Events' ids carry their time, so that lists by time look at what they would. */
 export function eventId(number: number, firstMs: number): string {
   return numberedId("evt", firstMs + number, number);
 }
 
 const ID = (prefix: string, number = "i"): string => `'${prefix}_' || printf('%032x', ${number})`;
 
-/** Person 1 holds much of everything; persons 2 to 7 are there to be erased. */
-const RECORDS_OF_ONE = 20_000;
-const ERASED_RECORDS = 20_000;
+/** Large events: 31 KB each. */
+export const LAST_WIDE_EVENT = 1_003_000;
+/** Large records: 250 KB each. */
+export const FIRST_WIDE_RECORD = 9_000_001;
+/** Rows that some calls name. */
+const LEAST_ROWS = 20;
+
+/** Person 1 has much of everything. Persons 2 to 7 are there to be erased. */
+const RECORDS_OF_A_PERSON = 20_000;
 export const COLLECTIONS_TO_DELETE = ["gone1", "gone2", "gone3"];
 
 /** Rows are filled as of now, the events' ids one a millisecond until then. */
-const firstMs = (nowMs: number): number => nowMs - 1_100_000;
+export const firstEventMs = (nowMs: number): number => nowMs - 1_100_000;
 
-function fill(file: string, nowMs: number): void {
+/** Fills a new file with what years of use bring, in SQL. `share`: of those rows. Environment 1 of the file's first app gets most of them. */
+export function fillStore(file: string, { nowMs, share }: { nowMs: number; share: number }): void {
   const database = new Database(file);
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "foreign_keys = OFF"]) {
     database.exec(`PRAGMA ${pragma}`);
   }
+  const scale = (count: number): number => Math.max(LEAST_ROWS, Math.round(count * share));
   // `WITH … INSERT` takes the rows of n.
-  const insert = (count: number, into: string, select: string): void => {
+  const insertAll = (count: number, into: string, select: string): void => {
     database
       .query(
-        `INSERT INTO ${into} WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) SELECT ${select.replaceAll("NOW", String(nowMs)).replaceAll("FIRST", String(firstMs(nowMs)))} FROM n`,
+        `INSERT INTO ${into} WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) SELECT ${select.replaceAll("NOW", String(nowMs)).replaceAll("FIRST", String(firstEventMs(nowMs)))} FROM n`,
       )
       .run(count);
   };
+  const insert = (count: number, into: string, select: string): void => insertAll(scale(count), into, select);
   database.exec("BEGIN; UPDATE capture_switch SET captured = 0");
   insert(
     60_000,
@@ -69,7 +61,7 @@ function fill(file: string, nowMs: number): void {
   insert(
     3_000,
     event,
-    `i + 1000000, 1, 2, 2, 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', FIRST + i + 1000000, NOW, NULL, NULL`,
+    `i + ${LAST_WIDE_EVENT - scale(3_000)}, 1, 2, 2, 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', FIRST + i + ${LAST_WIDE_EVENT - scale(3_000)}, NOW, NULL, NULL`,
   );
   const crowd = {
     trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", note: "data.note" } },
@@ -86,7 +78,7 @@ function fill(file: string, nowMs: number): void {
     `${ID("rly")}, 1, 'crowd' || i, json_set('${JSON.stringify(crowd)}', '$.name', 'crowd' || i), 'dashboard', NOW, NOW, NOW - i, NOW`,
   );
   const longRun = `json_array(${Array.from({ length: 10 }, () => `json_object('type','call_url','answer', hex(zeroblob(1000)))`).join(",")})`;
-  insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `123000, i, NOW, NOW, 'failed', ${longRun}`);
+  insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `${LAST_WIDE_EVENT}, i, NOW, NOW, 'failed', ${longRun}`);
   for (const [name, kind] of [
     ["notes", "private"],
     ["wide", "shared"],
@@ -101,11 +93,11 @@ function fill(file: string, nowMs: number): void {
   insert(
     300,
     record,
-    `${ID("rec", "i + 9000000")}, 1, 'wide', '{"text":"' || replace(hex(zeroblob(125000)), '0', 'b') || '"}', NULL, 'test', NOW, NOW`,
+    `${ID("rec", `i + ${FIRST_WIDE_RECORD - 1}`)}, 1, 'wide', '{"text":"' || replace(hex(zeroblob(125000)), '0', 'b') || '"}', NULL, 'test', NOW, NOW`,
   );
   for (const person of [1, 2, 3, 4, 5, 6, 7]) {
     insert(
-      person === 1 ? RECORDS_OF_ONE : ERASED_RECORDS,
+      RECORDS_OF_A_PERSON,
       record,
       `${ID("rec", `i + ${person * 1_000_000}`)}, 1, 'notes', '{"text":"note ' || i || '"}', ${ID("per", String(person))}, 'test', NOW, NOW`,
     );
@@ -119,7 +111,7 @@ function fill(file: string, nowMs: number): void {
   });
   const files = "file (id, environment_id, name, media_type, bytes, content, created_at)";
   insert(20_000, files, `${ID("fil")}, 2, 'a.txt', 'text/plain', 1, x'61', NOW`);
-  insert(3, files, `${ID("fil", "i + 100000")}, 1, 'big.bin', 'application/octet-stream', 5242880, zeroblob(5242880), NOW`);
+  insertAll(3, files, `${ID("fil", "i + 100000")}, 1, 'big.bin', 'application/octet-stream', 5242880, zeroblob(5242880), NOW`);
   const grant = "access_grant (id, environment_id, person_id, entitlement, source, granted_at, expires_at, revoked_at)";
   insert(60_000, grant, `${ID("grt")}, 1, ${ID("per")}, 'access:beta', 'hand', NOW, CASE WHEN i < 30000 THEN NOW - 1 END, NULL`);
   insert(20_000, grant, `${ID("grt", "i + 100000")}, 1, ${ID("per", "1")}, 'access:e' || (i % 7), 'hand', NOW, NULL, NULL`);
@@ -181,82 +173,3 @@ function fill(file: string, nowMs: number): void {
   database.exec("UPDATE capture_switch SET captured = 1; COMMIT");
   database.close();
 }
-
-/** Watches the loop from `reset` to `worst`: every turn looks how much of its own CPU time the thread took since the turn before. */
-function watchLoop(): { reset(): void; worstMs(): number } {
-  let worst = 0;
-  let wall = performance.now();
-  let cpu = threadCpuMs();
-  const look = (): void => {
-    const wallNow = performance.now();
-    const cpuNow = threadCpuMs();
-    worst = Math.max(worst, Math.min(wallNow - wall, cpuNow - cpu));
-    wall = wallNow;
-    cpu = cpuNow;
-  };
-  let watching = false;
-  const turn = (): void => {
-    if (!watching) return;
-    look();
-    setImmediate(turn);
-  };
-  return {
-    reset: () => {
-      look();
-      worst = 0;
-      if (watching) return;
-      watching = true;
-      setImmediate(turn);
-    },
-    worstMs: () => {
-      look();
-      watching = false;
-      return worst;
-    },
-  };
-}
-
-function threadCpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
-
-async function main(): Promise<void> {
-  const dataDir = mkdtempSync(join(tmpdir(), "relay-lag-"));
-  const file = join(dataDir, "relay.db");
-  const clock = systemClock;
-  const nowMs = clock.now();
-  const store = await openSqlite(file, { clock });
-  const seeded = await store.write("dashboard", async (tx) => {
-    const { environments } = await createApp(tx, {
-      id: "shop",
-      name: "Shop",
-      environments: ["development", "production"],
-      nowMs,
-    });
-    const [environment] = environments;
-    if (environment === undefined) throw new Error("no environment");
-    const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
-    const { token: session } = await createSession(tx, owner.id, nowMs);
-    const key = async (kind: "secret" | "app") => (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
-    return { session, secret: await key("secret"), app: await key("app") };
-  });
-  await store.close();
-  fill(file, nowMs);
-  const running = await startService(serviceConfig(dataDir, { limits: RAISED_LIMITS, clock }), {
-    logSink: () => undefined,
-    printRun: () => undefined,
-  });
-  const person = await running.store.write("app", (tx) => createPersonSession(tx, { environmentId: 1, personId: rowId("per", 1), nowMs }));
-  const loop = watchLoop();
-  process.stdout.write(`${JSON.stringify({ url: running.url, person: person.token, firstMs: firstMs(nowMs), ...seeded })}\n`);
-  for await (const line of createInterface({ input: process.stdin })) {
-    if (line === "reset") loop.reset();
-    process.stdout.write(`${line === "reset" ? 0 : loop.worstMs()}\n`);
-  }
-  await running[Symbol.asyncDispose]();
-  rmSync(dataDir, { recursive: true, force: true });
-  process.exit(0);
-}
-
-if (import.meta.main) await main();

@@ -1,0 +1,59 @@
+/** A service on a filled store, and what a caller needs to call each of its routes. */
+import { join } from "node:path";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import { createPersonSession } from "../../src/client/person-session.ts";
+import type { Clock } from "../../src/ground/clock.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { fillStore, firstEventMs, rowId } from "./filled-store.ts";
+import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";
+
+/** The tokens of each kind of caller, and the time that filled events' ids begin at. */
+export interface FilledAccess {
+  url: string;
+  session: string;
+  secret: string;
+  app: string;
+  person: string;
+  firstMs: number;
+}
+
+export interface FilledService {
+  service: Service;
+  access: FilledAccess;
+}
+
+/** `share`: of the rows of a store that years of use filled. */
+export async function startFilledService(dataDir: string, { clock, share }: { clock: Clock; share: number }): Promise<FilledService> {
+  const file = join(dataDir, "relay.db");
+  const nowMs = clock.now();
+  const seeded = await seed(file, clock);
+  fillStore(file, { nowMs, share });
+  const service = await startService(serviceConfig(dataDir, { limits: RAISED_LIMITS, clock }), {
+    logSink: () => undefined,
+    printRun: () => undefined,
+  });
+  const person = await service.store.write("app", (tx) => createPersonSession(tx, { environmentId: 1, personId: rowId("per", 1), nowMs }));
+  return { service, access: { url: service.url, person: person.token, firstMs: firstEventMs(nowMs), ...seeded } };
+}
+
+/** The app `shop` with two environments, its owner and its keys. */
+async function seed(file: string, clock: Clock): Promise<Pick<FilledAccess, "session" | "secret" | "app">> {
+  const nowMs = clock.now();
+  const store = await openSqlite(file, { clock });
+  const seeded = await store.write("dashboard", async (tx) => {
+    const environments = ["development", "production"] as const;
+    const made = await createApp(tx, { id: "shop", name: "Shop", environments, nowMs });
+    const [environment] = made.environments;
+    if (environment === undefined) throw new Error("no environment");
+    const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
+    const { token: session } = await createSession(tx, owner.id, nowMs);
+    const key = async (kind: "secret" | "app") => (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
+    return { session, secret: await key("secret"), app: await key("app") };
+  });
+  await store.close();
+  return seeded;
+}
