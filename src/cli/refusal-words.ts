@@ -18,6 +18,7 @@ import { StoreUnavailable } from "../store/port.ts";
 import { adviseOn } from "../store/postgres/advice.ts";
 import { NotReached, ReadOnly } from "../store/postgres/error.ts";
 import { UnfitServer } from "../store/postgres/look.ts";
+import { SchemaDiffers } from "../store/schema-difference.ts";
 import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
 import { readProfiles } from "./profile.ts";
@@ -114,7 +115,12 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
   if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
   if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
   if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
-  if (error instanceof MovedAway || error instanceof MoveRefused || error instanceof UnfitServer)
+  if (
+    error instanceof MovedAway ||
+    error instanceof MoveRefused ||
+    error instanceof UnfitServer ||
+    error instanceof SchemaDiffers
+  )
     return { code: "database_refused", message: error.message };
   if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
   if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
@@ -138,7 +144,9 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
 function adviseOnStore(error: Error): string {
   const advice = isPostgresTrouble(error)
     ? adviseOn(error)
-    : "check the disk and the data directory's rights";
+    : isUnfitStatement(error)
+      ? "compare its tables with this version's by relay doctor"
+      : "check the disk and the data directory's rights";
   return `To do: ${advice}.`;
 }
 
@@ -151,6 +159,12 @@ function isPostgresTrouble(error: unknown): boolean {
 /** The database's own error, from before there is a store to tell of it. */
 function isDatabaseTrouble(error: unknown): error is Error {
   return error instanceof Error && "code" in error && /^SQLITE_/.test(String(error.code));
+}
+
+/** SQLite refuses a statement that names a table or column that is not there with this code. No disk is the cause. */
+function isUnfitStatement(error: Error): boolean {
+  if ("code" in error && error.code === "SQLITE_ERROR") return true;
+  return error.cause instanceof Error && isUnfitStatement(error.cause);
 }
 
 /** The system refused a file or folder that the person named, or that lies where they said. */

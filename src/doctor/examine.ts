@@ -8,7 +8,7 @@ import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { findFaults, findLoss, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
-import { SCHEMA_VERSION } from "../store/migrate.ts";
+import { listTableFaults, SCHEMA_VERSION } from "../store/migrate.ts";
 import type { Reader } from "../store/port.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { lookAtServer } from "./server-check.ts";
@@ -25,6 +25,7 @@ import {
   checkSenderDomain,
   isLocal,
 } from "./setup-check.ts";
+import { checkTables } from "./table-check.ts";
 
 type RowCheck = (tx: Reader, patient: Patient) => Promise<Finding>;
 
@@ -78,8 +79,9 @@ async function lookInside(patient: Patient): Promise<{ findings: Finding[]; loca
     const schema = await readSchemaVersion(database);
     findings.push(checkSchema(schema));
     if (schema === null) return { findings, local };
-    findings.push(await checkWhole(database, patient));
-    if (schema !== SCHEMA_VERSION) return { findings, local };
+    const tables = checkTables(await listTableFaults(database, { parts: true }));
+    findings.push(tables, await checkWhole(database, patient));
+    if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local };
     local = await isLocal(database);
     for (const check of ROW_CHECKS) findings.push(await check(database, patient));
   } catch (error) {

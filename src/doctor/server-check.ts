@@ -14,8 +14,10 @@ import {
   readOwnSettings,
   readSchemaThere,
 } from "../store/postgres/look.ts";
+import { listTableFaults } from "../store/postgres/migrate.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
+import { checkTables } from "./table-check.ts";
 
 /** A node's writer and the one that looks after its commits, four readers, listener, and one that migrates. */
 const CONNECTIONS_A_NODE = 8;
@@ -46,8 +48,9 @@ export async function lookAtServer(
       const schema = await readSchemaThere(reader);
       findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
       if (schema === SCHEMA_VERSION) {
-        findings.push(await checkCollation(reader), ...(await checkNodes(reader)));
-        return { findings, reader };
+        const tables = checkTables(await listTableFaults(reader, { parts: true }));
+        findings.push(tables, await checkCollation(reader), ...(await checkNodes(reader)));
+        if (tables.state === "ok") return { findings, reader };
       }
     }
   } catch (error) {

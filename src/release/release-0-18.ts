@@ -10,6 +10,21 @@ export const RELEASE_0_18: Release = {
       now: "An event runs again at once after its first cut-off. After each further one it waits as after a failed attempt of that number.",
     },
     {
+      subject: "A database of 0.16.0",
+      was: "It did not start with 0.17.0, and the error blamed the disk.",
+      now: "It starts. The upgrade from each release since 0.9.0 is tested on both databases, with every action afterwards.",
+    },
+    {
+      subject: "A database whose tables are not those of its version",
+      was: "The server answered ready and relay doctor found it whole, and then each action failed that needed the missing column.",
+      now: "A start and every command refuse it before anything is changed, and say what differs. relay doctor compares its tables, columns, indexes and triggers.",
+    },
+    {
+      subject: "An upgrade that is interrupted",
+      was: "Each further try kept one more full copy of the database.",
+      now: "One copy is kept for each version: backups/before-migration-to-<schema>.db.",
+    },
+    {
       subject: "Home after an erasure",
       was: "Home answered with an error while the newest dead event of a relay was expunged, or its person erased.",
       now: "Home shows the dead event, and says that it never runs again.",

@@ -15,6 +15,7 @@ import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/migrate.ts";
 import { MovedAway, refuseMoved } from "../store/moved-mark.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
+import { SchemaDiffers } from "../store/schema-difference.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite.ts";
 
 /** What this program is called with to be that process; no command of the command line. */
@@ -30,7 +31,7 @@ type Line =
 interface Failure {
   message: string;
   code: string;
-  refused: "copy" | "schema" | null;
+  refused: "copy" | "schema" | "tables" | null;
 }
 
 export type MigrationWatch = Pick<Required<SqliteOptions>, "onMigrate" | "onMigrationProgress">;
@@ -107,9 +108,7 @@ export async function runMigration(file: string): Promise<number> {
     return 0;
   } catch (error) {
     const { message } = error as Error;
-    const refused =
-      error instanceof NoCopyKept ? "copy" : error instanceof MigrationRefused ? "schema" : null;
-    say({ failed: { message, code: codeOf(error), refused } });
+    say({ failed: { message, code: codeOf(error), refused: refusalOf(error) } });
     process.stdin.pause();
     return 1;
   }
@@ -131,9 +130,16 @@ function codeOf(error: unknown): string {
   return fileErrorCode(error) || codeOf(error.cause);
 }
 
+function refusalOf(error: unknown): Failure["refused"] {
+  if (error instanceof NoCopyKept) return "copy";
+  if (error instanceof MigrationRefused) return "schema";
+  return error instanceof SchemaDiffers ? "tables" : null;
+}
+
 function asError({ message, code, refused }: Failure): Error {
   if (refused === "copy") return new NoCopyKept(message);
   if (refused === "schema") return new MigrationRefused(message);
+  if (refused === "tables") return new SchemaDiffers(message);
   const cause = Object.assign(new Error(message), { code });
   return code === "" ? cause : new StoreUnavailable(message, { cause });
 }

@@ -5,16 +5,16 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Clock, toIso } from "../ground/clock.ts";
 import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import {
   type CheckedDatabase,
   checkDatabase,
   DatabaseRefused,
   openDatabaseFile,
+  readSchemaVersion,
   refuseUnreadable,
 } from "./database-file.ts";
-import { MigrationRefused } from "./migrate.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const HOLD_TIMEOUT_MS = 2_000;
@@ -178,12 +178,25 @@ function requireFolded(file: string, mode: { journal_mode: string } | null): voi
 /** A migration that does not begin, because what was before could not be kept. */
 export class NoCopyKept extends MigrationRefused {}
 
-/** Copies the database into `backups/` beside it. Throws NoCopyKept where that fails. */
-export async function backupBeforeMigration(file: string, clock: Clock): Promise<void> {
-  const name = `before-migration-${toIso(clock.now()).replaceAll(/[-:.]/g, "")}.db`;
-  const copy = join(dirname(file), "backups", name);
+/** The copy of the database from before its upgrade to this executable's schema: one for each version, however often its upgrade begins again. */
+function copyBeforeUpgrade(file: string): string {
+  return join(dirname(file), "backups", `before-migration-to-${SCHEMA_VERSION}.db`);
+}
+
+/** Whether an upgrade to this executable's schema was interrupted: its copy is there, of a schema before the one that the database has now. */
+export async function wasUpgradeBegun(file: string, schema: number): Promise<boolean> {
   try {
-    await copyDatabase(file, copy, { replace: false });
+    using copy = openDatabaseFile(copyBeforeUpgrade(file));
+    return ((await readSchemaVersion(copy)) ?? schema) < schema;
+  } catch {
+    return false;
+  }
+}
+
+/** Copies the database into `backups/` next to it, over the copy of an upgrade that was interrupted before its first step. Throws NoCopyKept where that fails. */
+export async function backupBeforeMigration(file: string): Promise<void> {
+  try {
+    await copyDatabase(file, copyBeforeUpgrade(file), { replace: true });
   } catch (error) {
     throw new NoCopyKept(
       `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,

@@ -5,7 +5,11 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { countMoving, moveEvents } from "./event-move.ts";
+import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "./migration-record.ts";
 import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
+import type { Reader } from "./port.ts";
+import { rehearseUpgrade, runMigration, TABLE_STATEMENTS } from "./rehearsal.ts";
+import { differs, listDifferences, readSqliteShape, TABLES } from "./schema-difference.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import { turnLoop } from "./walk.ts";
 
@@ -78,7 +82,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 48, name: "promoted", sql: promoted },
   { number: 49, name: "plan-end", sql: planEnd },
   { number: 50, name: "moved-event", sql: movedEvent },
-  { number: 51, name: "arrival", sql: arrival },
+  { number: 51, name: "as-released", sql: asReleased },
+  { number: 52, name: "arrival", sql: arrival },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -86,37 +91,68 @@ export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.number ?? 0;
 
 /**
  * Brings the database to this executable's schema; answers the numbers applied. `before` runs once if any is due on a used database, given the
- * schema it has, and whether this only goes on where a start before it ended.
+ * schema it has. Throws MigrationRefused of a newer database, and SchemaDiffers where the tables are not those of their version; both leave the
+ * database as it is.
  */
 export async function migrate(
   connection: SqliteConnection,
   clock: Clock,
-  before: (from: number, begun: boolean) => Promise<void> = async () => undefined,
+  before: (from: number) => Promise<void> = async () => undefined,
   onProgress: MigrationProgress = () => undefined,
 ): Promise<number[]> {
   connection.exec(
-    "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT)",
   );
-  const current =
-    (
-      await connection.get<{ number: number | null }>(
-        `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
-      )
-    )?.number ?? 0;
+  const { current, faults } = await inOneView(connection, async () => ({
+    current: (await listApplied(connection)).at(-1)?.number ?? 0,
+    faults: await listTableFaults(connection),
+  }));
   await refuseMoved(connection);
   if (current > SCHEMA_VERSION) {
     throw new MigrationRefused(
       `The database was written by a newer version (schema ${current}, this executable knows ${SCHEMA_VERSION}): start that version, or go back with relay restore and the copy that its migration left in backups/.`,
     );
   }
+  if (faults.length > 0) throw differs(faults);
   const due = MIGRATIONS.filter((migration) => migration.number > current);
-  if (due.length > 0 && current > 0) await before(current, due[0]?.step !== undefined);
+  if (due.length > 0 && current > 0) await before(current);
   // A new database gets its schema whole or not at all: a start that is killed leaves nothing that looks used.
   for (const together of current === 0 ? [due] : due.map((one) => [one])) {
     if (current > 0) for (const one of together) await takeSteps(connection, clock, one, onProgress);
     apply(connection, together, clock.now());
   }
   return due.map((migration) => migration.number);
+}
+
+/**
+ * How the tables of a database differ from those of its version, or would differ from this version's after an upgrade; none: it may be opened. Not
+ * asked of a new or a newer database. `parts`: of indexes and triggers too.
+ */
+export async function listTableFaults(tx: Reader, options: { parts?: boolean } = {}): Promise<string[]> {
+  const applied = await listApplied(tx);
+  const current = applied.at(-1)?.number ?? 0;
+  if (current === 0 || current > SCHEMA_VERSION) return [];
+  const edited = listEdited(applied, MIGRATIONS);
+  const due = MIGRATIONS.filter((migration) => migration.number > current);
+  const differences =
+    due.length === 0
+      ? listDifferences(await readSqliteShape(tx), TABLES.sqlite, options)
+      : await rehearseUpgrade(await tx.all<{ sql: string }>(TABLE_STATEMENTS), due);
+  return [...edited, ...differences];
+}
+
+function listApplied(tx: Reader): Promise<AppliedMigration[]> {
+  return tx.all(`SELECT * FROM schema_migration WHERE number < ${MOVED_NUMBER} ORDER BY number`);
+}
+
+/** Another process may be migrating: what is read in `work` is of one moment. */
+async function inOneView<Result>(connection: SqliteConnection, work: () => Promise<Result>): Promise<Result> {
+  connection.exec("BEGIN");
+  try {
+    return await work();
+  } finally {
+    connection.exec("COMMIT");
+  }
 }
 
 const TELL_EVERY_MS = 1_000;
@@ -162,16 +198,23 @@ function apply(connection: SqliteConnection, migrations: readonly Migration[], n
       const { database } = connection;
       // Another process was faster.
       if (isApplied(connection, number)) continue;
-      database.exec(sql);
+      runMigration(database, sql);
       database
         .query("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)")
         .run(number, name, nowMs);
     }
+    if (isApplied(connection, SCHEMA_VERSION)) recordHashes(connection);
     connection.exec("COMMIT");
   } catch (error) {
     if (connection.inTransaction) connection.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** A database whose tables are this version's has, in effect, the texts of this version, whichever release applied them. */
+function recordHashes({ database }: SqliteConnection): void {
+  const record = database.query(RECORD_HASH);
+  for (const { number, sql } of MIGRATIONS) record.run(number, hashMigration(sql));
 }
 
 import base from "../../migrations/0001-base.sql" with { type: "text" };
@@ -224,4 +267,5 @@ import goneSecret from "../../migrations/0047-gone-secret.sql" with { type: "tex
 import promoted from "../../migrations/0048-promoted.sql" with { type: "text" };
 import planEnd from "../../migrations/0049-plan-end.sql" with { type: "text" };
 import movedEvent from "../../migrations/0050-moved-event.sql" with { type: "text" };
-import arrival from "../../migrations/0051-arrival.sql" with { type: "text" };
+import asReleased from "../../migrations/0051-as-released.sql" with { type: "text" };
+import arrival from "../../migrations/0052-arrival.sql" with { type: "text" };

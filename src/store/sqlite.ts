@@ -5,7 +5,7 @@
 import { statSync } from "node:fs";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
-import { backupBeforeMigration } from "./database-copy.ts";
+import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
 import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
@@ -55,7 +55,7 @@ export interface SqliteOptions {
   onMigrationProgress?: MigrationProgress;
 }
 
-/** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable or a MigrationRefused. */
+/** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable, MigrationRefused or SchemaDiffers. */
 export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
   const writer = new SqliteConnection(file, { readonly: false });
   try {
@@ -74,9 +74,10 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
     }
-    const before = async (from: number, begun: boolean): Promise<void> => {
+    const before = async (from: number): Promise<void> => {
+      const begun = await wasUpgradeBegun(file, from);
       options.onMigrate?.({ from, to: SCHEMA_VERSION }, begun);
-      if (!begun) await backupBeforeMigration(file, options.clock);
+      if (!begun) await backupBeforeMigration(file);
     };
     await migrate(writer, options.clock, before, options.onMigrationProgress);
     const reader = new SqliteConnection(file, { readonly: false });

@@ -11,6 +11,7 @@ import { restoreBackup } from "../../src/backup/restore.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { runMigration } from "../../src/store/rehearsal.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
 
@@ -163,6 +164,7 @@ describe("old or new, never between", () => {
           schema: schemas.get(SCHEMA_VERSION) ?? "",
         });
         expect(dumpTables(file).app).toEqual([expect.stringContaining("kept through it")]);
+        expect(listBackups(dataDir)).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
         rmSync(dataDir, { recursive: true });
       }
     },
@@ -192,8 +194,8 @@ function makeSchema(file: string, schema: number): Database {
   const database = new Database(file, { create: true, readwrite: true });
   database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
   for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
-    database.run(sql);
-    database.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
+    runMigration(database, sql);
+    database.run("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, 0)", [number, name]);
   }
   return database;
 }

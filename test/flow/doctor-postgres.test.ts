@@ -54,8 +54,8 @@ test("a user whom the server lends next to no room for what a statement sorts is
   await using sql = new SQL({ url: database.url, max: 1 });
   const name = new URL(database.url).pathname.slice(1);
   for (const setting of ["temp_file_limit", "work_mem"]) await sql.unsafe(`ALTER DATABASE ${name} SET ${setting} = '64kB'`);
-  const store = await openPostgres(database.place, { clock: systemClock });
-  await store.close();
+  // The second start compares the tables.
+  for (const _ of [1, 2]) await (await openPostgres(database.place, { clock: systemClock })).close();
   const { said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: database.url }, clock: systemClock });
   const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
   expect(items.filter(({ check }) => check === "database")).toEqual([]);

@@ -928,7 +928,7 @@ CREATE TABLE runner_lease (
   probes INTEGER NOT NULL DEFAULT 0
 );
 
-CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
+CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT);
 
 CREATE TABLE sender_domain (
   environment_id INTEGER PRIMARY KEY REFERENCES environment (id) ON DELETE CASCADE,

@@ -8,7 +8,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { toPostgres } from "../../src/store/postgres/dialect.ts";
+import { readPostgresShape } from "../../src/store/postgres/shape.ts";
+import { readExpected } from "../kit/expected-schema.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";
 
@@ -66,6 +69,13 @@ test("each table has the same columns, keys, indexes and checks in both", () => 
   const shared = Object.keys(sqlite).filter((name) => !ONLY_SQLITE.includes(name));
   const expected = Object.fromEntries(shared.map((name) => [name, withPostgresIndexes(name, sqlite[name])]));
   expect(Object.fromEntries(shared.map((name) => [name, postgres[name]]))).toEqual(expected);
+});
+
+test("what a start and doctor compare with is PostgreSQL's schema after the last migration", async () => {
+  const connection = await PostgresConnection.open(fresh.place, "relay test");
+  const found = await readPostgresShape(connection);
+  await connection.close();
+  expect(found).toEqual(readExpected("postgres", found));
 });
 
 test("every index that a statement may name is followed, whichever migration made it", () => {

@@ -10,7 +10,7 @@ import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { olderDatabase } from "./older-postgres.ts";
 
-const TABLE = "CREATE TABLE schema_migration (number BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+const TABLE = "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)";
 
 interface Upgrade {
   on: string;

@@ -8,7 +8,8 @@ import { type RestoreRequest, restoreBackup } from "../../src/backup/restore.ts"
 import { systemClock } from "../../src/ground/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite, type SqliteOptions } from "../../src/store/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
@@ -208,7 +209,7 @@ describe("a restore", () => {
       rule: "a backup of a newer version is refused",
       arrange: (_, file) => {
         using newer = new Database(file, { readwrite: true });
-        newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+        newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0, NULL)", [SCHEMA_VERSION + 1]);
         return {};
       },
       says: /newer version/,
@@ -302,7 +303,7 @@ describe("a restore", () => {
     const { file } = await backUp(dataDir);
     {
       using newer = new Database(join(dataDir, "relay.db"), { readwrite: true });
-      newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+      newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0, NULL)", [SCHEMA_VERSION + 1]);
     }
     const restored = await restoreFrom(file, dataDir);
     expect(restored.keptAsItLay).toBe(true);
@@ -315,7 +316,7 @@ describe("a restore", () => {
     writeFileSync(join(dataDir, "backups", ".before-migration-20300101T120000000Z.db.0123456789ab.part"), "half of it");
     {
       using refused = new Database(join(dataDir, "relay.db"), { readwrite: true });
-      refused.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+      refused.run("INSERT INTO schema_migration VALUES (?1, 'later', 0, NULL)", [SCHEMA_VERSION + 1]);
     }
     expect(await refusalOf(() => startRunningService({ config: { dataDir } }))).toContain("newer version");
     expect(readdirSync(join(dataDir, "backups"))).toEqual([]);
@@ -352,10 +353,40 @@ describe("a migration", () => {
     const before = dumpTables(join(dataDir, "relay.db"));
     await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
     const kept = listFiles(join(dataDir, "backups"));
-    expect(kept).toEqual([expect.stringMatching(/^before-migration-\d{8}T\d{9}Z\.db$/)]);
+    expect(kept).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
     expect(dumpTables(join(dataDir, "backups", kept[0] ?? ""))).toEqual(before);
     await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
     expect(listFiles(join(dataDir, "backups"))).toEqual(kept);
+  });
+
+  test("that is interrupted at any step and begun again keeps one copy, of before the first of them", async () => {
+    const dataDir = newOldDirectory(OLD_SCHEMA);
+    const file = join(dataDir, "relay.db");
+    const before = dumpTables(file);
+    const copy = join(dataDir, "backups", `before-migration-to-${SCHEMA_VERSION}.db`);
+    const told: boolean[] = [];
+    const onMigrate = (_: object, begun: boolean): void => void told.push(begun);
+    for (const step of [OLD_SCHEMA + 1, OLD_SCHEMA + 1, OLD_SCHEMA + 4, SCHEMA_VERSION - 1]) {
+      await expect(openInterrupted(file, step, onMigrate)).rejects.toThrow("interrupted");
+      expect(listFiles(join(dataDir, "backups"))).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
+    }
+    await (await openSqlite(file, { clock, onMigrate })).close();
+    expect(told).toEqual([false, false, false, true, true]);
+    expect(listFiles(join(dataDir, "backups"))).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
+    expect(dumpTables(copy)).toEqual(before);
+  });
+
+  test("after a return to the copy keeps what was written since", async () => {
+    const dataDir = newOldDirectory(OLD_SCHEMA);
+    const file = join(dataDir, "relay.db");
+    await expect(openInterrupted(file, OLD_SCHEMA + 1)).rejects.toThrow("interrupted");
+    {
+      using older = new Database(file, { readwrite: true });
+      older.run("INSERT INTO app (id, name, created_at) VALUES ('later', 'Later', 0)");
+    }
+    await (await openSqlite(file, { clock })).close();
+    const kept = dumpTables(join(dataDir, "backups", `before-migration-to-${SCHEMA_VERSION}.db`));
+    expect(kept.app).toContainEqual(expect.stringContaining("later"));
   });
 
   test("of a new database keeps none", async () => {
@@ -408,6 +439,15 @@ describe("a migration", () => {
     });
   });
 });
+
+/** An upgrade that ends just before a step. */
+function openInterrupted(file: string, step: number, onMigrate: SqliteOptions["onMigrate"] = () => undefined): Promise<Store> {
+  const last = MIGRATIONS.find(({ number }) => number === step);
+  const onMigrationProgress = ({ name, of }: { name: string; of: number | null }): void => {
+    if (name === last?.name && of === null) throw new Error("interrupted");
+  };
+  return openSqlite(file, { clock, onMigrate, onMigrationProgress });
+}
 
 function readSeqs(file: string): number[] {
   using database = new Database(file, { readwrite: true });

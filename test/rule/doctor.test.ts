@@ -77,6 +77,7 @@ describe("the doctor", () => {
       "disk space ok",
       "log ok",
       "schema ok",
+      "tables ok",
       "database ok",
       "master key ok",
       "queue ok",
@@ -184,7 +185,7 @@ describe("the doctor", () => {
     },
     {
       rule: "a newer schema fails",
-      arrange: (dataDir) => change(dataDir, `INSERT INTO schema_migration VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`),
+      arrange: (dataDir) => change(dataDir, `INSERT INTO schema_migration VALUES (${SCHEMA_VERSION + 1}, 'later', 0, NULL)`),
       finds: { schema: "fail" },
     },
     {

@@ -6,13 +6,16 @@
 import { type Clock, Loop, systemClock } from "../../ground/clock.ts";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../migrate.ts";
+import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "../migration-record.ts";
 import { MOVED_NUMBER, refuseMoved } from "../moved-mark.ts";
 import type { Reader } from "../port.ts";
+import { differs, listDifferences, TABLES } from "../schema-difference.ts";
 import { PostgresConnection } from "./connection.ts";
 import { causesOf } from "./error.ts";
 import { refuseUnfit, UnfitServer } from "./look.ts";
 import { AS_LONG_AS_IT_TAKES } from "./option.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
+import { readPostgresShape } from "./shape.ts";
 import { PostgresSilence } from "./silence.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
@@ -30,6 +33,8 @@ const LOCKS = "SET LOCAL lock_timeout = 35000";
 const ALONE_WRITING = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
 /** By SQLSTATE: a table, a function or another thing of the name is there. */
 const NAME_TAKEN = /^(?:42P07|42723|42710)$/;
+/** By SQLSTATE: a statement names a table, column or function that is missing, is there already, or has another type. */
+const UNFIT_TABLES = /^42(?:701|703|704|710|723|804|883|P01|P07)$/;
 const LOOK_EVERY_MS = 1_000;
 const STOPPED = "The start was ended before the database was brought to this version's schema.";
 
@@ -71,7 +76,10 @@ export async function bringToSchema(
   }
 }
 
-/** Brings the database to this executable's schema. Throws StoreUnavailable or MigrationRefused. */
+/**
+ * Brings the database to this executable's schema. Throws StoreUnavailable, MigrationRefused of a newer database, and SchemaDiffers where the tables
+ * are not those of their version; each leaves the database as it is.
+ */
 export async function migratePostgres(
   connection: PostgresConnection,
   clock: Clock,
@@ -82,7 +90,7 @@ export async function migratePostgres(
   }: PostgresMigrationWatch = {},
 ): Promise<void> {
   const from = await readSchema(connection);
-  if (from === SCHEMA_VERSION) return;
+  if (from === SCHEMA_VERSION) return await requireTables(connection);
   if (from > 0 && from < SCHEMA_VERSION) await look(connection);
   onMigrationStep({ from, step: null });
   await connection.script(ALONE);
@@ -99,12 +107,12 @@ export async function migratePostgres(
     if (current < SCHEMA_VERSION) onMigrate({ from: current, to: SCHEMA_VERSION });
     if (current === 0)
       await connection.script(
-        'CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL)',
+        'CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL, hash text COLLATE "C")',
       );
     for (const { number, name, sql } of POSTGRES_MIGRATIONS) {
       if (number <= current) continue;
       onMigrationStep({ from: current, step: name });
-      await connection.script(`${ALONE_WRITING}; ${sql}`);
+      await runMigration(connection, { number, name, sql }, current);
       await connection.run(
         "INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)",
         number,
@@ -112,11 +120,45 @@ export async function migratePostgres(
         clock.now(),
       );
     }
+    for (const { number, sql } of POSTGRES_MIGRATIONS)
+      await connection.run(RECORD_HASH, number, hashMigration(sql));
+    if (current > 0) await requireTables(connection);
     await connection.script("COMMIT");
   } catch (error) {
     if (!connection.lost) await connection.script("ROLLBACK");
     throw from === 0 ? tellOthers(error) : error;
   }
+}
+
+/** Throws SchemaDiffers where a statement does not fit the tables of a used database. */
+async function runMigration(
+  connection: PostgresConnection,
+  { number, name, sql }: (typeof POSTGRES_MIGRATIONS)[number],
+  current: number,
+): Promise<void> {
+  try {
+    await connection.script(`${ALONE_WRITING}; ${sql}`);
+  } catch (error) {
+    const [first] = [...causesOf(error)];
+    if (current === 0 || typeof first?.errno !== "string" || !UNFIT_TABLES.test(first.errno)) throw error;
+    throw differs([`step ${number} (${name}) fails with "${first.message}"`]);
+  }
+}
+
+/** How the tables of a database with this executable's schema number differ from this executable's. `parts`: of indexes and triggers too. */
+export async function listTableFaults(tx: Reader, options: { parts?: boolean } = {}): Promise<string[]> {
+  const applied = await tx.all<AppliedMigration>(
+    `SELECT * FROM schema_migration WHERE number < ${MOVED_NUMBER} ORDER BY number`,
+  );
+  return [
+    ...listEdited(applied, POSTGRES_MIGRATIONS),
+    ...listDifferences(await readPostgresShape(tx), TABLES.postgres, options),
+  ];
+}
+
+async function requireTables(connection: PostgresConnection): Promise<void> {
+  const faults = await listTableFaults(connection);
+  if (faults.length > 0) throw differs(faults);
 }
 
 /** The schema begins where all its names are free. */

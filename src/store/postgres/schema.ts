@@ -11,7 +11,8 @@ import goneSecret from "../../../migrations/postgres/0047-gone-secret.sql" with 
 import promoted from "../../../migrations/postgres/0048-promoted.sql" with { type: "text" };
 import planEnd from "../../../migrations/postgres/0049-plan-end.sql" with { type: "text" };
 import movedEvent from "../../../migrations/postgres/0050-moved-event.sql" with { type: "text" };
-import arrival from "../../../migrations/postgres/0051-arrival.sql" with { type: "text" };
+import asReleased from "../../../migrations/postgres/0051-as-released.sql" with { type: "text" };
+import arrival from "../../../migrations/postgres/0052-arrival.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -33,5 +34,6 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 48, name: "promoted", sql: promoted },
   { number: 49, name: "plan-end", sql: planEnd },
   { number: 50, name: "moved-event", sql: movedEvent },
-  { number: 51, name: "arrival", sql: arrival },
+  { number: 51, name: "as-released", sql: asReleased },
+  { number: 52, name: "arrival", sql: arrival },
 ];

@@ -1,0 +1,68 @@
+/**
+ * Makes the databases of earlier releases that test/upgrade opens: `bun scripts/upgrade-fixtures.ts [version …]`, without a version all of them, on
+ * both databases. The tree of each release fills its own database with its own code. It needs the history of this project.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { hashMigration } from "../src/store/migration-record.ts";
+import { AFTER_0_17, RELEASES, type Release } from "../test/upgrade/releases.ts";
+
+const PROJECT = resolve(import.meta.dir, "..");
+const FIXTURES = join(PROJECT, "test/upgrade/fixtures");
+
+type StoreKind = "sqlite" | "postgres";
+export const STORE_KINDS: readonly StoreKind[] = ["sqlite", "postgres"];
+
+/** Makes the fixture of a release in `folder`; answers its file. Throws with what the release's own code said. */
+export async function makeFixture(
+  { version, commit }: Release,
+  kind: StoreKind,
+  folder: string,
+): Promise<string> {
+  const tree = mkdtempSync(join(tmpdir(), "relay-release-"));
+  const file = join(folder, `${version}-${kind}.zst`);
+  try {
+    const archive = Bun.spawnSync(["git", "archive", commit], { cwd: PROJECT, maxBuffer: 2 ** 28 });
+    if (!archive.success) throw new Error(`There is no commit ${commit}: ${archive.stderr}`);
+    Bun.spawnSync(["tar", "-x", "-C", tree], { stdin: archive.stdout });
+    symlinkSync(join(PROJECT, "node_modules"), join(tree, "node_modules"));
+    mkdirSync(join(tree, "test/upgrade"), { recursive: true });
+    cpSync(join(PROJECT, "test/upgrade/fill.ts"), join(tree, "test/upgrade/fill.ts"));
+    const head = { release: version, commit, migrations: kind === "postgres" ? listEditedTexts(tree) : {} };
+    const filling = Bun.spawn([process.execPath, "test/upgrade/fill.ts", file, JSON.stringify(head)], {
+      cwd: tree,
+      env: { ...process.env, ...(kind === "postgres" ? { TEST_STORE: "postgres" } : {}) },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const said = await Promise.all(
+      [filling.stdout, filling.stderr].map((stream) => new Response(stream).text()),
+    );
+    if ((await filling.exited) !== 0) throw new Error(`${version} on ${kind}: ${said.join("")}`);
+    return file;
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
+}
+
+/** PostgreSQL's migrations of a tree by number, of each that has another text today; a fixture brings what the tests cannot read from this tree. */
+function listEditedTexts(tree: string): Record<string, string> {
+  const folder = "migrations/postgres";
+  const texts: Record<string, string> = {};
+  for (const name of new Bun.Glob("*.sql").scanSync(join(tree, folder))) {
+    const text = readFileSync(join(tree, folder, name), "utf8");
+    const now = readFileSync(join(PROJECT, folder, name), "utf8");
+    if (hashMigration(text) !== hashMigration(now)) texts[Number.parseInt(name, 10)] = text;
+  }
+  return texts;
+}
+
+if (import.meta.main) {
+  const wanted = process.argv.slice(2);
+  mkdirSync(FIXTURES, { recursive: true });
+  for (const release of [...RELEASES, AFTER_0_17]) {
+    if (wanted.length > 0 && !wanted.includes(release.version)) continue;
+    for (const kind of STORE_KINDS) console.log(await makeFixture(release, kind, FIXTURES));
+  }
+}

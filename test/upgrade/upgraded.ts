@@ -1,0 +1,240 @@
+/** Opens a database of an earlier release with today's code, compares its rows, and lets the service do everything that it does. */
+
+import { expect } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { examine } from "../../src/doctor/examine.ts";
+import { openDatabaseFile } from "../../src/store/database-file.ts";
+import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import type { Reader } from "../../src/store/port.ts";
+import { lookInto } from "../../src/store/postgres/look.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { signedCall } from "../kit/relay-definition.ts";
+import { type BareService, startBareService } from "../kit/running-service.ts";
+import { signStripe } from "../kit/shop.ts";
+import { settle, VirtualClock } from "../kit/virtual-clock.ts";
+import type { OldDatabase } from "./fixture.ts";
+
+const MINUTE_MS = 60_000;
+/** The server was off for a day, after which each person may be mailed again. */
+const OFF_MS = 24 * 60 * MINUTE_MS;
+/** The secret that `notices` was given last. */
+const OTHER_SECRET = "another-secret-of-the-same-sender";
+
+/** What an upgrade changes in rows that are there, by table or column. */
+const CHANGED = new Set([
+  "schema_migration",
+  "event_block",
+  // Migrations 47 and 51.
+  "signature_memory.until",
+  "signature_memory.secret",
+  // Migration 52 moves them to plan_cancellation and purchase.
+  "subscription.ended_ref",
+  "subscription.ended_event_id",
+  "subscription.paid_event_id",
+]);
+
+/** Rows that an upgrade removes: migration 52 drops subscriptions of cancellations that ended nothing. */
+const REMOVED: Readonly<Record<string, string>> = { subscription: "billed_by = 'relay' AND event_id IS NULL AND status = 'ended'" };
+
+/** Opens and closes it; every row of before is there as it was. */
+export async function migrateKeepingRows(old: OldDatabase): Promise<void> {
+  const before = await readTables(old);
+  const clock = new VirtualClock(old.head.nowMs);
+  const store = await (old.database === null ? openSqlite(join(old.dataDir, "relay.db"), { clock }) : openPostgres(old.database, { clock }));
+  expect(await store.read((tx) => tx.get("SELECT max(number) AS number, count(*) - count(hash) AS unknown FROM schema_migration"))).toEqual({
+    number: SCHEMA_VERSION,
+    unknown: 0,
+  });
+  await store.close();
+  const after = await readTables(old, before);
+  for (const [table, { rows }] of before) if (!CHANGED.has(table)) expect({ table, rows: after.get(table)?.rows }).toEqual({ table, rows });
+}
+
+type Tables = Map<string, { columns: string[]; rows: string[] }>;
+
+/** Every table's rows, of the columns that are there or that `like` has. */
+async function readTables({ dataDir, database }: OldDatabase, like?: Tables): Promise<Tables> {
+  if (database === null) {
+    using file = openDatabaseFile(join(dataDir, "relay.db"));
+    return await readAll(
+      file,
+      `SELECT m.name AS "table", c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY 1, c.cid`,
+      like,
+    );
+  }
+  await using there = await lookInto(database);
+  return await readAll(
+    there,
+    `SELECT table_name AS "table", column_name AS name FROM information_schema.columns WHERE table_schema = 'public' AND table_name !~ '^(node|writer)' ORDER BY 1, ordinal_position`,
+    like,
+  );
+}
+
+async function readAll(tx: Reader, columnsSql: string, like?: Tables): Promise<Tables> {
+  const columns = await tx.all<{ table: string; name: string }>(columnsSql);
+  const tables: Tables = new Map();
+  for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
+    const names = like?.get(table)?.columns ?? own.map(({ name }) => name).filter((name) => !CHANGED.has(`${table}.${name}`));
+    const rows = await tx.all(`SELECT ${names.map((name) => `"${name}"`).join(", ")} FROM "${table}" WHERE NOT (${REMOVED[table] ?? "1 = 0"})`);
+    tables.set(table, { columns: names, rows: rows.map((row) => Bun.inspect(row)).sort() });
+  }
+  return tables;
+}
+
+/** Starts today's service on it: what waited ends, every action is done, every list is read, and doctor finds no failure. */
+export async function useEverything(old: OldDatabase): Promise<void> {
+  const { head, dataDir, database } = old;
+  const clock = new VirtualClock(head.nowMs + OFF_MS);
+  const mailer = { send: async () => ({ kind: "sent" }) as const };
+  const config = { dataDir, database, clock, baseUrl: "https://relay.example.test" };
+  await using running = await startBareService({ config, ports: { caller: new FakeCaller(OK), mailer, resolveTxt: async () => [] } });
+  const shop = new Shop(running, clock, head.keys);
+  await shop.releaseWhatWaits();
+  await shop.runEveryAction();
+  await shop.replay();
+  await shop.readEveryList();
+  const findings = await examine({
+    dataDir,
+    database,
+    masterKey: null,
+    baseUrl: config.baseUrl,
+    backupEveryMs: null,
+    quick: false,
+    clock,
+  });
+  // The tests' PostgreSQL runs without fsync.
+  expect(findings.filter(({ check, state }) => state === "fail" && check !== "durability")).toEqual([]);
+  expect(findings.find(({ check }) => check === "tables")?.state).toBe("ok");
+  if (existsSync(join(dataDir, "backups"))) expect(readdirSync(join(dataDir, "backups"))).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
+}
+
+const LIVE = "/api/apps/shop/production";
+
+class Shop {
+  readonly #running: BareService;
+  readonly #clock: VirtualClock;
+  readonly #keys: OldDatabase["head"]["keys"];
+
+  constructor(running: BareService, clock: VirtualClock, keys: OldDatabase["head"]["keys"]) {
+    this.#running = running;
+    this.#clock = clock;
+    this.#keys = keys;
+  }
+
+  /** The event that was cut off, the retry, the paused one, the held one, and the record that SQL wrote. */
+  async releaseWhatWaits(): Promise<void> {
+    await this.must("POST", "/relays/paused/resume");
+    const { settings } = await this.must("GET", `${LIVE}/settings`);
+    await this.must("PUT", `${LIVE}/settings`, { version: settings.version, held: false });
+    await this.#clock.advance(MINUTE_MS);
+    await this.must("POST", "/relays/down/retry");
+    await this.rest();
+    const rows = await this.#running.rows<{ waits: string }>(
+      `SELECT DISTINCT relay_name.name || ' ' || event.state || ' ' || coalesce(event.reason, 'without a reason') AS waits FROM event
+       JOIN relay_name ON relay_name.key = name_key WHERE event.state NOT IN ('done', 'failed', 'dead') ORDER BY 1`,
+    );
+    // One person has a plan that is billed by the processor, and production has no sender domain.
+    expect(rows.map(({ waits }) => waits)).toEqual(["gives queued sender_domain_required", "invoice queued billed_by_processor"]);
+    const [written] = await this.#running.rows<{ count: number }>(
+      "SELECT count(*) AS count FROM record WHERE data LIKE '%waits_1%' OR data LIKE '%held_1%' OR data LIKE '%hangs_1%' OR data LIKE '%retried%'",
+    );
+    expect(written?.count).toBe(4);
+  }
+
+  async runEveryAction(): Promise<void> {
+    const email = "ada@example.com";
+    await this.#done("gives", signedCall({ id: "new_gives", type: "given", email }), 4);
+    await this.#done("notices", signedCall({ id: "new_notice", email }, OTHER_SECRET), 1);
+    await this.#done("ends", signedCall({ id: "new_end", email }), 1);
+    const customer = { customer_details: { email }, payment_intent: "pi_new", payment_status: "paid" };
+    await this.#done("checkout", await this.#stripe("evt_new_buy", "checkout.session.completed", customer), 5);
+    await this.#done("refund", await this.#stripe("evt_new_refund", "charge.refunded", { billing_details: { email }, payment_intent: "pi_new" }), 1);
+    await this.#done("invoice", await this.#stripe("evt_new_invoice", "invoice.paid", { customer_email: email, id: "in_new" }), 1);
+    const { items } = await this.must("GET", `/persons?email=${encodeURIComponent(email)}`);
+    const end = { metadata: { person: items[0].id } };
+    await this.#done("cancellation", await this.#stripe("evt_new_end", "customer.subscription.deleted", end), 1);
+  }
+
+  #stripe(id: string, type: string, object: object) {
+    return signStripe({ clock: this.#clock }, id, type, object);
+  }
+
+  /** The event runs to its end with so many steps, each of them done. */
+  async #done(relay: string, { headers, body }: { headers: Record<string, string>; body: string }, steps: number): Promise<void> {
+    const response = await fetch(`${this.#running.service.url}/hooks/shop/${relay}`, { method: "POST", headers, body });
+    const { eventId } = (await response.json()) as { eventId: string };
+    await this.#clock.advance(1_000);
+    await this.rest();
+    const { event } = await this.must("GET", `/events/${eventId}`);
+    const outcomes = event.runs.at(-1)?.results.map(({ type, outcome, message }: { type: string; outcome: string; message?: string }) => {
+      return outcome === "done" ? outcome : `${type} ${outcome}: ${message}`;
+    });
+    expect({ relay, state: event.state, outcomes }).toEqual({ relay, state: "done", outcomes: Array.from({ length: steps }, () => "done") });
+  }
+
+  /** An event of each earlier state, and all dead ones of a relay. */
+  async replay(): Promise<void> {
+    for (const state of ["done", "dead"]) {
+      const { items } = await this.must("GET", `/events?state=${state}&limit=200`);
+      const old = items.at(-1);
+      await this.must("POST", `/events/${old.id}/replay`);
+      await this.#clock.advance(1_000);
+      await this.rest();
+      expect((await this.must("GET", `/events/${old.id}`)).event.state).toBe(state);
+    }
+    await this.must("POST", "/bulk-replays/plan", { state: "dead" });
+  }
+
+  /** Every path of the API that names the environment and nothing else, and one thing of each kind. */
+  async readEveryList(): Promise<void> {
+    const response = await fetch(`${this.#running.service.url}/openapi.json`);
+    const { paths } = (await response.json()) as { paths: Record<string, Record<string, { parameters?: { required?: boolean; in: string }[] }>> };
+    const open = Object.entries(paths).filter(
+      ([path, { get }]) =>
+        get !== undefined &&
+        /^\/api\/apps\/\{appId\}\/\{environment\}\/[^{]*$/.test(path) &&
+        !/stream|mcp/.test(path) &&
+        !get.parameters?.some((one) => one.in === "query" && one.required === true),
+    );
+    expect(open.length).toBeGreaterThan(20);
+    for (const [path] of open) await this.must("GET", path.replace("{appId}", "shop").replace("{environment}", "development"));
+    for (const one of ["relays/gives", "relays/gives/versions", "collections/notes/records"]) await this.must("GET", `/${one}`);
+    const { items } = await this.must("GET", "/persons");
+    for (const { id } of items) for (const of of ["", "/story", "/access", "/grants", "/credits"]) await this.must("GET", `/persons/${id}${of}`);
+  }
+
+  /** A management call of development, or of a whole path; throws unless it is taken. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+  async must(method: string, path: string, body?: unknown): Promise<any> {
+    const whole = path.startsWith("/api/") ? path : `/api/apps/shop/development${path}`;
+    const response = await fetch(this.#running.service.url + whole, {
+      method,
+      headers: {
+        authorization: `Bearer ${path.startsWith(LIVE) ? this.#keys.live : this.#keys.dev}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status >= 300) throw new Error(`${method} ${path} was refused with ${response.status}: ${text}`);
+    return text === "" ? null : JSON.parse(text);
+  }
+
+  /** Until no event runs or is due. */
+  async rest(): Promise<void> {
+    for (let turn = 0; turn < 20_000; turn++) {
+      await settle();
+      const [row] = await this.#running.rows<{ count: number }>(
+        `SELECT count(*) AS count FROM event JOIN relay_key ON relay_key.key = relay_key JOIN relay ON relay.id = relay_id
+         JOIN environment ON environment.id = event.environment_id
+         WHERE event.state = 'running' OR (event.state = 'queued' AND next_attempt_at IS NULL AND relay.state = 'active' AND held_at IS NULL)`,
+      );
+      if (row?.count === 0) return;
+      if (turn > 200) await Bun.sleep(1);
+    }
+    throw new Error("The service did not come to rest.");
+  }
+}
