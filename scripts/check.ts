@@ -20,7 +20,7 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "each measure of the bench", command: [...BENCH, "--tiny"] },
   {
     name: "how long requests block the event loop, and how quick the dashboard is",
-    command: [...BENCH, "--only", "lag,dashboard,screens", "--rows", "100000", "--goals"],
+    command: [...BENCH, "--only", "lag,dashboard,screens,payload", "--rows", "100000", "--goals"],
   },
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];

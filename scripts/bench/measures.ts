@@ -6,6 +6,7 @@ import { ingest } from "./measure/ingest.ts";
 import { lag } from "./measure/lag.ts";
 import { latency } from "./measure/latency.ts";
 import { lone } from "./measure/lone.ts";
+import { payload } from "./measure/payload.ts";
 import { postgresIngest } from "./measure/postgres-ingest.ts";
 import { postgresRun } from "./measure/postgres-run.ts";
 import { refused } from "./measure/refused.ts";
@@ -28,6 +29,7 @@ export const MEASURES: readonly Measure[] = [
   lag,
   dashboard,
   screens,
+  payload,
   postgresIngest,
   postgresRun,
 ];

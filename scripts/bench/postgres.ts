@@ -26,7 +26,10 @@ interface Sizes {
 }
 
 const FULL: Sizes = { warmUpCalls: 100_000, callers: [64, 192] };
+const SHORT: Sizes = { ...FULL, warmUpCalls: 20_000 };
 const TINY: Sizes = { warmUpCalls: 100, callers: [64] };
+/** Loads of at least so many seconds get the full warm-up. */
+const FULL_FROM_SECONDS = 10;
 const WARM_UP_SECONDS = 120;
 const NODES = 3;
 
@@ -166,7 +169,7 @@ export async function measureOnPostgres(
   run: Run,
   { what, goal, work }: { what: string; goal: number; work: OnPostgres },
 ): Promise<Figure[]> {
-  const { warmUpCalls, callers } = run.tiny ? TINY : FULL;
+  const { warmUpCalls, callers } = run.tiny ? TINY : run.seconds < FULL_FROM_SECONDS ? SHORT : FULL;
   await using server = await openServer(run);
   const limits: Round[] = [];
   const turns = callers.map((connections) => ({ connections, one: [] as Round[], three: [] as Round[] }));

@@ -1,43 +1,17 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
-import { sendSigned } from "../kit/browser-sender.ts";
+import { readHostileEvent, sendHostileEvent } from "../kit/hostile-event.ts";
 import { answerHostile, HOSTILE } from "../kit/hostile-payload.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-const DEEP = 60;
 let eventId = "";
-
-/** The event as the API shows it, with nothing in it that plain JSON cannot hold. */
-async function readEvent(): Promise<object> {
-  const { event } = (await running.api("GET", `/events/${eventId}`, undefined, "local")).body;
-  return { ...event, payload: null };
-}
+const readEvent = (): Promise<object> => readHostileEvent(running, eventId);
 
 test("setting up: a relay whose warnings and results quote the payload", async () => {
-  const made = await running.api(
-    "POST",
-    "/relays",
-    {
-      definition: {
-        name: "hostile",
-        trigger: {
-          kind: "receiver",
-          verify: { scheme: "hooks" },
-          map: { event_id: "id", person_email: "email", html: "body.html", bidi: "body.bidi" },
-        },
-        actions: [{ type: "grant_credits", amount: 1, reason: "{{mapped.html}}{{mapped.bidi}}" }],
-      },
-    },
-    "local",
-  );
-  const deep = `${"[".repeat(DEEP)}1${"]".repeat(DEEP)}`;
-  const body = `{"id":9007199254740993,"email":"ada@example.com","big":123456789012345678901234567890,"negative":-9223372036854775808,"body":${JSON.stringify(HOSTILE)},"deep":${deep}}`;
-  const sent = await sendSigned(running, "hostile", made.body.receiverSecret, "msg", body);
-  eventId = sent.body.eventId;
-  await running.drain();
+  eventId = await sendHostileEvent(running);
   await page.goto(at(`events/${eventId}`));
   await page.getByRole("group", { name: "Payload" }).waitFor();
 });

@@ -17,6 +17,7 @@ import { BUSY } from "../shop-fill.ts";
 const TRIES = 7;
 const SCREEN_BAR_MS = 500;
 const TASK_BAR_MS = 100;
+const SOON_BAR_MS = 2_500;
 const LIVE_SECONDS = 15;
 const RATE = 1_000;
 /** Of the main thread. A service that only receives events has that much less for them. */
@@ -187,9 +188,37 @@ async function measureLive(
       },
       compareCount(`requests of the page ${name} while it is hidden`, await askedHidden(page, tiny), 0),
     );
+    if (name === "Events") figures.push(await measureSoon(shop, page, tiny));
     await page.close();
   }
   return figures;
+}
+
+/** From a webhook's arrival to its row on the open list of events, the best of a few. */
+async function measureSoon(shop: Shop, page: Page, tiny: boolean): Promise<Figure> {
+  const port = Number(new URL(shop.ready.url).port);
+  const newest = page.locator("main [data-row]").first();
+  const took: number[] = [];
+  const slowness: number[] = [];
+  await page.reload();
+  await newest.waitFor();
+  for (let turn = 0; turn < (tiny ? 1 : TRIES); turn++) {
+    const before = await newest.getAttribute("href");
+    slowness.push(readSlowness().wall);
+    const begunMs = performance.now();
+    await load(port, ["/hooks/shop/newsletter"], shop.ready.secret, {
+      seconds: 60,
+      connections: 1,
+      limit: 1,
+    });
+    await page.waitForFunction(
+      (href) => document.querySelector("main [data-row]")?.getAttribute("href") !== href,
+      before,
+    );
+    took.push(performance.now() - begunMs);
+  }
+  const what = "from a webhook's arrival to its row on the open list of events";
+  return compareWithBar(what, Math.min(...took), SOON_BAR_MS, median(slowness));
 }
 
 /** Requests that a hidden page makes. A headless page is never covered, so a script tells it that it is. */
