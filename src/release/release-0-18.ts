@@ -104,6 +104,11 @@ export const RELEASE_0_18: Release = {
       was: "The name of a call to no receiver was stored, listed and logged whatever it was.",
       now: "Of a name that cannot be a relay's, or that looks like a secret, only the length and the fingerprint are stored and shown. The fingerprint is that of the same secret at a relay.",
     },
+    {
+      subject: "A PostgreSQL that ends a connection because of its disk, its memory or an error of its own",
+      was: "The node refused every write until it was restarted.",
+      now: "The node drops the connection and writes over a new one. A full disk of the server is always 503.",
+    },
   ],
   codesAdded: [],
   codesRemoved: [],

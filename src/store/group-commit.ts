@@ -14,6 +14,7 @@ import {
   type Origin,
   StoreUnavailable,
   type Touched,
+  WorkUndone,
   type Writer,
 } from "./port.ts";
 import { Committed, GroupWriter, type Shared } from "./transaction.ts";
@@ -320,11 +321,14 @@ export class GroupCommit {
       shared.committed.add(writer, { captured: this.#captured });
       return { ok: true, value };
     } catch (error) {
+      // A careful attempt has found it out by itself.
+      const first = shared.whole === null ? error : connection.firstOf(error);
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
-      if (error instanceof StoreUnavailable || !connection.inTransaction) throw error;
+      if (!connection.inTransaction) throw first;
       // It may have failed of what the attempt left behind.
       if (writer.passedOver) return null;
-      return { ok: false, error };
+      if (first instanceof StoreUnavailable && !(first instanceof WorkUndone)) throw first;
+      return { ok: false, error: first };
     } finally {
       writer.end();
     }

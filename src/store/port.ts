@@ -183,6 +183,9 @@ export class StoreUnavailable extends Error {
 /** The database was lost in the middle of a commit, and cannot be asked what came of it: all of the work is there, or nothing. */
 export class OutcomeUnknown extends StoreUnavailable {}
 
+/** The database refuses the rest of one work because a statement of it failed; it takes the group's other works. */
+export class WorkUndone extends StoreUnavailable {}
+
 /** A unique constraint refused the row; `work` may catch it inside `attempt`. */
 export class UniqueViolation extends Error {
   constructor(message: string, options?: { cause: unknown }) {

@@ -19,6 +19,8 @@ interface Road extends Disposable {
   isClosed: boolean;
   /** Connections that the service calls so are refused as they begin. */
   closedTo: string | null;
+  /** What the server says is passed on as this returns it; null: as it is. */
+  rewrite: ((said: Buffer) => Buffer) | null;
   /** Asked at each commit with all that was said in its transaction; null: it comes through. */
   loseCommit: (said: string) => Loss | null;
 }
@@ -67,7 +69,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     });
     far.on("data", (chunk: Buffer) => {
       if (way.isLost && chunk.includes("COMMIT\0")) drop(way);
-      else if (!way.isSilent) near.write(chunk);
+      else if (!way.isSilent) near.write(road.rewrite?.(chunk) ?? chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(nearPort, "127.0.0.1", resolve));
@@ -79,6 +81,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     url: url.href,
     isClosed: false,
     closedTo: null,
+    rewrite: null,
     loseCommit: () => null,
     cut(name) {
       isCut = name === undefined;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/ground/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
-import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
+import { OutcomeUnknown, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/readers.ts";
@@ -133,6 +133,57 @@ test("a store whose server is cut off without a word is closed all the same, onc
   const written = store.write("app", addApp("second")).catch((error: unknown) => error);
   await store.close();
   expect(await written).toBeInstanceOf(StoreUnavailable);
+});
+
+/** Lets the server end a connection with another code than it does. */
+const endWith = (state: string) => (said: Buffer) => Buffer.from(said.toString("latin1").replace("C57P01", `C${state}`), "latin1");
+
+for (const state of ["53100", "58030", "XX000", "53200", "42501"])
+  test(`a server that ends a connection for good with ${state}, in a statement or between two: the next write goes over another`, async () => {
+    await store.write("app", addApp("first"));
+    road.rewrite = endWith(state);
+    let runs = 0;
+    await store.write("app", async (tx) => {
+      runs += 1;
+      const slept = tx.get("SELECT pg_sleep(?1)", runs === 1 ? 60 : 0);
+      // It may fail before anyone awaits it.
+      slept.catch(() => undefined);
+      if (runs === 1) await terminate("writer");
+      await slept;
+      await addApp("second")(tx);
+    });
+    await terminate("writer");
+    await store.write("app", addApp("third"));
+    await terminate("reader");
+    expect(await store.read(listApps)).toEqual(["first", "second", "third"]);
+    expect(runs).toBe(2);
+    expect(store.trouble === null).toBe(state !== "53100");
+  });
+
+test("a write that finds no room behind its first statement is refused as unavailable, by itself and beside others", async () => {
+  await admin.unsafe(
+    `CREATE FUNCTION take_none() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF NEW.id LIKE 'full%' THEN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`,
+  );
+  await admin.unsafe("CREATE TRIGGER take_none BEFORE INSERT ON app FOR EACH ROW EXECUTE FUNCTION take_none()");
+  // Nothing awaits the row, so the next statement is the first that says so.
+  const post = (id: string) => async (tx: Writer) => {
+    const posted = tx.post("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 1)", id);
+    await tx.get("SELECT count(*) AS count FROM app WHERE id = ?1", id);
+    await posted;
+  };
+  // The later of two statements that were sent together is awaited first.
+  const askBehind = (id: string) => async (tx: Writer) => {
+    const [row, behind] = [tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 1)", id), tx.get("SELECT ?1 AS one", 1)];
+    row.catch(() => undefined);
+    await behind;
+    await row;
+  };
+  for (const [at, write] of [post, askBehind].entries()) {
+    await expect(store.write("app", write(`full-${at}`))).rejects.toBeInstanceOf(StoreUnavailable);
+    const together = [`a-${at}`, `full-${at}`, `b-${at}`].map((id) => store.write("app", write(id)).catch((error: unknown) => error));
+    expect((await Promise.all(together))[1]).toBeInstanceOf(StoreUnavailable);
+  }
 });
 
 test("a database that is away and has no room: what stands against it now is what is said, and none hides the other", async () => {

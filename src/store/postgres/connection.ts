@@ -9,7 +9,7 @@ import type { Reader, SqlArguments, SqlNames } from "../port.ts";
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
-import { ConnectionLost, NoRoom, NotReached, ReadOnly, tellApart } from "./error.ts";
+import { ConnectionLost, type NoRoom, NotReached, ReadOnly, refusalOf, tellApart } from "./error.ts";
 import { BEGINS, CONNECT_WITHIN_S, connectionOptions, SESSION } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
@@ -305,7 +305,8 @@ export class PostgresConnection implements GroupConnection {
     } catch (error) {
       const told = tellApart(error);
       if (told instanceof ConnectionLost) this.#lose(told);
-      if (told instanceof NoRoom || told instanceof ReadOnly) this.#onRefused(told);
+      const refusal = refusalOf(told);
+      if (refusal !== null) this.#onRefused(refusal);
       throw told;
     } finally {
       if (given !== null) this.#waiting.delete(given);

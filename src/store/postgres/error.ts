@@ -1,5 +1,5 @@
 /** PostgreSQL's errors as the port knows them. */
-import { OutcomeUnknown, StoreUnavailable, UniqueViolation } from "../port.ts";
+import { OutcomeUnknown, StoreUnavailable, UniqueViolation, WorkUndone } from "../port.ts";
 
 /** The connection is gone, with all that was not committed. */
 export class ConnectionLost extends StoreUnavailable {}
@@ -27,6 +27,12 @@ const LOST = /^(?:08|57P0)/;
 const UNDONE = /^(?:40001|40P01|55P03)$/;
 /** A statement was prepared before a newer version changed its table. */
 const PLANNED_BEFORE = "0A000";
+/** A disk that is full. */
+const FULL_DISK = "53100";
+/** An earlier statement of the transaction failed. */
+const FAILED_BEFORE = "25P02";
+/** The server ends the connection with such a message, whatever its code says; the driver would answer each later statement with it too. */
+const ENDS_CONNECTION = /^(?:FATAL|PANIC)$/;
 
 /**
  * Of what a start fails with: the server is not there yet or takes nobody now, which passes by itself: it starts or ends, is full of connections,
@@ -76,6 +82,14 @@ export function* causesOf(error: unknown): Generator<Error & { code?: unknown; e
   for (let one = error; one instanceof Error; one = one.cause) yield one;
 }
 
+/** What the server refuses writes for, of a statement's failure: a full disk, also where the server ends the connection with it, or no writes at all; else null. */
+export function refusalOf(told: unknown): NoRoom | ReadOnly | null {
+  if (told instanceof NoRoom || told instanceof ReadOnly) return told;
+  return told instanceof ConnectionLost && isTold(told, new RegExp(`^${FULL_DISK}$`))
+    ? new NoRoom(told.message, { cause: told.cause })
+    : null;
+}
+
 /** What a statement failed with, as the house tells it apart; what it does not know stays as it is. */
 export function tellApart(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
@@ -83,13 +97,17 @@ export function tellApart(error: unknown): unknown {
     code,
     errno: state,
     constraint,
-  } = error as { code?: unknown; errno?: unknown; constraint?: unknown };
+    severity,
+  } = error as { code?: unknown; errno?: unknown; constraint?: unknown; severity?: unknown };
   const options = { cause: error };
   if (typeof state === "string" && /^[0-9A-Z]{5}$/.test(state)) {
     const message = `${error.message} (${state}).`;
+    if (typeof severity === "string" && ENDS_CONNECTION.test(severity))
+      return new ConnectionLost(message, options);
     if (state === "23505") return new UniqueViolation(`${error.message} (${String(constraint)})`, options);
     if (UNDONE.test(state)) return new TransactionUndone(message, options);
-    if (state === "53100") return new NoRoom(message, options);
+    if (state === FULL_DISK) return new NoRoom(message, options);
+    if (state === FAILED_BEFORE) return new WorkUndone(message, options);
     if (state === "25006") return new ReadOnly(message, options);
     if (LOST.test(state) || (state === PLANNED_BEFORE && error.message.includes("cached plan")))
       return new ConnectionLost(message, options);
