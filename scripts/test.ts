@@ -1,257 +1,207 @@
 /**
- * Runs the test suite, lists every failed test and every error outside a test, and ends with one plain line, `N passed, N failed`.
- * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
- * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure. The tests
- * share one PostgreSQL, which starts when the first of them asks for it; the suites of test/kit/postgres-suite.ts run a second time with their
- * stores on it, one at a time beside all others and several once those have ended, and are told behind them, unless TEST_STORE says where all
- * of them stand. What the tests write stands in memory where the system has a place for that, so that no test's commit waits for what another
- * one copies; all of it is gone afterwards. Their processes compile with less zeal (LATE); what they start runs as shipped.
+ * Runs the tests (`npm test`) or the long rounds (`npm run test:soak`): prints a line for each file that ended, then each failure in full with the
+ * command that runs only that test, and as the last line `N passed, N failed`.
+ *
+ *     npm test                                     every file; those of test/kit/postgres-suite.ts a second time on PostgreSQL
+ *     npm test -- test/rule/template.test.ts       one file
+ *     npm test -- test/rule -t "empty"             the tests of a folder whose names match
+ *     npm test -- --postgres test/flow/sync        only on PostgreSQL (--sqlite: only on SQLite)
+ *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
+ *
+ * Without a browser the browser tests are left out and counted as skipped; with CI=true that is a failure. The tests share one PostgreSQL, which
+ * starts when the first of them asks for it. SIGINT and SIGTERM end all processes and remove all files.
  */
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
 import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
-import { longestFirst, orderFiles } from "./test-order.ts";
-import { type Outcome, readOutcome, sayTimes } from "./test-report.ts";
+import { readArguments } from "./test/arguments.ts";
+import { makePlace, removePlace } from "./test/place.ts";
+import { type Job, mostlyWaits, nameJob, planJobs, readTimings, type Timings } from "./test/plan.ts";
+import { formatDuration, Progress } from "./test/progress.ts";
+import { endJobs, type JobResult, runJob } from "./test/run-job.ts";
 
-const BROWSER_TESTS = "test/browser";
-/** Many tests wait, for a process, a clock or a browser: three files at once, and one on PostgreSQL beside them, keep two cores busy. */
-const FILES_AT_ONCE = 3;
-/** A run of a few files: short enough that none is long alone at the end, long enough that beginning it costs little. */
-const FILES_A_RUN = 5;
-/**
- * A function is compiled anew for every file, and few are called as often there as would pay for the optimizing compiler, which takes a tenth of
- * what most files cost: it begins after ten times as many calls as by default. Where it never does, files that compute much take a fifth longer.
- */
-const LATE = Object.fromEntries(
-  ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [`BUN_JSC_thresholdForOptimize${when}`, "10000"]),
-);
-/** Where Linux keeps files in memory, and how much has to be free there: clones with all they install, and a dozen stores. */
-const IN_MEMORY = "/dev/shm";
-const ROOM_BYTES = 8 * 2 ** 30;
+const BROWSER_TESTS = "test/browser/";
+const SOAK_TESTS = "test/soak/";
+/** A file of `npm test` with rounds of its own in the soak imports this. */
+const ROUNDS = "kit/rounds.ts";
+const TIMINGS = join(import.meta.dir, "test", "timings.json");
+/** Next to one file for each processor: files that mostly wait. */
+const WAITING_LANES = 2;
+/** A shorter run needs no summary of its time. */
+const SUMMARY_FROM_MS = 60_000;
+const LONGEST = 10;
 
-/** A shorter run is not told where its time went. */
-const TOLD_FROM_MS = 60_000;
-
-const words = process.argv.slice(2);
-const begun = { ms: performance.now(), ...readProcessors() };
-const browserFiles = listBrowserFiles(words);
-const found = browserFiles.length === 0 ? null : await findBrowser();
-const leftOut = found?.ok === false ? browserFiles : [];
-const folder = mkdtempSync(join(isRoomInMemory() ? IN_MEMORY : tmpdir(), "relay-tests-"));
-// As /tmp is: a test that is somebody else for a moment finds the way to its own.
-chmodSync(folder, 0o711);
-const timings = join(folder, "timings.json");
-const suites = [...new Bun.Glob("test/**/*.test.ts").scanSync()];
-writeFileSync(timings, JSON.stringify({ version: 1, files: orderFiles(suites) }));
-const socket = join(folder, "postgres.ask");
-// What the kit starts for the tests' processes stands where they write.
-process.env.TMPDIR = folder;
+const beganMs = performance.now();
+const read = readArguments(process.argv.slice(2), process.env);
+const timings = readTimings(TIMINGS);
+const { jobs, leftOut, browser, why } = await chooseJobs();
+const place = makePlace();
+// What the tests' kit starts for all of them, such as PostgreSQL, writes there too.
+process.env.TMPDIR = place;
+const socket = join(place, "postgres.ask");
 const postgres = answerForServer(socket);
-const first = runTests(words, {
-  report: join(folder, "report.xml"),
-  filesAtOnce: FILES_AT_ONCE,
-  leaveOut: leftOut.length > 0,
-  env: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
-  tell: (chunk) => process.stderr.write(chunk),
-});
-const again = longestFirst(listAgain(words));
-const told: Uint8Array[] = [];
-const left = cutInRuns(again);
-const beside = runAgain(left);
-const readyMs = performance.now();
-const outcome = await first;
-const firstMs = performance.now();
-const second = await Promise.all([
-  beside,
-  ...Array.from({ length: FILES_AT_ONCE - 1 }, () => runAgain(left)),
-]);
-if (again.length > 0) {
-  process.stderr.write(`\n${again.length} suites again, on PostgreSQL:\n`);
-  for (const chunk of told) process.stderr.write(chunk);
-}
-const ended = { ms: performance.now(), ...readProcessors() };
-for (const { passed, skipped, failures, files } of second.flat()) {
-  outcome.files.push(...files.map(({ file, seconds }) => ({ file: `${file} (on PostgreSQL)`, seconds })));
-  outcome.passed += passed;
-  outcome.skipped += skipped;
-  outcome.failures.push(...failures.map((failure) => `${failure} (on PostgreSQL)`));
-}
-await postgres[Symbol.asyncDispose]();
-rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-if (found?.ok === false) {
-  const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
-  outcome.skipped += count;
-  console.log(`\nThe ${count} browser tests were left out, for there is no browser: ${found.why}.`);
-  console.log("Install Chrome, Chromium or Edge, or name one by CHROMIUM.");
-  if (process.env.CI === "true") outcome.failures.push(`${BROWSER_TESTS} > left out: ${found.why}`);
-}
-if (outcome.failures.length > 0) {
-  console.log(`\n${outcome.failures.length} failed:`);
-  for (const failure of outcome.failures) console.log(`  ${failure}`);
-  console.log("");
-}
-if (ended.ms - begun.ms > TOLD_FROM_MS) {
-  const parts = [
-    { what: "to begin", ms: readyMs - begun.ms },
-    { what: "for the suites, with some on PostgreSQL beside them", ms: firstMs - readyMs },
-    { what: "for the others on PostgreSQL", ms: ended.ms - firstMs },
-  ];
-  const busy = 1 - (ended.idleMs - begun.idleMs) / (ended.allMs - begun.allMs);
-  console.log(sayTimes(parts, busy, outcome.files));
-}
-const skipped = outcome.skipped === 0 ? "" : `, ${outcome.skipped} skipped`;
-console.log(`${outcome.passed} passed, ${outcome.failures.length} failed${skipped}`);
-process.exit(outcome.failures.length === 0 ? 0 : 1);
+let isStopped = false;
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop(signal));
 
-/** What all processors of this machine did since it started. */
-function readProcessors(): { idleMs: number; allMs: number } {
-  const times = cpus().map(({ times }) => times);
-  const idleMs = times.reduce((sum, { idle }) => sum + idle, 0);
+const terminal = process.stderr.isTTY === true;
+const work = (job: Job): number => Math.max(job.coreSeconds, 0.1);
+const progress = new Progress(
+  jobs.length,
+  jobs.reduce((sum, job) => sum + work(job), 0),
+  terminal,
+  (text) => process.stderr.write(text),
+);
+const results = await runAll();
+progress.finish();
+await postgres[Symbol.asyncDispose]();
+removePlace(place);
+report();
+
+/** The files of the arguments that can run here. */
+async function chooseJobs(): Promise<{ jobs: Job[]; leftOut: string[]; browser: Record<string, string>; why: string }> {
+  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()]
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => read.files.length === 0 || read.files.some((part) => file.includes(part)))
+    .filter((file) => isOfThisRun(file))
+    .sort();
+  const pages = files.filter((file) => file.startsWith(BROWSER_TESTS));
+  const found = pages.length === 0 ? null : await findBrowser();
+  const leftOut = found?.ok === false ? pages : [];
   return {
-    idleMs,
-    allMs: idleMs + times.reduce((sum, { user, nice, sys, irq }) => sum + user + nice + sys + irq, 0),
+    jobs: planJobs({
+      files: files.filter((file) => !leftOut.includes(file)),
+      onPostgres: POSTGRES_SUITES,
+      store: read.store,
+      timings: read.soak ? {} : timings,
+    }),
+    leftOut,
+    browser: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
+    why: found?.ok === false ? found.why : "",
   };
 }
 
-/** The files of browser tests that these arguments mean: all of them, or those that hold one as `bun test` reads it. */
-function listBrowserFiles(args: readonly string[]): string[] {
-  if (!existsSync(BROWSER_TESTS)) return [];
-  const named = args.filter(isFile);
-  return readdirSync(BROWSER_TESTS)
-    .filter((name) => name.endsWith(".test.ts"))
-    .map((name) => `${BROWSER_TESTS}/${name}`)
-    .filter((file) => named.length === 0 || named.some((word) => file.includes(word.replace(/^\.\//, ""))));
+/** The soak runs its own folder and every file with long rounds; `npm test` runs all files but those of the soak's folder, unless one is named. */
+function isOfThisRun(file: string): boolean {
+  const isSoakOnly = file.startsWith(SOAK_TESTS);
+  if (!read.soak) return !isSoakOnly || read.files.includes(file);
+  return isSoakOnly || readFileSync(file, "utf8").includes(ROUNDS);
 }
 
-function isFile(word: string): boolean {
-  return !word.startsWith("-") && /[./]/.test(word);
+async function runAll(): Promise<JobResult[]> {
+  const waiting = jobs.filter(mostlyWaits);
+  const computing = jobs.filter((job) => !mostlyWaits(job));
+  const ended: JobResult[] = [];
+  // A lane whose own jobs are done helps with the others.
+  const lane = async (first: Job[], then: Job[]): Promise<void> => {
+    for (let job = first.shift() ?? then.shift(); job !== undefined && !isStopped; job = first.shift() ?? then.shift()) {
+      progress.began(nameJob(job));
+      const result = await runJob(job, {
+        words: read.passedOn,
+        env: { ...browser, TMPDIR: place, [ASK_VARIABLE]: socket, ...(read.soak ? { TEST_SOAK: "1" } : {}) },
+        color: false,
+      });
+      if (isStopped) return;
+      const { passed, failures, skipped, seconds } = result;
+      progress.ended({ name: nameJob(job), passed, failed: failures.length, skipped, seconds }, work(job));
+      ended.push(result);
+    }
+  };
+  const computingLanes = Array.from({ length: availableParallelism() }, () => lane(computing, waiting));
+  const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, []));
+  await Promise.all([...computingLanes, ...waitingLanes]);
+  return ended;
 }
 
-/** The suites that these arguments mean and that run on PostgreSQL too. */
-function listAgain(args: readonly string[]): string[] {
-  if (process.env.TEST_STORE !== undefined) return [];
-  const named = args.filter(isFile).map((word) => word.replace(/^\.\//, ""));
-  return POSTGRES_SUITES.filter(
-    (file) => existsSync(file) && (named.length === 0 || named.some((word) => file.includes(word))),
-  );
+/** Ends what runs, removes what it wrote, and ends as the signal would. */
+async function stop(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): Promise<void> {
+  if (isStopped) return;
+  isStopped = true;
+  progress.finish();
+  console.error(`Stopped by ${signal}: ending the tests.`);
+  await endJobs();
+  await postgres[Symbol.asyncDispose]();
+  removePlace(place);
+  process.exit(128 + { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }[signal]);
 }
 
-/** A few files each. */
-function cutInRuns(files: readonly string[]): string[][] {
-  const runs: string[][] = [];
-  for (let at = 0; at < files.length; at += FILES_A_RUN) runs.push(files.slice(at, at + FILES_A_RUN));
-  return runs;
-}
-
-/** Takes runs, one after another, until none is left. */
-async function runAgain(runs: string[][]): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (let files = runs.shift(); files !== undefined; files = runs.shift()) {
-    const said: Uint8Array[] = [];
-    outcomes.push(
-      await runTests([...files, ...words.filter((word) => !isFile(word))], {
-        report: join(folder, `report-again-${runs.length}.xml`),
-        filesAtOnce: 1,
-        leaveOut: false,
-        env: { TEST_STORE: "postgres" },
-        tell: (chunk) => said.push(chunk),
-      }),
-    );
-    told.push(...said);
+/** Prints the failures, where the time went, what was left out, and the line that counts. Exits. */
+function report(): void {
+  let skipped = results.reduce((sum, result) => sum + result.skipped, 0);
+  let failed = 0;
+  for (const result of results) {
+    for (const { test, text } of result.failures) {
+      failed += 1;
+      console.log(`\n✗ ${nameJob(result.job)} > ${test ?? "outside a test"}`);
+      console.log(text.replace(/^/gm, "    "));
+      console.log(`    Run only this: ${commandFor(result.job, test)}`);
+    }
   }
-  return outcomes;
+  if (leftOut.length > 0) {
+    const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
+    skipped += count;
+    console.log(`\nSkipped: the ${count} browser tests, because there is no browser (${why}).`);
+    console.log("Install Chrome, Chromium or Edge, or set CHROMIUM to the path of one.");
+    if (process.env.CI === "true") {
+      failed += 1;
+      console.log("With CI=true a missing browser is a failure.");
+    }
+  }
+  if (jobs.length === 0 && leftOut.length === 0) {
+    failed += 1;
+    console.log(`No test file matches ${read.files.join(" ")}.`);
+  }
+  const passed = results.reduce((sum, result) => sum + result.passed, 0);
+  if (results.length > 0 && passed + failed + skipped === 0) {
+    failed += 1;
+    console.log("No test matches the pattern.");
+  }
+  if (performance.now() - beganMs > SUMMARY_FROM_MS) console.log(`\n${summarize()}`);
+  if (read.recordTimings) recordTimings();
+  console.log(`${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
+  process.exit(failed === 0 ? 0 : 1);
+}
+
+/** The command that runs one test of a file; the whole file for an error outside a test. */
+function commandFor({ file, store }: Job, test: string | null): string {
+  const name = test?.split(" > ").at(-1) ?? "";
+  const pattern = test === null || name.startsWith("a hook (") ? "" : ` -t '${escapePattern(name)}'`;
+  const script = read.soak ? "npm run test:soak" : "npm test";
+  return `${script} -- ${store === "postgres" ? "--postgres" : "--sqlite"} ${file}${pattern}`;
+}
+
+/** For a regular expression, between single quotes of a shell. */
+function escapePattern(name: string): string {
+  return name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("'", ".");
 }
 
 function countTests(file: string): number {
   return readFileSync(file, "utf8").match(/^\s*test(\.each)?\(/gm)?.length ?? 0;
 }
 
-interface Pass {
-  /** The file that Bun writes its report to. */
-  report: string;
-  filesAtOnce: number;
-  /** Whether the browser tests are left out. */
-  leaveOut: boolean;
-  env: Record<string, string>;
-  /** Takes what the tests say, as it is said. */
-  tell(chunk: Uint8Array): void;
-}
-
-async function runTests(
-  args: readonly string[],
-  { report, filesAtOnce, leaveOut, env, tell }: Pass,
-): Promise<Outcome> {
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      "test",
-      "--no-orphans",
-      `--parallel=${filesAtOnce}`,
-      `--timings=${timings}`,
-      "--timeout=60000",
-      "--reporter=junit",
-      `--reporter-outfile=${report}`,
-      ...(leaveOut ? [`--path-ignore-patterns=${BROWSER_TESTS}/**`, "--pass-with-no-tests"] : []),
-      ...args,
-    ],
-    {
-      env: {
-        ...LATE,
-        ...process.env,
-        ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}),
-        ...env,
-        TMPDIR: folder,
-        [ASK_VARIABLE]: socket,
-      },
-      stdin: "ignore",
-      stdout: "inherit",
-      stderr: "pipe",
-    },
-  );
-  const talk = await passOn(child.stderr, tell);
-  const code = await child.exited;
-  const outcome = readOutcome(existsSync(report) ? readFileSync(report, "utf8") : "", talk);
-  if (code !== 0 && outcome.failures.length === 0)
-    outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
-  return outcome;
-}
-
-/** Whether enough is free, and programs may be started there. */
-function isRoomInMemory(): boolean {
-  if (!existsSync(IN_MEMORY)) return false;
-  const { bavail, bsize } = statfsSync(IN_MEMORY);
-  if (bavail * bsize < ROOM_BYTES) return false;
-  try {
-    const folder = mkdtempSync(join(IN_MEMORY, "relay-tests-"));
-    const program = join(folder, "program");
-    writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
-    const { success } = Bun.spawnSync([program]);
-    rmSync(folder, { recursive: true });
-    return success;
-  } catch {
-    return false;
+/** How long the run took, the core-seconds by folder, and the longest files. */
+function summarize(): string {
+  const folders = new Map<string, number>();
+  for (const { job, coreSeconds } of results) {
+    const folder = `${job.file.split("/").slice(0, 2).join("/")}${job.store === "postgres" ? " (PostgreSQL)" : ""}`;
+    folders.set(folder, (folders.get(folder) ?? 0) + coreSeconds);
   }
+  const sum = results.reduce((all, { coreSeconds }) => all + coreSeconds, 0);
+  const parts = [...folders].toSorted(([, one], [, other]) => other - one).map(([folder, seconds]) => `${folder} ${Math.round(seconds)}`);
+  const longest = results.toSorted((one, other) => other.seconds - one.seconds).slice(0, LONGEST);
+  return [
+    `The run took ${formatDuration(performance.now() - beganMs)} and ${Math.round(sum)} core-seconds: ${parts.join(", ")}.`,
+    `The longest files: ${longest.map(({ job, seconds }) => `${nameJob(job)} ${formatDuration(seconds * 1_000)}`).join(", ")}.`,
+  ].join("\n");
 }
 
-/** What the tests say is told at once, and kept to be read. */
-async function passOn(stream: ReadableStream<Uint8Array>, tell: Pass["tell"]): Promise<string> {
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of stream) {
-    tell(chunk);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return Bun.stripANSI(text);
+/** Keeps what was measured for files that did not run now; forgets files that are gone. */
+function recordTimings(): void {
+  const all: Timings = {};
+  for (const [name, took] of Object.entries(timings)) if (existsSync(name.replace(/ \(PostgreSQL\)$/, ""))) all[name] = took;
+  for (const { job, seconds, coreSeconds } of results) all[nameJob(job)] = [Number(seconds.toFixed(1)), Number(coreSeconds.toFixed(1))];
+  const sorted = Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  writeFileSync(TIMINGS, `${JSON.stringify(sorted, null, 2).replace(/\[\s+([\d.]+),\s+([\d.]+)\s+\]/g, "[$1, $2]")}\n`);
 }

@@ -1,6 +1,9 @@
-/** The test command's last lines: every failed test and every error outside a test is listed and counted, and what is left out is skipped. */
+/**
+ * The test command: a line for each file that ended, every failure in full with the command that runs only it, what was left out and why, the line that
+ * counts at the end, and nothing left behind when it is stopped.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { BROWSER_VARIABLE } from "../kit/browser-program.ts";
@@ -23,6 +26,12 @@ const FILES: Readonly<Record<string, string>> = {
     expect(stdout.toString()).toContain("TMPDIR");
     expect(stdout.toString()).not.toContain("BUN_JSC_");
   });`,
+  "test/soak/stays.test.ts": `test("stays", async () => {
+    const started = Bun.spawn(["sleep", "100000"]);
+    await Bun.write(process.env.TEST_PLACE + "/folder", process.env.TMPDIR);
+    await Bun.write(process.env.TEST_PLACE + "/pids", process.pid + " " + started.pid);
+    await started.exited;
+  });`,
   "bunfig.toml": `[test]\npreload = ["${PROJECT_ROOT}/test/kit/as-shipped.ts"]`,
   "test/browser/page.test.ts": 'test("one", () => {});\ntest("two", () => {});',
 };
@@ -39,52 +48,118 @@ beforeAll(() => {
 
 afterAll(() => rmSync(project, { recursive: true }));
 
-async function run(words: readonly string[], env: Record<string, string>) {
-  const child = Bun.spawn([process.execPath, COMMAND, ...words], {
+function start(words: readonly string[], env: Record<string, string>) {
+  return Bun.spawn([process.execPath, COMMAND, ...words], {
     cwd: project,
-    env: { ...process.env, CI: "", [BROWSER_VARIABLE]: undefined, ...env },
+    env: { ...process.env, CI: "", TEST_STORE: undefined, [BROWSER_VARIABLE]: undefined, ...env },
     stdout: "pipe",
-    stderr: "ignore",
+    stderr: "pipe",
   });
-  const lines = (await new Response(child.stdout).text()).trimEnd().split("\n");
-  return { code: await child.exited, lines };
 }
 
-test("each failure is listed by file and name before the line that counts them", async () => {
-  const { code, lines } = await run([], { CHROMIUM: "none" });
-  const listed = lines.filter((line) => line.startsWith("  test/")).sort();
-  expect(listed).toEqual([
-    "  test/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach): afterwards",
-    "  test/crash.test.ts > (worker crashed): worker process crashed before reporting results",
-    "  test/hook.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach): no hook",
-    expect.stringMatching(/^ {2}test\/import\.test\.ts > outside a test: Cannot find module '\.\/nothing\.ts'/),
-    "  test/top.test.ts > outside a test: at the top",
-    "  test/wrong.test.ts > wrong <&>: expect(received).toBe(expected)",
-  ]);
+async function run(words: readonly string[], env: Record<string, string> = {}) {
+  const child = start(words, { CHROMIUM: "none", ...env });
+  const [output, progress] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, lines: output.trimEnd().split("\n"), progress: progress.trimEnd().split("\n") };
+}
+
+
+const FAILURES: readonly (readonly [place: string, why: RegExp, command: string])[] = [
+  ["test/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: afterwards/, "test/after.test.ts"],
+  ["test/crash.test.ts > outside a test", /The process ended with SIGKILL/, "test/crash.test.ts"],
+  ["test/hook.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: no hook/, "test/hook.test.ts"],
+  ["test/import.test.ts > outside a test", /Cannot find module '\.\/nothing\.ts'/, "test/import.test.ts"],
+  ["test/top.test.ts > outside a test", /error: at the top/, "test/top.test.ts"],
+  ["test/wrong.test.ts > wrong <&>", /Expected: 2/, "test/wrong.test.ts -t 'wrong <&>'"],
+];
+
+test("each failure is printed in full, with the command that runs only it, before the line that counts", async () => {
+  const { code, lines, progress } = await run([]);
+  const text = lines.join("\n");
+  const blocks = text.split("\n✗ ").slice(1);
+  expect(blocks.map((block) => block.split("\n")[0]).sort()).toEqual(FAILURES.map(([place]) => place).sort());
+  for (const [place, why, command] of FAILURES) {
+    const block = blocks.find((one) => one.startsWith(place)) ?? "";
+    expect(block).toMatch(why);
+    expect(block).toContain(`Run only this: npm test -- --sqlite ${command}\n`);
+  }
+  expect(text).toContain("Skipped: the 2 browser tests, because there is no browser (CHROMIUM=none asks for none).");
   expect(lines.at(-1)).toBe("5 passed, 6 failed, 2 skipped");
   expect(code).toBe(1);
+  const files = Object.keys(FILES).filter((file) => /^test\/[a-z]+\.test\.ts$/.test(file));
+  const told = progress.map((line) => /^\[ *(\d+)\/(\d+)\] (\S+):/.exec(line) ?? []);
+  expect(told.map(([, nth]) => Number(nth))).toEqual(files.map((_, at) => at + 1));
+  expect(told.map(([, , , file]) => file ?? "").sort()).toEqual(files.sort());
+});
+
+test("the command that a failure names runs only that test", async () => {
+  const { lines } = await run(["--sqlite", "test/wrong.test.ts", "-t", "wrong <&>"]);
+  expect(lines.at(-1)).toBe("0 passed, 1 failed");
 });
 
 test("nothing but the plain line ends a run without failures", async () => {
-  const { code, lines } = await run(["test/right.test.ts"], { CHROMIUM: "none" });
-  expect(lines.at(-1)).toBe("1 passed, 0 failed");
+  const { code, lines } = await run(["test/right.test.ts"]);
+  expect(lines).toEqual(["1 passed, 0 failed"]);
   expect(code).toBe(0);
 });
 
+test.each([
+  [["test/absent.test.ts"], "No test file matches test/absent.test.ts."],
+  [["test/right.test.ts", "-t", "absent"], "No test matches the pattern."],
+])("%j fails, because nothing would have run", async (words, sentence) => {
+  const { code, lines } = await run(words);
+  expect(lines).toEqual([sentence, "0 passed, 1 failed"]);
+  expect(code).toBe(1);
+});
+
 test("a test's process compiles late, and what it starts as it is shipped", async () => {
-  const { code, lines } = await run(["test/started.test.ts"], { CHROMIUM: "none" });
+  const { code, lines } = await run(["test/started.test.ts"]);
   expect([lines.at(-1), code]).toEqual(["1 passed, 0 failed", 0]);
 });
 
-test("without a browser its tests are counted as skipped, and the reason is said", async () => {
-  const { code, lines } = await run(["./test/browser/page.test.ts"], { CHROMIUM: "none" });
-  expect(lines.join("\n")).toContain("The 2 browser tests were left out, for there is no browser: CHROMIUM=none");
+test("without a browser its tests are counted as skipped, and the reason is given", async () => {
+  const { code, lines } = await run(["./test/browser/page.test.ts"]);
+  expect(lines.join("\n")).toContain("because there is no browser (CHROMIUM=none");
   expect(lines.at(-1)).toBe("0 passed, 0 failed, 2 skipped");
   expect(code).toBe(0);
 });
 
 test("in CI a browser that is missing is a failure", async () => {
-  const { code, lines } = await run(["./test/browser/page.test.ts"], { CHROMIUM: "none", CI: "true" });
+  const { code, lines } = await run(["./test/browser/page.test.ts"], { CI: "true" });
   expect(lines.at(-1)).toBe("0 passed, 1 failed, 2 skipped");
   expect(code).toBe(1);
 });
+
+test.each(["SIGINT", "SIGTERM"] as const)("%s ends every process and leaves no file", async (signal) => {
+  const place = mkdtempSync(join(tmpdir(), "relay-test-stop-"));
+  const child = start(["test/soak/stays.test.ts"], { CHROMIUM: "none", TEST_PLACE: place });
+  // The test writes the process ids of itself and of what it started.
+  while (!existsSync(join(place, "pids")) || readFileSync(join(place, "pids"), "utf8") === "") await Bun.sleep(20);
+  const pids = (await Bun.file(join(place, "pids")).text()).trim().split(" ").map(Number);
+  const folder = await Bun.file(join(place, "folder")).text();
+  expect(existsSync(folder)).toBe(true);
+  child.kill(signal);
+  expect(await child.exited).toBe(signal === "SIGINT" ? 130 : 143);
+  expect(existsSync(folder)).toBe(false);
+  for (const pid of pids) while (isRunning(pid)) await Bun.sleep(20);
+  expect(readdirSync(place).sort()).toEqual(["folder", "pids"]);
+  rmSync(place, { recursive: true });
+});
+
+test("the next run removes the folder of one that was killed", async () => {
+  const gone = Bun.spawn([process.execPath, "-e", "1"]);
+  await gone.exited;
+  const left = join(tmpdir(), `relay-tests-${gone.pid}-left`);
+  mkdirSync(join(left, "deep"), { recursive: true });
+  await run(["test/right.test.ts"]);
+  expect(existsSync(left)).toBe(false);
+});
+
+/** Whether the process is there and is more than an entry that nobody collected. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,58 @@
+/** The outcome of one test file, read from what `bun test` printed on standard error. It runs nothing. */
+
+export interface Failure {
+  /** The names of the groups and of the test, joined by " > "; null: an error outside a test. */
+  test: string | null;
+  /** What was printed about it. */
+  text: string;
+}
+
+export interface Outcome {
+  passed: number;
+  skipped: number;
+  failures: Failure[];
+}
+
+const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/;
+const HEADING = /^(bun test v|\S+\.test\.tsx?:$)/;
+const RULE = /^-{20,}$/;
+
+/** `ended`: how the process ended where that was not with a result, such as "SIGKILL"; null otherwise. Colors are removed before. */
+export function readOutcome(text: string, ended: string | null): Outcome {
+  const outcome: Outcome = { passed: 0, skipped: 0, failures: [] };
+  const lines = text.split("\n");
+  let block: string[] = [];
+  for (const [at, line] of lines.entries()) {
+    const [, kind, name = ""] = RESULT.exec(line) ?? [];
+    if (kind === undefined) {
+      if (line.startsWith("# Unhandled error between tests")) {
+        outcome.failures.push({ test: null, text: readErrorOutside(lines.slice(at + 1)) });
+      }
+      if (!HEADING.test(line)) block.push(line);
+      continue;
+    }
+    if (kind === "pass") outcome.passed += 1;
+    else if (kind === "fail") {
+      const why = /^ {2}\^ /.test(lines[at + 1] ?? "") ? [(lines[at + 1] ?? "").trim()] : [];
+      outcome.failures.push({ test: nameTest(name), text: [...block, ...why].join("\n").trim() });
+    } else outcome.skipped += 1;
+    block = [];
+  }
+  if (ended !== null) outcome.failures.push({ test: null, text: `${block.join("\n").trim()}\nThe process ended with ${ended}.`.trim() });
+  return outcome;
+}
+
+/** A hook has no name of its own. */
+function nameTest(name: string): string {
+  return name.replace("(unnamed)", "a hook (beforeAll, afterAll, beforeEach or afterEach)");
+}
+
+/** The lines between the two rules after the heading. */
+function readErrorOutside(lines: readonly string[]): string {
+  const first = lines.findIndex((line) => RULE.test(line));
+  const length = lines.slice(first + 1).findIndex((line) => RULE.test(line));
+  return lines
+    .slice(first + 1, length < 0 ? undefined : first + 1 + length)
+    .join("\n")
+    .trim();
+}
