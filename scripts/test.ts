@@ -61,7 +61,12 @@ removePlace(place);
 report();
 
 /** The files of the arguments that can run here. */
-async function chooseJobs(): Promise<{ jobs: Job[]; leftOut: string[]; browser: Record<string, string>; why: string }> {
+async function chooseJobs(): Promise<{
+  jobs: Job[];
+  leftOut: string[];
+  browser: Record<string, string>;
+  why: string;
+}> {
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync()]
     .map((file) => file.replaceAll("\\", "/"))
     .filter((file) => read.files.length === 0 || read.files.some((part) => file.includes(part)))
@@ -96,7 +101,11 @@ async function runAll(): Promise<JobResult[]> {
   const ended: JobResult[] = [];
   // A lane whose own jobs are done helps with the others.
   const lane = async (first: Job[], then: Job[]): Promise<void> => {
-    for (let job = first.shift() ?? then.shift(); job !== undefined && !isStopped; job = first.shift() ?? then.shift()) {
+    for (
+      let job = first.shift() ?? then.shift();
+      job !== undefined && !isStopped;
+      job = first.shift() ?? then.shift()
+    ) {
       progress.began(nameJob(job));
       const result = await runJob(job, {
         words: read.passedOn,
@@ -189,7 +198,9 @@ function summarize(): string {
     folders.set(folder, (folders.get(folder) ?? 0) + coreSeconds);
   }
   const sum = results.reduce((all, { coreSeconds }) => all + coreSeconds, 0);
-  const parts = [...folders].toSorted(([, one], [, other]) => other - one).map(([folder, seconds]) => `${folder} ${Math.round(seconds)}`);
+  const parts = [...folders]
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([folder, seconds]) => `${folder} ${Math.round(seconds)}`);
   const longest = results.toSorted((one, other) => other.seconds - one.seconds).slice(0, LONGEST);
   return [
     `The run took ${formatDuration(performance.now() - beganMs)} and ${Math.round(sum)} core-seconds: ${parts.join(", ")}.`,
@@ -200,8 +211,13 @@ function summarize(): string {
 /** Keeps what was measured for files that did not run now; forgets files that are gone. */
 function recordTimings(): void {
   const all: Timings = {};
-  for (const [name, took] of Object.entries(timings)) if (existsSync(name.replace(/ \(PostgreSQL\)$/, ""))) all[name] = took;
-  for (const { job, seconds, coreSeconds } of results) all[nameJob(job)] = [Number(seconds.toFixed(1)), Number(coreSeconds.toFixed(1))];
+  for (const [name, took] of Object.entries(timings))
+    if (existsSync(name.replace(/ \(PostgreSQL\)$/, ""))) all[name] = took;
+  for (const { job, seconds, coreSeconds } of results)
+    all[nameJob(job)] = [Number(seconds.toFixed(1)), Number(coreSeconds.toFixed(1))];
   const sorted = Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  writeFileSync(TIMINGS, `${JSON.stringify(sorted, null, 2).replace(/\[\s+([\d.]+),\s+([\d.]+)\s+\]/g, "[$1, $2]")}\n`);
+  writeFileSync(
+    TIMINGS,
+    `${JSON.stringify(sorted, null, 2).replace(/\[\s+([\d.]+),\s+([\d.]+)\s+\]/g, "[$1, $2]")}\n`,
+  );
 }

@@ -17,7 +17,10 @@ export interface TestArguments {
 const WITH_VALUE = new Set(["-t", "--test-name-pattern", "--seed", "--rerun-each", "--retry"]);
 
 /** Reads the words; a word with a dot or a slash that is not an option names files. `env` may name the database by TEST_STORE. */
-export function readArguments(words: readonly string[], env: Readonly<Record<string, string | undefined>>): TestArguments {
+export function readArguments(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): TestArguments {
   const read: TestArguments = {
     files: [],
     passedOn: [],

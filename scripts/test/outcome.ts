@@ -16,11 +16,17 @@ export interface Outcome {
 const RESULT = /^\((pass|fail|skip|todo)\) (.*?)(?: \[[\d.]+m?s\])?$/;
 const HEADING = /^(bun test v|\S+\.test\.tsx?:$)/;
 const RULE = /^-{20,}$/;
+/** The failures are listed once more behind this. */
+const REPEATED = /^\d+ tests? failed:$/;
+/** A difference of large values is cut after so many lines. */
+const MAX_LINES = 120;
 
 /** `ended`: how the process ended where that was not with a result, such as "SIGKILL"; null otherwise. Colors are removed before. */
 export function readOutcome(text: string, ended: string | null): Outcome {
   const outcome: Outcome = { passed: 0, skipped: 0, failures: [] };
-  const lines = text.split("\n");
+  const all = text.split("\n");
+  const end = all.findIndex((line) => REPEATED.test(line));
+  const lines = end < 0 ? all : all.slice(0, end);
   let block: string[] = [];
   for (const [at, line] of lines.entries()) {
     const [, kind, name = ""] = RESULT.exec(line) ?? [];
@@ -34,12 +40,25 @@ export function readOutcome(text: string, ended: string | null): Outcome {
     if (kind === "pass") outcome.passed += 1;
     else if (kind === "fail") {
       const why = /^ {2}\^ /.test(lines[at + 1] ?? "") ? [(lines[at + 1] ?? "").trim()] : [];
-      outcome.failures.push({ test: nameTest(name), text: [...block, ...why].join("\n").trim() });
+      outcome.failures.push({ test: nameTest(name), text: cut([...block, ...why].join("\n").trim()) });
     } else outcome.skipped += 1;
     block = [];
   }
-  if (ended !== null) outcome.failures.push({ test: null, text: `${block.join("\n").trim()}\nThe process ended with ${ended}.`.trim() });
+  if (ended !== null)
+    outcome.failures.push({
+      test: null,
+      text: `${block.join("\n").trim()}\nThe process ended with ${ended}.`.trim(),
+    });
   return outcome;
+}
+
+function cut(text: string): string {
+  const lines = text.split("\n");
+  if (lines.length <= MAX_LINES) return text;
+  const half = MAX_LINES / 2;
+  return [...lines.slice(0, half), `… ${lines.length - MAX_LINES} more lines …`, ...lines.slice(-half)].join(
+    "\n",
+  );
 }
 
 /** A hook has no name of its own. */

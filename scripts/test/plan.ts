@@ -47,7 +47,11 @@ export function planJobs(options: {
   const jobs: Pick<Job, "file" | "store">[] = [];
   if (store !== "postgres") jobs.push(...files.map((file) => ({ file, store: "sqlite" as const })));
   if (store !== "sqlite") {
-    jobs.push(...files.filter((file) => onPostgres.includes(file)).map((file) => ({ file, store: "postgres" as const })));
+    jobs.push(
+      ...files
+        .filter((file) => onPostgres.includes(file))
+        .map((file) => ({ file, store: "postgres" as const })),
+    );
   }
   return jobs
     .map((job) => {

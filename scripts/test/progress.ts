@@ -35,7 +35,11 @@ export class Progress {
     this.#done += 1;
     this.#workDone += work;
     this.#running = this.#running.filter((other) => other !== name);
-    const counts = [`${passed} passed`, failed > 0 ? `${failed} FAILED` : "", skipped > 0 ? `${skipped} skipped` : ""];
+    const counts = [
+      `${passed} passed`,
+      failed > 0 ? `${failed} FAILED` : "",
+      skipped > 0 ? `${skipped} skipped` : "",
+    ];
     const place = `[${String(this.#done).padStart(String(this.total).length)}/${this.total}]`;
     const line = `${place} ${name}: ${counts.filter((part) => part !== "").join(", ")} in ${seconds.toFixed(1)} s`;
     if (!this.terminal) this.write(`${line}${this.#left()}\n`);

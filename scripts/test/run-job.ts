@@ -1,6 +1,7 @@
 /** Runs one test file in a process of its own, and ends whatever it started. */
-import type { Job } from "./plan.ts";
+
 import { type Outcome, readOutcome } from "./outcome.ts";
+import type { Job } from "./plan.ts";
 
 /**
  * A function is compiled anew in every process, and few are called as often there as would pay for the optimizing compiler, which takes a tenth of what
@@ -33,18 +34,21 @@ const running = new Set<Bun.Subprocess>();
 /** Resolves with the outcome; `seconds` by the clock, `coreSeconds` of all its processes. */
 export async function runJob(job: Job, { words, env, color }: JobOptions): Promise<JobResult> {
   const beganMs = performance.now();
-  const child = Bun.spawn([process.execPath, "test", "--no-orphans", `--timeout=${TEST_TIMEOUT_MS}`, ...words, `./${job.file}`], {
-    env: {
-      ...LATE_COMPILER,
-      ...process.env,
-      ...env,
-      ...(color ? { FORCE_COLOR: "1" } : {}),
-      ...(job.store === "postgres" ? { TEST_STORE: "postgres" } : { TEST_STORE: undefined }),
+  const child = Bun.spawn(
+    [process.execPath, "test", "--no-orphans", `--timeout=${TEST_TIMEOUT_MS}`, ...words, `./${job.file}`],
+    {
+      env: {
+        ...LATE_COMPILER,
+        ...process.env,
+        ...env,
+        ...(color ? { FORCE_COLOR: "1" } : {}),
+        ...(job.store === "postgres" ? { TEST_STORE: "postgres" } : { TEST_STORE: undefined }),
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
     },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+  );
   running.add(child);
   let silence = setTimeout(() => undefined, 0);
   const watch = (): void => {
@@ -56,12 +60,23 @@ export async function runJob(job: Job, { words, env, color }: JobOptions): Promi
   const code = await child.exited;
   clearTimeout(silence);
   running.delete(child);
-  const outcome = readOutcome(Bun.stripANSI(said), child.signalCode ?? null);
+  const outcome = readOutcome(
+    Bun.stripANSI(said),
+    child.signalCode === null ? null : String(child.signalCode),
+  );
   if (code !== 0 && child.signalCode === null && outcome.failures.length === 0 && !isNothingToRun(said)) {
     outcome.failures.push({ test: null, text: `The process ended with code ${code}.\n${said.trim()}` });
   }
-  const printed = output.split("\n").slice(2).join("\n").trim().split("\n").slice(-RELEVANT_OUTPUT_LINES).join("\n");
-  for (const failure of outcome.failures.slice(0, 1)) if (printed !== "") failure.text += `\n\nThe file printed:\n${printed}`;
+  const printed = output
+    .split("\n")
+    .slice(2)
+    .join("\n")
+    .trim()
+    .split("\n")
+    .slice(-RELEVANT_OUTPUT_LINES)
+    .join("\n");
+  for (const failure of outcome.failures.slice(0, 1))
+    if (printed !== "") failure.text += `\n\nThe file printed:\n${printed}`;
   const used = child.resourceUsage()?.cpuTime;
   return {
     job,

@@ -63,7 +63,6 @@ async function run(words: readonly string[], env: Record<string, string> = {}) {
   return { code: await child.exited, lines: output.trimEnd().split("\n"), progress: progress.trimEnd().split("\n") };
 }
 
-
 const FAILURES: readonly (readonly [place: string, why: RegExp, command: string])[] = [
   ["test/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: afterwards/, "test/after.test.ts"],
   ["test/crash.test.ts > outside a test", /The process ended with SIGKILL/, "test/crash.test.ts"],

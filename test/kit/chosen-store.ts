@@ -5,7 +5,7 @@
 import { test } from "bun:test";
 import type { DatabaseUrl } from "../../src/ground/database-url.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
-import { freshDatabase } from "./postgres.ts";
+import { takeDatabase } from "./database-pool.ts";
 
 export const ON_POSTGRES = process.env.TEST_STORE === "postgres";
 
@@ -25,9 +25,9 @@ export const COLUMNS = ON_POSTGRES
 /** Every table, by name. */
 export const TABLES = `SELECT DISTINCT tableName AS name FROM ${COLUMNS} ORDER BY tableName`;
 
-/** A database of its own on the tests' server, with the schema in it. */
+/** A database on the tests' server that no other test uses meanwhile, with the schema in it. */
 export async function chooseDatabase(): Promise<{ url: string; database: DatabaseUrl; dispose: () => Promise<void> }> {
-  const fresh = await freshDatabase();
+  const fresh = await takeDatabase();
   return { url: fresh.url, database: fresh.place, dispose: async () => fresh[Symbol.asyncDispose]() };
 }
 

@@ -39,8 +39,6 @@ const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
 export const ASK_VARIABLE = "TEST_POSTGRES";
 /** Of the advisory lock of who makes the template. */
 const TEMPLATE_LOCK = 0x72656c63;
-/** A connection that is no longer used ends after so long: a file of tests that has ended leaves one. */
-const KEPT_S = 2;
 /** PostgreSQL does not run as root. */
 const NOBODY = 65_534;
 /**
@@ -77,10 +75,8 @@ export async function freshDatabase({ empty = false }: { empty?: boolean } = {})
   const name = nameDatabase("test");
   const sql = keepConnection(server);
   await sql.unsafe(empty ? createEmpty(name) : `CREATE DATABASE ${name} TEMPLATE ${await ensureTemplate(server)} STRATEGY FILE_COPY`);
-  const url = urlOf(server, name);
   return {
-    url,
-    place: placeOf(url),
+    ...urlOf(server, name),
     [Symbol.asyncDispose]: async () => void (await sql.unsafe(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)),
   };
 }
@@ -89,7 +85,7 @@ let kept: SQL | null = null;
 
 /** Makes and drops databases: to connect anew for each of the two costs half as much as they do. */
 function keepConnection(server: string): SQL {
-  kept ??= new SQL(server, { max: 1, idleTimeout: KEPT_S });
+  kept ??= new SQL(server, { max: 1, idleTimeout: 0 });
   return kept;
 }
 
@@ -126,7 +122,7 @@ async function makeTemplate(server: string, name: string): Promise<void> {
   await dropLeftOver(server);
   const draft = nameDatabase("test");
   await runOn(server, createEmpty(draft));
-  const connection = await PostgresConnection.open(placeOf(urlOf(server, draft)), "relay migration");
+  const connection = await PostgresConnection.open(urlOf(server, draft).place, "relay migration");
   await migratePostgres(connection, systemClock);
   await connection.close();
   await runOn(server, `ALTER DATABASE ${draft} RENAME TO ${name}`);
@@ -135,16 +131,23 @@ async function makeTemplate(server: string, name: string): Promise<void> {
 /** Databases of tests that ended hours ago without a word, and templates of other schemas. */
 async function dropLeftOver(server: string): Promise<void> {
   const asked = new SQL(server, { max: 1 });
-  const rows = await asked`SELECT datname FROM pg_database WHERE datname ~ '^relay_template_'
+  const rows = await asked`SELECT datname FROM pg_database WHERE datname ~ '^relay_(template|pool)_'
     OR (datname ~ '^relay_test_[0-9]+_' AND split_part(datname, '_', 3)::bigint < extract(epoch FROM now()) - 14400)`;
   for (const { datname } of rows) await asked.unsafe(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`);
   await asked.close();
 }
 
-function urlOf(server: string, database: string): string {
+/** A database of the server, as a URL and read. */
+export function urlOf(server: string, database: string): { url: string; place: DatabaseUrl } {
   const url = new URL(server);
   url.pathname = `/${database}`;
-  return url.href;
+  return { url: url.href, place: placeOf(url.href) };
+}
+
+/** The tests' server, and a session of a superuser that lasts as long as this process. */
+export async function usePostgres(): Promise<{ server: string; sql: SQL }> {
+  const server = await findServer();
+  return { server, sql: keepConnection(server) };
 }
 
 export function placeOf(url: string): DatabaseUrl {

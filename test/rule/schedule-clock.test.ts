@@ -1,6 +1,8 @@
 /** One tick a period, whatever the clock does. The wall clock jumps; the time that passes does not. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
+import { rounds } from "../kit/rounds.ts";
 import { openTimetable, type Timetable } from "../kit/timetable.ts";
 
 const START = "2026-01-15T12:59:00Z";
@@ -39,7 +41,7 @@ describe("a wall clock that is set", () => {
     table.clock.jump(DAY_MS);
     await table.clock.advance(10_000);
     table.clock.jump(-DAY_MS);
-    await table.clock.advance(DAY_MS);
+    await table.clock.advance(DAY_MS, { everyTimer: true });
     const ticks = await table.ticks("beat");
     expect(ticks.map(({ state }) => state)).toEqual(Array.from({ length: 25 }, () => "queued"));
     expect(ticks.filter(({ periodStart, recordedAt }) => periodStart !== recordedAt)).toEqual([]);
@@ -111,7 +113,7 @@ describe("a wall clock that is set", () => {
   });
 });
 
-test.each([1, 2, 3, 4, 5, 6])(
+test.each([1, 2, 3, 4, 5, 6].slice(0, rounds({ slice: ON_POSTGRES ? 1 : 3, soak: 6 })))(
   "a clock that jumps at random, edits, pauses and restarts between, never makes two ticks of one period (seed %p)",
   async (seed) => {
     await using table = await hourly();
