@@ -1,6 +1,6 @@
 /** The words after `npm test --` and `npm run test:soak --`. It reads them and decides nothing else. */
 
-export interface TestArguments {
+interface TestArguments {
   /** Parts of paths: a test file runs when its path contains one of them. Empty: every file. */
   files: string[];
   /** Passed on to `bun test`, such as `-t` and its pattern. */

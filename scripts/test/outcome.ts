@@ -1,6 +1,6 @@
 /** The outcome of one test file, read from what `bun test` printed on standard error. It runs nothing. */
 
-export interface Failure {
+interface Failure {
   /** The names of the groups and of the test, joined by " > "; null: an error outside a test. */
   test: string | null;
   /** What was printed about it. */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-export type TestStore = "sqlite" | "postgres";
+type TestStore = "sqlite" | "postgres";
 
 export interface Job {
   file: string;

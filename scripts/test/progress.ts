@@ -3,7 +3,7 @@
 /** The time is told once so much of the work is done. */
 const TELLS_FROM_SHARE = 0.03;
 
-export interface Ended {
+interface Ended {
   name: string;
   passed: number;
   failed: number;

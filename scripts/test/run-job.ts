@@ -22,7 +22,7 @@ export interface JobResult extends Outcome {
   coreSeconds: number;
 }
 
-export interface JobOptions {
+interface JobOptions {
   /** Words for `bun test`. */
   words: readonly string[];
   env: Readonly<Record<string, string | undefined>>;

@@ -14,8 +14,9 @@ import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { runMigration } from "../../src/store/rehearsal.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
+import { rounds } from "../kit/rounds.ts";
 
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? 24);
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 5, soak: 40 }));
 const timeout = 60_000 + kills * 5_000;
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));

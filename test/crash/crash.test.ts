@@ -6,9 +6,10 @@
 import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";
+import { rounds } from "../kit/rounds.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? 20);
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 5, soak: 40 }));
 const power = process.env.RELAY_CRASH_POWER !== undefined;
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 

@@ -8,8 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CliProcess, findFreePort, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { rounds } from "../kit/rounds.ts";
 
-const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? 3);
+const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 6 }));
 const OWNER = { email: "ann@example.com", password: "correct horse battery" };
 
 let home: string;

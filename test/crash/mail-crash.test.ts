@@ -11,6 +11,7 @@ import { makeAuthority } from "../kit/certificate.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { type Hold, type MailServer, startMailServer } from "../kit/mail-server.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { rounds } from "../kit/rounds.ts";
 import { APP, startRunningService } from "../kit/running-service.ts";
 
 /** The runner's own bound is 12 seconds; starting and ending a process takes a moment. */
@@ -25,7 +26,7 @@ const ENV = {
 const MAIL = { type: "email_person", subject: "{{mapped.event_id}}", text: "Thank you." };
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 /** Fewer than an event's seven attempts, so that no event can be dead of being cut off. */
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? 5);
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 2, soak: 6 }));
 
 let folder: string;
 let key: string;

@@ -65,7 +65,7 @@ export const POSTGRES_SUITES: readonly string[] = [
 
 /** Why a suite over a kit's store does not run there again, and which. */
 export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [
-  ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup", "flow/soak"]],
+  ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup"]],
   ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
   [
     "It is about a command, the executable's package or the mail server.",

@@ -1,18 +1,18 @@
 /**
  * Three nodes and one PostgreSQL under load, and everything happens to them that can: SIGKILL, a cut road to the database, ended connections, SIGSTOP
- * for longer than a lease, a database that dies and comes back, a stop in order. Here one round; `RELAY_CLUSTER_ROUNDS=20 bun test test/crash/cluster.test.ts`
+ * for longer than a lease, a database that dies and comes back, a stop in order. Two rounds; `RELAY_CLUSTER_ROUNDS=20 npm run test:soak -- test/soak/cluster.test.ts`
  * runs the long loop and prints its figures.
  */
 import { expect, test } from "bun:test";
 import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { ClusterNode, Ground, Sender } from "../crash/cluster.ts";
 import { callApi, makeTenants, saveReceiver, startNode } from "../kit/node.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { startSink } from "../kit/sink.ts";
-import { ClusterNode, Ground, Sender } from "./cluster.ts";
 
-const rounds = Number(process.env.RELAY_CLUSTER_ROUNDS ?? 1);
+const rounds = Number(process.env.RELAY_CLUSTER_ROUNDS ?? 2);
 const APPS = ["app_a", "app_b", "app_c"];
 const PERIOD_MS = 15 * MINUTE_MS;
 /** A schedule's period begins so long after the nodes were told to start. */
