@@ -16,13 +16,14 @@
 import { bench } from "./bench.ts";
 import { describeMachine } from "./machine.ts";
 import { type Options, readOptions } from "./options.ts";
-import { scratch } from "./process.ts";
+import { endOnSignals, scratch } from "./process.ts";
 
 const options = readOptions(process.argv.slice(2));
 if ("text" in options) {
   console.log(options.text);
   process.exit(options.code);
 }
+endOnSignals();
 process.exit(await measureAll(options));
 
 /** Filled stores are gone afterwards, unless `--store` keeps them. */

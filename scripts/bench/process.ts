@@ -164,10 +164,30 @@ export function startClient(secret: string): Client {
   };
 }
 
-/** A folder that is removed afterwards. */
+const folders = new Set<string>();
+
+function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+  folders.delete(path);
+}
+
+/** A folder that is removed afterwards, also when the bench is interrupted (endOnSignals). */
 export function scratch(within = tmpdir()): { path: string } & Disposable {
   const path = mkdtempSync(join(within, "relay-bench-"));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  folders.add(path);
+  return { path, [Symbol.dispose]: () => remove(path) };
+}
+
+/** Ctrl+C and SIGTERM end the bench without folders left behind. Its processes end with it (`--no-orphans`). */
+export function endOnSignals(): void {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    process.on(signal, () => {
+      for (const path of folders) remove(path);
+      process.exit(code);
+    });
 }
 
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
