@@ -45,7 +45,9 @@ async function flood({ port }: ProductReady, path: string, seconds: number): Pro
     stdout: "pipe",
     stderr: "inherit",
   });
-  return JSON.parse(await new Response(child.stdout).text()) as Flood;
+  const text = await new Response(child.stdout).text();
+  if (text === "") throw new Error(`The flood ended without a result (exit code ${await child.exited}).`);
+  return JSON.parse(text) as Flood;
 }
 
 interface Kind {
