@@ -208,7 +208,9 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         await settleTicks(tx, settling);
         return await pauseRelay(tx, context, name);
       });
-      return { relay, held: environment.heldAt !== null, foundSoon: sayFoundSoon(input, world) };
+      // A pause holds as soon as it is stored; a server looks once a second for what it may run again.
+      const foundSoon = to === "resumed" ? sayFoundSoon(input, world) : "";
+      return { relay, held: environment.heldAt !== null, foundSoon };
     },
     there: async (remote) => ({ ...(await setStateThere(remote, input.first(), to)), foundSoon: "" }),
   });

@@ -145,11 +145,11 @@ export const settingsSet: Command = {
         // A hold is released without the key, too.
         const sealer =
           value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
-        // When a brake holds matters to who pulls it, and until when the secret before it verifies.
-        if (name === "held" || kindOf(name) === "secret") foundSoon = sayFoundSoon(input, world);
         const deps = { sealer, allowPrivate: readAllowPrivate(input, world) };
         const made = { environmentId: environment.id, by, nowMs };
         const holds = name === "held" && value === true;
+        // A hold holds as soon as it is stored. Its release, and until when the secret before it verifies, is found by a server once a second.
+        if ((name === "held" && !holds) || kindOf(name) === "secret") foundSoon = sayFoundSoon(input, world);
         if (holds) await settleMissed(store, made);
         return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);

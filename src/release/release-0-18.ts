@@ -10,6 +10,11 @@ export const RELEASE_0_18: Release = {
       now: "An event runs again at once after its first cut-off. After each further one it waits as after a failed attempt of that number.",
     },
     {
+      subject: "relay settings set held on, relay relays pause",
+      was: "On the server's data directory they ended before the server held, and events of up to a second later still ran.",
+      now: "No event starts once the command has ended, on any node. What runs at that moment ends.",
+    },
+    {
       subject: "A database of 0.16.0",
       was: "It did not start with 0.17.0, and the error blamed the disk.",
       now: "It starts. The upgrade from each release since 0.9.0 is tested on both databases, with every action afterwards.",

@@ -92,8 +92,8 @@ export function listClear(
 }
 
 /**
- * Of these relays those that run now and are as this process knows them; it reads the others again. Another node may have paused or changed one a
- * moment ago, and said so, of which this one has not heard yet.
+ * Of these relays those that run now and are as this process knows them; it reads the others again. Another process, such as a command on the same
+ * data directory or another node, may have paused or changed a relay a moment ago. Its commit is a hold from then on: no event starts after it.
  */
 export async function listStanding(
   tx: Reader,

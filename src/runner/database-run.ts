@@ -172,7 +172,7 @@ function commitBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Fin
     const isOver = (): boolean => clock.monotonicMs() >= endMs;
     const [ended, finished]: [Ending[], Finished[]] = [[], []];
     const isFull = (): boolean => ended.length + finished.length >= MOST_RUN;
-    const standing = holding.whole ? relays : await listStanding(tx, relays, deps.relays);
+    const standing = await listStanding(tx, relays, deps.relays);
     for (const relay of relays) if (!standing.includes(relay)) arrivals.lose(relay.id);
     let round: Reached[] = standing.map((relay) => ({ relay, through: 0 }));
     do {

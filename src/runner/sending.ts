@@ -85,7 +85,7 @@ async function claimDue(
   deps: SendingDeps,
 ): Promise<Claim> {
   const { clock } = deps;
-  const asked = deps.holding.whole ? [relay] : listStanding(tx, [relay], deps.relays);
+  const asked = listStanding(tx, [relay], deps.relays);
   const [due, standing] = await Promise.all([listDueEvents(tx, relay.id, limit), asked]);
   if (standing.length === 0) return { claimed: [], more: true };
   const claimed: Claimed[] = [];

@@ -18,7 +18,19 @@ const RULES: readonly string[] = [
 
 /** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
 const FLOWS: readonly string[] = [
-  ...["capture", "test-event", "replay", "bulk-replay", "try-now", "fix-and-replay", "import-missed", "receiver", "action-rule", "run-memory"],
+  ...[
+    "hold-at-once",
+    "capture",
+    "test-event",
+    "replay",
+    "bulk-replay",
+    "try-now",
+    "fix-and-replay",
+    "import-missed",
+    "receiver",
+    "action-rule",
+    "run-memory",
+  ],
   ...[
     "event-count",
     "event-waits",
