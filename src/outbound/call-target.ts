@@ -75,7 +75,8 @@ export function readCallTarget(text: string, { local, ownHosts }: UrlContext): C
   }
   const host = plainHost(url.hostname);
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
-  const loopback = local && isLoopbackName(host);
+  // No certificate is good for a loopback address, so https to one is refused like any other address.
+  const loopback = local && isLoopbackName(host) && (isIP(host) === 0 || url.protocol === "http:");
   if (url.protocol !== "https:" && !loopback) {
     return {
       code: "https_only",

@@ -85,6 +85,16 @@ export const RELEASE_0_18: Release = {
       now: "It is a confirmation: receipts and the person's timeline leave it out, and relay receipts list --kind confirmation lists it (GET …/purchases?kind=confirmation).",
     },
     {
+      subject: "https URLs that name a loopback address",
+      was: "https://127.0.0.1/, https://[::1]/ and numbers that stand for them were saved with a warning, and their events died.",
+      now: "The save refuses them as any other address. Plain http to 127.0.0.1 and [::1] still works in local development.",
+    },
+    {
+      subject: "A tab or a line break in a pasted secret",
+      was: "The refusal called it a character that is not plain ASCII.",
+      now: "The refusal names the character.",
+    },
+    {
       subject: "/readyz on a full disk",
       was: "The answer was often ready while every request was refused, because a small write still succeeded.",
       now: "The answer is 503 until the disk has room and a write has succeeded after that.",

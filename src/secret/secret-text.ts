@@ -37,7 +37,7 @@ interface PastedSecret {
 
 const HOOKS_PREFIX = "whsec_";
 const MAX_PASTED_SECRET_CHARS = 4096;
-const PLAIN_ASCII = /^[\x20-\x7e]*$/;
+const NOT_IN_A_SECRET = /[^\x20-\x7e]/u;
 
 /** Reads a pasted secret or public key for a scheme. Refuses with `invalid_input`, saying which rule. */
 export function readPastedSecret(fields: SecretFields, value: string): PastedSecret {
@@ -90,9 +90,10 @@ function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
 
 function checkSecret(secret: string): void {
   if (secret === "") throw refuse("The secret is empty: paste the one the sender shows.");
-  if (!PLAIN_ASCII.test(secret)) {
+  const [odd] = NOT_IN_A_SECRET.exec(secret) ?? [];
+  if (odd !== undefined) {
     throw refuse(
-      "The secret holds a character that is not plain ASCII: paste it exactly as the sender shows it, on one line.",
+      `The secret holds ${nameCharacter(odd)}: paste it exactly as the sender shows it, on one line.`,
     );
   }
   if (secret.length > MAX_PASTED_SECRET_CHARS) {
@@ -104,6 +105,15 @@ function checkSecret(secret: string): void {
     );
   }
   if (isRepeatedPattern(secret)) throw refuse(REPEATED);
+}
+
+/** What a character is that no secret holds, in words. */
+function nameCharacter(character: string): string {
+  if (character === "\t") return "a tab";
+  if (character === "\n" || character === "\r") return "a line break";
+  const code = character.codePointAt(0) ?? 0;
+  const name = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+  return code < 0x80 ? `the control character ${name}` : `the character ${name}, which is not plain ASCII`;
 }
 
 const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";

@@ -171,3 +171,10 @@ describe("at save", () => {
     }
   });
 });
+
+test.each(["https://1.2.3.4/", "https://127.0.0.1/", "https://[::1]/", "https://2130706433/", "https://0x7f.1/"])(
+  "a save refuses %s, because no server and no local development calls it",
+  (url) => {
+    expect(callUrl.check({ type: "call_url", url })).toEqual([{ field: "url", message: "url names an IP address: use a host name." }]);
+  },
+);
