@@ -217,10 +217,13 @@ describe("behind a proxy that was not named, where everybody has one address, st
   });
 });
 
-test("an address longer than any is refused before it is counted: what names a window is not as long as a body", async () => {
+test.each([
+  [1_000, 400, "invalid_input"],
+  [500_000, 413, "body_too_large"],
+])("an address of %d characters is refused before it is counted: what names a window is not as long as a body", async (length, status, code) => {
   await using api = await startApi();
-  const reply = await signIn(api, { address: "", email: `${"a".repeat(500_000)}@example.com` });
-  expect([reply.status, reply.json.code]).toEqual([400, "invalid_input"]);
+  const reply = await signIn(api, { address: "", email: `${"a".repeat(length)}@example.com` });
+  expect([reply.status, reply.json.code]).toEqual([status, code]);
 });
 
 describe("a device's cookie", () => {

@@ -103,6 +103,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     holds: [
       ...["relay.name", "relay_name.name", "collection.name", "product.name", "plan.name", "access_slug.slug", "record.collection"],
       ...["record_watch.collection", "record_watched.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
+      ...["access_revocation.entitlement", "plan_cancellation.plan", "plan_cancellation.ref"],
       ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "gone_secret.relay_name"],
     ],
     give: async () => {
@@ -123,17 +124,19 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
         { type: "grant_access", entitlement: `access:${slug}` },
         { type: "fulfil_product", product, ref: "{{mapped.event_id}}" },
         { type: "grant_plan", plan },
+        { type: "revoke_access", entitlement: `access:${slug}` },
+        { type: "revoke_plan", plan, ref: "{{mapped.ref}}" },
         // A relay that sends remembers each of its works in a row of its own.
         { type: "call_url", url: "https://example.com/notice" },
       ];
-      const map = { event_id: "id", person_email: "email" };
+      const map = { event_id: "id", person_email: "email", ref: "ref" };
       const definition = { ...receiverDefinition({ map, actions }), name: relay };
       await saveRelay(running, definition);
       for (const [path, item] of Object.entries(catalog))
         await made("PUT", `/${path}`, { ...item, version: 1, soldThrough: { kind: "relay", relay } });
-      return await outcomesOf(definition, "evt_1", { email: "ada@example.com" });
+      return await outcomesOf(definition, "evt_1", { email: "ada@example.com", ref: noise(MAX_REF_CHARS) });
     },
-    comes: ["done", "done", "done", "done", "done"],
+    comes: Array.from({ length: 7 }, () => "done"),
   },
   {
     what: "the address of a call beside work that is remembered",
