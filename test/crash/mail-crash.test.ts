@@ -77,9 +77,7 @@ async function send(number: number): Promise<boolean> {
 }
 
 async function sendAgain(id: string): Promise<{ status: number; body: unknown }> {
-  const address = `${url}/api/apps/${APP}/development/emails/${id}/send-again`;
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  const response = await fetch(address, { method: "POST", headers, body: "{}" });
+  const response = await fetchApi("POST", `/emails/${id}/send-again`);
   return { status: response.status, body: await response.json() };
 }
 
@@ -90,14 +88,22 @@ function rows<Row>(sql: string): Row[] {
 const states = () => rows<{ state: string }>("SELECT DISTINCT state FROM email ORDER BY state").map(({ state }) => state);
 const alerts = () => rows<{ count: number; message: string }>("SELECT count, message FROM alert");
 
+/** Until no event is left; one that was cut off twice waits for minutes, and is retried at once. */
 async function untilRest(): Promise<void> {
-  for (let turn = 0; turn < 1_000; turn++) {
-    const [open] = rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')");
-    if (open?.count === 0) return;
-    await Bun.sleep(30);
+  for (let open = -1; open !== 0; await Bun.sleep(30)) {
+    open = rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')")[0]?.count ?? 0;
+    for (const { id } of await listWaiting()) await fetchApi("POST", `/events/${id}/retry`);
   }
-  const left = rows("SELECT state, reason, count(*) AS count FROM event GROUP BY 1, 2");
-  throw new Error(`The service did not come to rest: ${JSON.stringify(left)}`);
+}
+
+async function listWaiting(): Promise<{ id: string; nextAttemptAt?: string }[]> {
+  const { items } = (await (await fetchApi("GET", "/events?state=queued&limit=200")).json()) as { items: { id: string; nextAttemptAt?: string }[] };
+  return items.filter(({ nextAttemptAt }) => nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > Date.now() + 5_000);
+}
+
+function fetchApi(method: string, path: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  return fetch(`${url}/api/apps/${APP}/development${path}`, { method, headers, ...(method === "POST" ? { body: "{}" } : {}) });
 }
 
 /** How often the server took the mail of each event. */

@@ -5,6 +5,7 @@ import { SQL } from "bun";
 import { numberedId } from "../../src/ground/id.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
+import { runMigration } from "../../src/store/rehearsal.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 
@@ -57,6 +58,7 @@ async function openBefore(): Promise<Opened & { next: string }> {
   const all = ON_POSTGRES ? POSTGRES_MIGRATIONS : MIGRATIONS;
   const at = all.findIndex(({ name }) => name === "arrival");
   const opened = ON_POSTGRES ? await openPostgres() : openFile();
+  await opened.exec("CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL, hash text)");
   for (const { sql } of all.slice(0, at)) await opened.exec(sql);
   return { ...opened, next: all[at]?.sql ?? "" };
 }
@@ -64,7 +66,7 @@ async function openBefore(): Promise<Opened & { next: string }> {
 function openFile(): Opened {
   const database = new Database(":memory:");
   return {
-    exec: async (sql) => database.exec(sql),
+    exec: async (sql) => runMigration(database, sql),
     rows: async (sql) => database.query<Record<string, unknown>, []>(sql).all(),
     [Symbol.asyncDispose]: async () => database.close(),
   };
