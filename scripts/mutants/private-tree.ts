@@ -1,5 +1,5 @@
 /** A copy of the project for mutants, so that no fault ever stands in the working tree; all of it is gone when it is disposed. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -16,6 +16,8 @@ export function copyTree(project: string): PrivateTree {
   const folder = mkdtempSync(join(tmpdir(), "relay-mutants-"));
   const [root, scratch] = [join(folder, "tree"), join(folder, "tmp")];
   mkdirSync(scratch);
+  // As the folder for temporary files is: PostgreSQL runs as somebody else.
+  for (const one of [folder, scratch]) chmodSync(one, 0o711);
   for (const file of listFiles(project)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     cpSync(join(project, file), join(root, file));

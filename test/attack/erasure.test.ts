@@ -158,6 +158,25 @@ describe("an event that arrived before the erasure", () => {
     expect((await replay(running, fresh)).status).toBe(202);
   });
 
+  test("and runs when somebody new has the address does nothing for them", async () => {
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+    await saveRelay(running, receiverDefinition({ name: "later", map: MAP, actions: [CREDITS] }));
+    await sendEvent(running, "first", { email: ADA });
+    await running.drain();
+    const gone = await personId();
+    await running.api("POST", "/relays/orders/pause");
+    const old = await sendEvent(running, "old", { email: ADA });
+    await running.clock.advance(1_000);
+    await erase(gone);
+    const fresh = await sendEvent(running, "fresh", { email: ADA }, "later");
+    await running.drain();
+    const { person } = await showEvent(running, fresh);
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect(await showEvent(running, old)).toMatchObject({ state: "failed", reason: "person_erased", runs: [{ results: [{ type: "person" }] }] });
+    expect((await running.api("GET", `/persons/${person?.id}/credits`)).body.balance).toBe(5);
+  });
+
   test("keeps the address's hash for as long as it is there itself, and no longer", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     await sendEvent(running, "first", { email: ADA });

@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac, createPublicKey, ECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { EnvironmentName } from "../../src/account/environment.ts";
-import { receiverDefinition, signedCall } from "../kit/relay-definition.ts";
+import { HOOK_SECRET, receiverDefinition, signedCall, TOKEN_RECIPE, tokenCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
@@ -130,6 +130,18 @@ describe("a captured call", () => {
     expect(await send(headers, `${body} `)).toBe("401 bad_signature");
     await running.clock.leap(86_400_000);
     expect(await send(headers, body)).toBe("duplicate");
+    expect(await countEvents()).toEqual({ development: 1, production: 0 });
+  });
+
+  test("that counts once makes its address wait, as other bad calls do, where it comes with one body after another", async () => {
+    await save("development", HOOK_SECRET, TOKEN_RECIPE);
+    const good = tokenCall("tok", {}, Number(SECONDS));
+    expect(await send(good.headers, good.body)).toBe("taken");
+    for (let n = 0; n < 60; n++) {
+      const { headers, body } = tokenCall("tok", { n }, Number(SECONDS));
+      expect(await send(headers, body)).toBe("401 bad_signature");
+    }
+    expect(await send(good.headers, tokenCall("tok", { n: 60 }, Number(SECONDS)).body)).toBe("429 source_capped");
     expect(await countEvents()).toEqual({ development: 1, production: 0 });
   });
 

@@ -1,5 +1,5 @@
 /** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { createOwner, removeOwner } from "../../src/account/owner.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
@@ -558,6 +558,24 @@ describe("time", () => {
     await api.clock.leap(600_000);
     expect((await apply(api, asked)).json.code).toBe("approval_expired");
     expect((await see(api, asked)).state).toBe("expired");
+    expect(await namesOf(api)).toEqual([]);
+  });
+
+  test("is over where it ends between the look at it and its transaction", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await api.clock.leap(599_999);
+    expect((await see(api, asked)).secondsLeft).toBe(1);
+    const write = api.store.write.bind(api.store);
+    const spy = spyOn(api.store, "write").mockImplementationOnce((origin, work) => {
+      api.clock.jump(1);
+      return write(origin, work);
+    });
+    expect((await apply(api, asked)).json.code).toBe("approval_expired");
+    expect(spy).toHaveBeenCalled();
+    spy.mockRestore();
     expect(await namesOf(api)).toEqual([]);
   });
 

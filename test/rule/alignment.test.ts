@@ -145,6 +145,25 @@ describe("an action that was edited after its work", () => {
   });
 });
 
+test("a mail that began to leave is found by its own action before one whose text was edited into the same", () => {
+  const [old, present] = list("m1 m2") as [LiveAction, LiveAction];
+  const workOf = ({ target, fingerprint }: LiveAction, state: Work["state"]): Work => {
+    const key = makeWorkKey({ type: "email_person", target, fingerprint }, 1);
+    return { key, type: "email_person", state, target, fingerprint, ordinal: 1, after: undefined, doneAt: null };
+  };
+  const [sent, begun] = [workOf(old, "done"), workOf(present, "intended")];
+  const memory: Memory = {
+    works: new Map([sent, begun].map((one) => [one.key, one])),
+    // The first was sent as m1 and edited into m2 since.
+    slots: [
+      { ...present, key: sent.key },
+      { ...present, key: begun.key },
+    ],
+    actions: new Map([[old.fingerprint, old.action]]),
+  };
+  expect(alignActions(list("m2"), memory)).toMatchObject([{ does: "settle", key: begun.key }]);
+});
+
 describe("a chosen mail that began to leave when the service was killed", () => {
   const [old, fresh] = list("m1 m2") as [LiveAction, LiveAction];
   const work = (of: LiveAction, state: Work["state"]): Work => {

@@ -95,6 +95,29 @@ describe("the rows of a person", () => {
     expect(Math.max(...sizes)).toBe(200);
   });
 
+  test("do not hold what another person wrote to them", async () => {
+    const { store, environmentId, clock, newPerson, newCollection } = await openTown();
+    await newCollection("chat", "direct", { text: "text" });
+    const [gone, other] = [await newPerson(), await newPerson()];
+    const write = (id: string, owner: string | null, recipient: string | null) =>
+      store.write("app", (tx) =>
+        tx.run(
+          `INSERT INTO record (id, environment_id, collection, data, owner_id, recipient_id, written_by, created_at, updated_at)
+           VALUES (?1, ?2, 'chat', '{"text":"x"}', ?3, ?4, 'key:x', 0, 0)`,
+          id,
+          environmentId,
+          owner,
+          recipient,
+        ),
+      );
+    await write("rec_to_other", gone.id, other.id);
+    await write("rec_from_other", other.id, gone.id);
+    await write("rec_from_app", null, gone.id);
+    await write("rec_of_other", other.id, null);
+    expect(await erase(store, { environmentId, personId: gone.id, by: "key:x", nowMs: clock.now() })).toEqual({ records: 2 });
+    expect(await store.read((tx) => tx.all("SELECT id FROM record ORDER BY id"))).toEqual([{ id: "rec_from_other" }, { id: "rec_of_other" }]);
+  });
+
   test("of large records go by their bytes", async () => {
     const { store, environmentId, clock, newPerson } = await openTown();
     const person = await newPerson();

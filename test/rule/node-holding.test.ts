@@ -21,6 +21,8 @@ class Node {
   readonly holding: NodeHolding;
   /** What its keeper was told: `+2` for a beginning, `-2` for an end, `=` where it has again what seemed over. */
   readonly told: string[] = [];
+  /** Environments that it did not give back, and had no more. */
+  readonly lost: number[] = [];
   /** While it is true it runs as others do. */
   runs = true;
   /** Its way to the database: open, cut off, or losing every answer. */
@@ -44,7 +46,8 @@ class Node {
     this.holding = new NodeHolding({ store, clock: this.clock, log: fresh.log, baseUrl: null, readNow: async () => databaseMs });
     this.holding.watch({
       begin: async (id) => void this.told.push(`+${id}`),
-      end: async (id) => {
+      end: async (id, isLost) => {
+        if (isLost) this.lost.push(id);
         await this.busy;
         this.told.push(`-${id}`);
       },
@@ -259,6 +262,27 @@ describe("a node that was stopped and goes on", () => {
     await pass(7_000);
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
     expect(await one.passes(store)).toBe(false);
+  });
+
+  test("gives back nothing that another one took while it was stopped", async () => {
+    const one = await join();
+    const idle = Promise.withResolvers<void>();
+    one.busy = idle.promise;
+    const other = await join();
+    await pass(7_000);
+    // It is giving back a half, which still runs there.
+    expect([one.held, other.held]).toEqual([all, []]);
+    one.runs = false;
+    await pass(20_000);
+    expect(other.held).toEqual(all);
+    idle.resolve();
+    await settle();
+    await one.clock.leap(27_000);
+    one.runs = true;
+    await pass(7_000);
+    expect([one.held.length, other.held.length]).toEqual([2, 2]);
+    expect([one, other].map(({ holding }) => holding.count().takeovers)).toEqual([0, 4]);
+    expect(other.lost).toEqual([]);
   });
 
   test("within its lease goes on with what it had", async () => {

@@ -29,6 +29,13 @@ describe("the memory of a relay", () => {
     }
   });
 
+  test("takes nothing that a look into the store found and ran before its commit was told of", () => {
+    const arrivals = new Arrivals();
+    whole(arrivals, 5);
+    for (const seq of [4, 5, 6]) arrivals.add(stored(seq));
+    expect(seqs(arrivals)).toEqual([6]);
+  });
+
   test("is all that is due or nothing, in whatever order commits, batches and losses come", () => {
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom("arrive", "foreign", "lose"), count: fc.integer({ min: 1, max: 4 }) }),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { readTimestamp } from "../../src/verify/proof.ts";
 import type { SignatureFields } from "../../src/verify/recipe.ts";
 import { signature } from "../../src/verify/signature.ts";
 import {
@@ -146,6 +147,15 @@ describe("timestamps", () => {
   ];
   test.each(rows)("%s", (_rule, digits, expected) => {
     expect(at(digits)).toBe(expected);
+  });
+
+  test.each([
+    ["12 digits are milliseconds", 999_999_999_999],
+    ["11 digits are seconds", 99_999_999_999_000],
+  ])("%s where the clock says so", (_rule, nowMs) => {
+    const digits = nowMs < 1e12 ? String(nowMs) : String(nowMs / 1_000);
+    expect(readTimestamp(digits, { nowMs }, 300)).toMatchObject({ digits });
+    expect(readTimestamp(digits, { nowMs: nowMs + 301_000 }, 300)).toContain("seconds old");
   });
 
   test("digits of other scripts never verify", () => {
