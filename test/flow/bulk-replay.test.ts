@@ -225,7 +225,7 @@ describe("the filter", () => {
     [{ state: "dead", perSecond: 0 }, "perSecond"],
     [{ state: "dead", since: "yesterday" }, "since"],
     [{ state: "dead", q: "text" }, "q"],
-    [{ state: "dead", relay: "x".repeat(300_000) }, "relay"],
+    [{ state: "dead", relay: "x".repeat(300) }, "relay"],
   ] as const) {
     test(`refuses ${JSON.stringify(body).slice(0, 100)}`, async () => {
       const { status, body: refused } = await running.api("POST", "/bulk-replays", body);
