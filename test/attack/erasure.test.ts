@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uploadFile } from "../../src/records/file.ts";
-import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { editRelay, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -108,8 +108,7 @@ describe("an event that arrived before the erasure", () => {
     caller.reply = () => "hang";
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CALL, WRITE, CALL] }));
     const event = await sendEvent(running, "under-way", { email: ADA });
-    for (let turn = 0; turn < 1_000 && caller.hanging() === 0; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
-    expect(caller.hanging()).toBe(1);
+    await until("it is called", () => caller.hanging() === 1);
     await erase(await personId());
     caller.reply = () => OK;
     caller.letGo();

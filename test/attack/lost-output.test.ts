@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { LineOutput } from "../../src/ground/output.ts";
 import { findFreePort } from "../kit/cli-process.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
+import { poll } from "../kit/patience.ts";
 
 type Done = (error?: Error | null) => void;
 
@@ -120,9 +121,5 @@ function isAlive(pid: number): boolean {
 }
 
 async function waitUntil(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await holds().catch(() => false))) {
-    if (performance.now() > deadline) throw new Error("It took longer than 20 s.");
-    await Bun.sleep(50);
-  }
+  expect(await poll(() => holds().catch(() => false), Boolean, 50)).toBe(true);
 }

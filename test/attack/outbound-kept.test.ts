@@ -21,7 +21,9 @@ async function postAll(manner: string, isKeeping: boolean): Promise<Counts & { a
   await using server = Bun.spawn([process.execPath, join(import.meta.dir, "../kit/rude-server.ts"), manner], { stdout: "pipe", stderr: "inherit" });
   const { value } = await server.stdout.getReader().read();
   const url = `http://localhost:${new TextDecoder().decode(value).trim()}/`;
-  const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock });
+  // Whatever a slow machine takes, it hears within a second that a server closed a connection.
+  const clock = { ...systemClock, monotonicMs: () => 0 };
+  const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock });
   if (!isKeeping) caller.close();
   const attempts = new Map<string, number>();
   let next = 0;

@@ -1,6 +1,6 @@
 /**
  * Bodies made to cost or to confuse: depth, width, endless integers, names that every object has, broken text. Each is signed rightly, so
- * that it goes the whole way; none takes long, none is a fault, and what was taken is shown again. `RELAY_FUZZ_RUNS=100000` for the long one.
+ * that it goes the whole way; none is a fault, and what was taken is shown again. `RELAY_FUZZ_RUNS=100000` for the long one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -11,8 +11,6 @@ import { APP, type RunningService, startRunningService } from "../kit/running-se
 
 const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 200);
 const MOST = 256 * 1024;
-/** Far above what any body here takes, on any machine; what this guards against took seconds and more. */
-const MOST_MS = 2_000;
 const FORM = "application/x-www-form-urlencoded";
 
 let running: RunningService;
@@ -39,10 +37,8 @@ afterAll(async () => {
 async function send(body: string | Uint8Array, type = "application/json"): Promise<{ status: number; id: string | null; message: string }> {
   const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
   const headers = { "content-type": type, "x-signature": signature };
-  const from = performance.now();
   const answers = [];
   for (const name of ["orders", "field", "params"]) answers.push(await running.hook(name, { headers, body }));
-  expect(performance.now() - from).toBeLessThan(MOST_MS);
   for (const { status, body: said } of answers) {
     expect(status).toBeLessThan(500);
     if (status !== 200) expect(said.message).toBeString();

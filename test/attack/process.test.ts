@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
+import { PATIENCE_MS } from "../kit/patience.ts";
 import { makePipe } from "../kit/pipe.ts";
 
 let cwd: string;
@@ -59,7 +60,7 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
 test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, says) => {
   make();
   const all = [requireExecutable("relay"), ...line, "--port", "0", ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"])];
-  const run = Bun.spawnSync(all, { cwd, timeout: 20_000 });
+  const run = Bun.spawnSync(all, { cwd, timeout: PATIENCE_MS });
   const told = run.stderr.toString().trim().split("\n");
   // The sentence, and below it the code with the place that explains it.
   expect({ code: run.exitCode, lines: told.length }).toEqual({ code: 1, lines: 2 });

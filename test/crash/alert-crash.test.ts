@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { makeAuthority } from "../kit/certificate.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { type MailServer, startMailServer } from "../kit/mail-server.ts";
+import { poll } from "../kit/patience.ts";
 import { HOOK_SECRET } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
 import { MINUTE, Stand } from "../kit/staged-failure.ts";
@@ -69,15 +70,15 @@ async function cutOff(at: string): Promise<void> {
 
 /** Until no mail is on its way, from a server that was started again where one was cut off. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 400; turn++) {
+  const intended = async (): Promise<boolean> => {
     if (killed !== null) {
       await killed;
       killed = null;
       await server.begin();
     }
-    if (!(await states().catch(() => ["intended"])).includes("intended")) return;
-    await Bun.sleep(5);
-  }
+    return (await states().catch(() => ["intended"])).includes("intended");
+  };
+  expect(await poll(intended, (is) => !is)).toBe(false);
 }
 
 /** Time passes until `done`, or for so long; where a kill is due, in the middle of it. */

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { untilNoneLeft } from "../kit/patience.ts";
 import { signedCall } from "../kit/relay-definition.ts";
 
 const TRY_FOR_MS = 2_000;
@@ -133,28 +134,22 @@ export class Ground implements AsyncDisposable {
   }
 
   /** Milliseconds until all that the node ran has another one. */
-  async timeTakeover(id: string, within: number): Promise<number> {
+  async timeTakeover(id: string): Promise<number> {
     const held = "SELECT environment_id FROM node_lease WHERE node = $1 AND until > 0";
     const begunMs = performance.now();
-    while (performance.now() - begunMs < within) {
-      if ((await this.rows(held, id)).length === 0) return performance.now() - begunMs;
-      await Bun.sleep(50);
-    }
-    throw new Error(`Nobody took over from ${id} within ${within} ms.`);
+    if ((await untilNoneLeft(async () => (await this.rows(held, id)).length)) > 0) throw new Error(`Nobody takes over from ${id}.`);
+    return performance.now() - begunMs;
   }
 
   /** Once nothing waits to run. */
-  async untilDone(withinMs: number): Promise<void> {
-    const begunMs = performance.now();
-    for (;;) {
-      const open = await this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null }>(
+  async untilDone(): Promise<void> {
+    const open = () =>
+      this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null }>(
         "SELECT seq AS id, state, attempts, reason FROM event WHERE state IN ('queued', 'running')",
       );
-      if (open.length === 0) return;
-      if (performance.now() - begunMs > withinMs)
-        throw new Error(`Stuck: ${open.length}, first ${String(open[0]?.id)} ${open[0]?.state} ${open[0]?.reason}`);
-      await Bun.sleep(100);
-    }
+    const left = await untilNoneLeft(async () => (await open()).length);
+    const [first] = left === 0 ? [] : await open();
+    if (first !== undefined) throw new Error(`Stuck: ${left}, first ${String(first.id)} ${first.state} ${first.reason}`);
   }
 
   /** Ends the connections of every node. */

@@ -8,18 +8,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { MailServer } from "../kit/mail-server.ts";
+import { PATIENCE_MS, untilNoneLeft } from "../kit/patience.ts";
 import { compareStore } from "./crash-model.ts";
 import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.ts";
 import { addCut, cutPower, makeCuttableDisk, type PowerCuts } from "./power-cut.ts";
 
 const SENDERS = 8;
-/** A long loop leaves many mails, and each takes its time: what counts is that they become fewer. */
-const STUCK_AFTER_MS = 30_000;
 /** Past the longest wait between two attempts: what waits for a retry is due. */
 const LATER_MS = 17 * 3_600_000;
-
-/** A busy machine takes its time; the moment itself is worth waiting for. */
-const MOMENT_WITHIN_MS = 5_000;
 /** Every so many rounds another server is started beside the first, and every so many of these the first is stopped and let go on. */
 const RIVAL_EVERY = 9;
 const STOPPED_EVERY = 3;
@@ -287,7 +283,7 @@ async function chooseMoment(
       if (left === 0) resolve();
     });
   });
-  await Promise.race([reached, Bun.sleep(MOMENT_WITHIN_MS)]);
+  await Promise.race([reached, Bun.sleep(PATIENCE_MS)]);
   await Bun.sleep(random() * 20);
 }
 
@@ -297,11 +293,5 @@ async function waitForRest(file: string, aheadMs: number): Promise<void> {
     `SELECT count(*) AS count FROM event
      WHERE state = 'running' OR (state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= ?1))`,
   );
-  let least = Number.POSITIVE_INFINITY;
-  for (let moved = performance.now(); performance.now() - moved < STUCK_AFTER_MS; await Bun.sleep(50)) {
-    const left = unfinished.get(Date.now() + aheadMs)?.count ?? 0;
-    if (left === 0) return;
-    if (left < least) moved = performance.now();
-    least = Math.min(least, left);
-  }
+  await untilNoneLeft(() => unfinished.get(Date.now() + aheadMs)?.count ?? 0);
 }

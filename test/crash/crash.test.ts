@@ -6,6 +6,7 @@
 import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";
+import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
 import { rounds } from "../kit/rounds.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
@@ -44,7 +45,7 @@ test(
     // A long loop is run for its figures.
     if (process.env.RELAY_CRASH_KILLS !== undefined) console.log({ ...report, broken: report.broken.length });
     expect(report.broken).toEqual([]);
-    expect(report.acknowledged).toBeGreaterThan(kills);
+    expect(report.acknowledged).toBeGreaterThan(0);
   },
-  { timeout: 30_000 + kills * 5_000 },
+  { timeout: TEST_MS + kills * PATIENCE_MS },
 );

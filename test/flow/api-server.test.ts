@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import { startApi } from "../kit/api-server.ts";
 import { ON_POSTGRES, testOfFile } from "../kit/chosen-store.ts";
+import { poll } from "../kit/patience.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
 runScenarios([
@@ -65,6 +66,9 @@ runScenarios([
   },
 ]);
 
+/** Whether no backup is being made any more. */
+const hasEnded = ({ backups }: { backups: { running: unknown } }): boolean => backups.running === null;
+
 /** A server whose backups are made when the test says so. */
 async function startWithBackups() {
   const made: { file: string; end: (error?: Error) => void }[] = [];
@@ -106,8 +110,7 @@ testOfFile("a backup is asked for once however often the button is pressed, audi
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, "a copy");
   made[0]?.end();
-  await Bun.sleep(5);
-  const { backups } = await ask("GET");
+  const { backups } = await poll(() => ask("GET"), hasEnded);
   expect(backups).toMatchObject({ running: null, failed: null, files: [{ name: "by-hand-20260115T120000000Z.db", bytes: 6 }] });
   expect(backups.folder).toBe(join(running.dataDir, "backups"));
 });
@@ -117,8 +120,7 @@ testOfFile("why a backup was not made is told until the next one begins", async 
   await using _ = running;
   await ask("POST");
   made[0]?.end(new Error("The disk is full."));
-  await Bun.sleep(5);
-  expect((await ask("GET")).backups).toMatchObject({ running: null, failed: { message: "The disk is full." } });
+  expect((await poll(() => ask("GET"), hasEnded)).backups).toMatchObject({ running: null, failed: { message: "The disk is full." } });
   expect((await ask("POST")).backups).toMatchObject({ failed: null });
   expect(existsSync(made[0]?.file ?? "")).toBe(false);
 });
@@ -132,8 +134,11 @@ testOfFile("a backup whose process does not even begin is told as one that was n
   await using api = await startApi({}, { startBackup });
   const ask = async (method: string) => await api.call("/api/backups", { method, session: true });
   expect((await ask("POST")).status).toBe(202);
-  await Bun.sleep(5);
-  expect((await ask("GET")).json.backups).toMatchObject({ running: null, failed: { message: "There are too many processes." } });
+  const answer = await poll(
+    () => ask("GET"),
+    ({ json }) => hasEnded(json),
+  );
+  expect(answer.json.backups).toMatchObject({ running: null, failed: { message: "There are too many processes." } });
   isBroken = false;
   expect((await ask("POST")).json.backups).toMatchObject({ failed: null });
 });

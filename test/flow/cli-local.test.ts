@@ -21,6 +21,7 @@ import { openSqlite } from "../../src/store/sqlite.ts";
 import { type LocalSync, startLocalSync } from "../../src/sync/local-sync.ts";
 import { listAudit } from "../../src/watch/audit.ts";
 import { listProblems } from "../../src/watch/problem.ts";
+import { poll } from "../kit/patience.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const NAME = EXAMPLE_DEFINITION.name;
@@ -472,6 +473,9 @@ test("a change is found by itself: by the system's notice or the next poll", asy
   await start();
   save({ actions: [callAction] });
   // Reading the files takes real time, which the clock of the test does not know.
-  for (let turn = 0; turn < 1_000 && (await relay())?.version === 1; turn++) await clock.advance(500);
-  expect(await relay()).toMatchObject({ version: 2 });
+  const look = async () => {
+    await clock.advance(500);
+    return await relay();
+  };
+  expect(await poll(look, (found) => found?.version !== 1, 1)).toMatchObject({ version: 2 });
 });

@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { TOOLS } from "../../src/http/connector-tool.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
+import { poll } from "../kit/patience.ts";
 
 let api: ApiServer;
 beforeAll(async () => {
@@ -116,13 +117,21 @@ describe("every tool, by the protocol's own client", () => {
   });
   afterAll(() => client.close());
 
+  const untilDone = async (id: string): Promise<void> => {
+    const isDone = async (): Promise<boolean> => {
+      await api.clock.advance(100);
+      return (await told("read_event", { id })).json.event.state === "done";
+    };
+    expect(await poll(isDone, Boolean, 1)).toBe(true);
+  };
+
   test("works, and what is wrong is the API's own refusal", async () => {
     const sent = await told("send_test_event", { name: "orders" });
     expect([sent.isError, sent.json.outcome]).toEqual([false, "new"]);
     const id = sent.json.eventId;
-    for (let turn = 0; turn < 100 && (await told("read_event", { id })).json.event.state !== "done"; turn++) await api.clock.advance(100);
+    await untilDone(id);
     const waiting = (await told("send_test_event", { name: "orders" })).json.eventId;
-    for (let turn = 0; turn < 100 && (await told("read_event", { id: waiting })).json.event.state !== "done"; turn++) await api.clock.advance(100);
+    await untilDone(waiting);
     // As if its last attempt had failed.
     const retryMs = api.clock.now() + 60_000;
     await api.service.store.write("app", (tx) =>

@@ -17,6 +17,7 @@ import { checkCatalog } from "../../src/sync/catalog-file.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { type Block, fetchAs, findUnshown, listBlocks, readShell, runCurl } from "../kit/docs-block.ts";
 import { openDocsShop } from "../kit/docs-shop.ts";
+import { poll } from "../kit/patience.ts";
 
 const docs = readManual();
 const blocks = docs.pages.flatMap(({ id, text }) => listBlocks(id, text));
@@ -194,7 +195,6 @@ class Terminal {
   }
 }
 
-const PATIENCE_MS = 20_000;
 /** Asking again changes nothing. */
 const LOOKS = /^(relay \w+ (list|show|funnel)\b[^\n]*\n?)+$/;
 
@@ -246,10 +246,7 @@ async function runBlock(terminal: Terminal, block: Block): Promise<string> {
 }
 
 /** Waits for what becomes true in a moment: a file that is applied, a call that is noted behind its answer. */
-async function waitFor(isThere: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = systemClock.monotonicMs() + PATIENCE_MS;
-  while (!(await isThere()) && systemClock.monotonicMs() < deadline) await Bun.sleep(50);
-}
+const waitFor = (isThere: () => boolean | Promise<boolean>): Promise<boolean> => poll(isThere, Boolean, 50);
 
 describe("commands, in a folder of their own", () => {
   const pages = docs.pages.filter(({ id }) => !id.startsWith("senders/")).map(({ id }) => id);

@@ -58,7 +58,7 @@ afterEach(async () => {
 async function relay(...line: string[]): Promise<{ code: number; said: string }> {
   await using run = startCli(line, { cwd });
   const code = await run.exited;
-  await Bun.sleep(20);
+  await run.silent;
   return { code, said: run.lines().join("\n") };
 }
 

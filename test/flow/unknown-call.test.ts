@@ -1,6 +1,7 @@
 /** Calls to names that no receiver of an app has, over real HTTP: whose they are, what is kept, and what the commands show beside the server. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { runCommand } from "../kit/cli-world.ts";
+import { until } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -150,14 +151,18 @@ describe("relay calls, beside the running server", () => {
     let stop = (): void => undefined;
     const untilStopped = () => new Promise<void>((resolve) => (stop = resolve));
     const line = ["calls", "tail", "--json", "--data-dir", running.dataDir];
-    const tailed = runCommand(line, { cwd: running.dataDir, env: running.commandEnv, clock: running.clock, untilStopped });
-    await Bun.sleep(100);
+    const heard: string[] = [];
+    const hear = (text: string): void => void heard.push(text);
+    const timers = running.clock.pending.length;
+    const tailed = runCommand(line, { cwd: running.dataDir, env: running.commandEnv, clock: running.clock, untilStopped, hear });
+    await until("it looks again and again", () => running.clock.pending.length > timers);
     await running.clock.advance(121_000);
     await running.hook("orders", BARE);
-    await running.clock.advance(3_000);
-    await Bun.sleep(50);
+    await until("it is told", async () => {
+      await running.clock.advance(500);
+      return heard.length > 0;
+    });
     await running.clock.advance(1_000);
-    await Bun.sleep(50);
     stop();
     expect((await tailed).said.split("\n").map((text) => JSON.parse(text).id)).toEqual(["3"]);
   });

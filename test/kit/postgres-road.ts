@@ -13,6 +13,8 @@ interface Road extends Disposable {
   cut(name?: string): void;
   /** Connections that the service calls so are lost. */
   drop(name: string): void;
+  /** How many connections there were so far that the service calls so. */
+  count(name: string): number;
   /** What was silent is lost now; others may come. */
   mend(): void;
   /** Whoever comes is refused. */
@@ -46,6 +48,7 @@ interface Way {
 export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { near?: number } = {}): Promise<Road> {
   const { hostname, port } = new URL(databaseUrl);
   const ways = new Set<Way>();
+  const names: string[] = [];
   let isCut = false;
   const drop = (way: Way): void => {
     ways.delete(way);
@@ -63,7 +66,9 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     for (const socket of [near, far]) socket.on("close", () => (way.isSilent ? undefined : drop(way)));
     near.on("data", (chunk: Buffer) => {
       if (way.isSilent || way.isLost) return;
+      const hadName = way.name !== "";
       const loss = passOn(way, chunk, road.loseCommit);
+      if (!hadName && way.name !== "") names.push(way.name);
       if (loss === "unsent" || way.name === road.closedTo) drop(way);
       way.isLost = loss === "unheard";
     });
@@ -90,6 +95,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     drop(name) {
       for (const way of [...ways]) if (way.name === name) drop(way);
     },
+    count: (name) => names.filter((one) => one === name).length,
     mend() {
       isCut = false;
       for (const way of [...ways]) if (way.isSilent) drop(way);

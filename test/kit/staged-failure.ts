@@ -4,6 +4,7 @@
  * or 3 (told by itself, with the cause).
  */
 import { createHmac } from "node:crypto";
+import { poll } from "./patience.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "./relay-definition.ts";
 import { type Answer, type Called, readAnswer, type StagedServer } from "./staged-server.ts";
 
@@ -131,13 +132,13 @@ export class Stand {
   /** Until no event of the app runs or is about to; when those that wait are tried again. */
   async #rest(): Promise<number[]> {
     type Item = { id: string; state: string; waits: { for: string; until: string } | null };
-    let items: Item[] = [];
-    for (let turn = 0; turn < 1_000; turn++) {
-      items = (await this.api("GET", "/events?limit=200")).body.items;
-      if (!items.some(({ state, waits }) => state === "running" || waits?.for === "turn"))
-        return items.flatMap(({ waits }) => (waits?.for === "retry" ? [Date.parse(waits.until)] : []));
-      await Bun.sleep(5);
-    }
+    const moves = ({ state, waits }: Item): boolean => state === "running" || waits?.for === "turn";
+    const items = await poll<Item[]>(
+      async () => (await this.api("GET", "/events?limit=200")).body.items,
+      (all) => !all.some(moves),
+      5,
+    );
+    if (!items.some(moves)) return items.flatMap(({ waits }) => (waits?.for === "retry" ? [Date.parse(waits.until)] : []));
     const open = items.filter(({ state }) => state === "queued" || state === "running");
     const lines = [JSON.stringify(open), ...this.server.log.slice(-6)];
     throw new Error(`The service did not come to rest; open, and said last:\n${lines.join("\n")}`);
@@ -173,31 +174,23 @@ export class Stand {
   }
 }
 
-/** What is told a moment later is told too. */
-const MOMENT_MS = 3_000;
-const LOOK_AGAIN_MS = 25;
-
 /** How well it is told, and where it is with its cause. */
 export async function scoreOf(failure: StagedFailure, stand: Stand): Promise<{ score: number; places: Place[]; told: string }> {
   const cause = typeof failure.cause === "function" ? failure.cause(stand) : failure.cause;
   const plain = (text: string) => text.replaceAll('\\"', '"').replaceAll("\\\\", "\\");
-  const untilMs = performance.now() + MOMENT_MS;
-  for (;;) {
-    const told = await stand.told();
-    const places = [...new Set(told.filter(({ text }) => cause.test(plain(text))).map((one) => one.where))];
-    const text = told.map((one) => `${one.where}  ${plain(one.text)}`).join("\n");
-    if (failure.where.every((place) => places.includes(place))) return { score: 3, places, told: text };
-    if (performance.now() < untilMs) {
-      await Bun.sleep(LOOK_AGAIN_MS);
-      continue;
-    }
-    const found = await stand.found();
-    const shown = `${short(text.split("\n"))}\n-- where one looks:\n${short(found.map(plain))}`;
-    if (places.length > 0 || found.some((one) => cause.test(plain(one))) || told.some((one) => one.where !== "answer")) {
-      return { score: 2, places, told: shown };
-    }
-    return { score: found.length > 0 ? 1 : 0, places, told: shown };
+  const placesOf = (told: readonly Told[]) => [...new Set(told.filter(({ text }) => cause.test(plain(text))).map((one) => one.where))];
+  const isWhole = (told: readonly Told[]): boolean => failure.where.every((place) => placesOf(told).includes(place));
+  // What is told a moment later is told too.
+  const told = await poll(() => stand.told(), isWhole);
+  const places = placesOf(told);
+  const text = told.map((one) => `${one.where}  ${plain(one.text)}`).join("\n");
+  if (isWhole(told)) return { score: 3, places, told: text };
+  const found = await stand.found();
+  const shown = `${short(text.split("\n"))}\n-- where one looks:\n${short(found.map(plain))}`;
+  if (places.length > 0 || found.some((one) => cause.test(plain(one))) || told.some((one) => one.where !== "answer")) {
+    return { score: 2, places, told: shown };
   }
+  return { score: found.length > 0 ? 1 : 0, places, told: shown };
 }
 
 function short(lines: readonly string[]): string {

@@ -4,7 +4,7 @@ import { type EraseCursor, eraseRows } from "../../src/people/person-erase.ts";
 import { SoughtText } from "../../src/people/sought-text.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { erase } from "../kit/erasing.ts";
-import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { openTown } from "../kit/people.ts";
@@ -228,7 +228,7 @@ describe("expunging one event by hand", () => {
   test("one that is running is refused, and can be afterwards", async () => {
     caller.reply = () => "hang";
     const event = await sendEvent(running, "d");
-    for (let turn = 0; turn < 100 && caller.hanging() === 0; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+    await until("it is called", () => caller.hanging() === 1);
     const refused = await expunge(event);
     expect([refused.status, refused.body.code]).toEqual([409, "not_expungeable"]);
     caller.letGo();

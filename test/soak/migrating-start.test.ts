@@ -54,15 +54,19 @@ const readSchema = (): unknown => {
 };
 
 test.each(["the sources", "the executable"])(
-  "run from %s, its port is never silent for a second, tells how far it is, and a start that is told to stop is gone on with",
+  "run from %s, its port answers whatever the migration does, tells how far it is, and a start that is told to stop is gone on with",
   async (from) => {
     using executable = from === "the executable" ? placeExecutable() : null;
     const command = executable === null ? FROM_SOURCES : [executable.file];
     await using first = serve({}, command);
     const url = await portOf(first);
     // A quick machine is through with these few rows before the first word of them.
-    const slow = slowDown(findChild(first.pid));
+    const child = findChild(first.pid);
+    const slow = slowDown(child);
     await first.line("rows=");
+    // In the middle of it, for as long as it takes to ask.
+    slow.end();
+    process.kill(child, "SIGSTOP");
     const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(url + path)));
     expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
     expect(await answers[1]?.json()).toEqual({
@@ -71,20 +75,19 @@ test.each(["the sources", "the executable"])(
     });
     expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
     first.kill("SIGTERM");
+    process.kill(child, "SIGCONT");
     expect(await first.exited).toBe(0);
-    slow.end();
 
     await using second = serve({}, command);
     const again = await portOf(second);
-    const answered: number[] = [performance.now()];
+    const statuses = new Set<number>();
     const isReady = async (): Promise<boolean> => {
-      const { status } = await fetch(`${again}/readyz`).catch(() => ({ status: 0 }));
-      if (status > 0) answered.push(performance.now());
+      const { status } = await fetch(`${again}/readyz`);
+      statuses.add(status);
       return status === 200;
     };
     await until("it is ready", isReady, 20);
-    const gaps = answered.slice(1).map((at, index) => at - (answered[index] ?? 0));
-    expect(Math.max(...gaps)).toBeLessThan(1_000);
+    expect([...statuses].filter((status) => status !== 503)).toEqual([200]);
     second.kill("SIGTERM");
     expect(await second.exited).toBe(0);
     using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
