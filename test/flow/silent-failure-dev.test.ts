@@ -127,7 +127,9 @@ async function post(
   { text = BODY, agoSeconds, secret = HOOK_SECRET, to = name, body = BODY }: NonNullable<DevFailure["post"]>,
 ): Promise<void> {
   const seconds = Math.floor(Date.now() / 1000) - (agoSeconds ?? 0);
-  const hex = createHmac("sha256", secret).update(text.replace("<seconds>", String(seconds))).digest("hex");
+  const hex = createHmac("sha256", secret)
+    .update(text.replace("<seconds>", String(seconds)))
+    .digest("hex");
   const value = agoSeconds === undefined ? hex : `t=${seconds},v1=${hex}`;
   await fetch(`${base}/${to}`, { method: "POST", headers: { "content-type": "application/json", "x-signature": value }, body });
 }

@@ -7,12 +7,12 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
+import { poll } from "../kit/patience.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
 const LAUNCHER = join(PROJECT_ROOT, "scripts", "with-bun.mjs");
 const node = Bun.which("node");
 const RUNTIMES = [["Bun", process.execPath] as const, ...(node === null ? [] : [["Node", node] as const])];
-const GONE_WITHIN_MS = 10_000;
 
 test.each(RUNTIMES)("under %s it runs Bun with the arguments and ends with its code", async (_name, runtime) => {
   const script = "console.log(process.versions.bun, process.argv.slice(1).join(' ')); process.exit(7)";
@@ -53,9 +53,10 @@ function isAlive(pid: number): boolean {
 
 /** Those that are still there after a while; they are ended, so that a failing test leaves none. */
 async function listLeft(pids: readonly number[]): Promise<number[]> {
-  const deadline = performance.now() + GONE_WITHIN_MS;
-  while (performance.now() < deadline && pids.some(isAlive)) await Bun.sleep(50);
-  const left = pids.filter(isAlive);
+  const left = await poll(
+    () => pids.filter(isAlive),
+    (all) => all.length === 0,
+  );
   for (const pid of left) process.kill(pid, "SIGKILL");
   return left;
 }

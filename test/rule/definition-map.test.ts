@@ -33,7 +33,6 @@ describe("a map", () => {
     ["an exponent of a hundred thousand digits", `1e${"9".repeat(100_000)}`],
   ] as const;
   test.each(written)("keeps %s as it was written: in the map, its text, `when` and what is sent on", (_words, text) => {
-    const from = performance.now();
     for (const body of [`{"x":${text}}`, `{"x": ${text} }`, `{"y":[1,"2",null],"x":\n${text}}`]) {
       const mapped = map({ a: "x" }, body);
       expect(writeJson(mapped)).toBe(`{"a":${text}}`);
@@ -41,7 +40,6 @@ describe("a map", () => {
       expect(renderTemplate("{{mapped.a}}", { mapped }, () => undefined)).toBe(text);
       expect(parseJson(writeJson(mapped))).toEqual(mapped);
     }
-    expect(performance.now() - from).toBeLessThan(500);
   });
   test.each([
     ["0", 0],

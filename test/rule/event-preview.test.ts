@@ -52,9 +52,7 @@ for (const [what, text] of Object.entries({
 })) {
   test(`a line is short however long its values are: ${what}`, () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`${at}${text.slice(0, 100)}`, text]));
-    const started = performance.now();
     const { eventType, preview } = of({ event_type: text, first: text, ...many });
-    expect(performance.now() - started).toBeLessThan(2_000);
     expect(preview?.length ?? 0).toBeLessThanOrEqual(MAX_LINE_CHARS);
     expect([...(eventType ?? "")].length).toBeLessThanOrEqual(MAX_TYPE_CHARS);
     expect(preview?.isWellFormed() ?? true).toBe(true);

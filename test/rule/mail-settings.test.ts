@@ -171,12 +171,9 @@ describe("the HTML part of a mail", () => {
   });
 
   test.each([`${"http://".padEnd(9_990, ".")}x`, `${"http://a".padEnd(9_990, "_*")}x`, "http://a ".repeat(1_100)])(
-    "of a text full of what ends a link is made in no time: %#",
+    "of a text full of what ends a link keeps every character: %#",
     (text) => {
-      makeHtml(text);
-      const from = performance.now();
-      makeHtml(text);
-      expect(performance.now() - from).toBeLessThan(25);
+      expect(makeHtml(text).replaceAll(/<[^>]*>/g, "")).toContain(text.trim());
     },
   );
 

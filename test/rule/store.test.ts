@@ -32,6 +32,12 @@ afterEach(async () => {
 
 testStore({ store: () => ({ store, groups }) });
 
+/** Longer than a group may hold the loop. */
+function burn(ms: number): void {
+  const endMs = systemClock.monotonicMs() + ms;
+  while (systemClock.monotonicMs() < endMs);
+}
+
 describe("a write", () => {
   test("that takes long leaves those behind it to the next group, in their order, and the loop turns between", async () => {
     const order: number[] = [];
@@ -45,8 +51,7 @@ describe("a write", () => {
     const slow = Array.from({ length: 6 }, (_, index) =>
       store.write("app", async (tx) => {
         await addApp(`a${index}`)(tx);
-        const endMs = systemClock.monotonicMs() + 13;
-        while (systemClock.monotonicMs() < endMs);
+        burn(13);
         order.push(index);
       }),
     );
