@@ -69,7 +69,7 @@ export async function makeTenants(node: Node, app: string, names: readonly Envir
 }
 
 /** A management call below `{E}` by way of this node; its answer's body. */
-export async function callApi(node: Node, tenant: Tenant, method: string, path: string, body?: unknown): Promise<unknown> {
+export async function callApi(node: { service: { url: string } }, tenant: Tenant, method: string, path: string, body?: unknown): Promise<unknown> {
   const response = await fetch(`${node.service.url}/api/apps/${tenant.app}/${tenant.name}${path}`, {
     method,
     headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
