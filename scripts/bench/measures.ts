@@ -12,8 +12,10 @@ import { postgresRun } from "./measure/postgres-run.ts";
 import { refused } from "./measure/refused.ts";
 import { run } from "./measure/run.ts";
 import { screens } from "./measure/screens.ts";
+import { secret } from "./measure/secret.ts";
 import { start } from "./measure/start.ts";
 import { sustained } from "./measure/sustained.ts";
+import { text } from "./measure/text.ts";
 import type { Measure } from "./measure.ts";
 
 export const MEASURES: readonly Measure[] = [
@@ -30,6 +32,8 @@ export const MEASURES: readonly Measure[] = [
   dashboard,
   screens,
   payload,
+  text,
+  secret,
   postgresIngest,
   postgresRun,
 ];
