@@ -40,5 +40,4 @@ test.each(BRAKES.flatMap((brake) => RELAYS.map((relay) => ({ ...brake, ...relay 
     ]);
     expect(caller.requests.length).toBe(actions[0].type === "call_url" ? 1 : 0);
   },
-  60_000,
 );
