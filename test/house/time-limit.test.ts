@@ -61,6 +61,7 @@ describe("is found:", () => {
     ["a hook's own limit", "beforeAll(async () => {\n  await work();\n}, 90_000);"],
     ["one of a table of tests", 'test.each(ROWS)("%s", async (row) => {\n  await work(row);\n}, 60_000);'],
     ["turns that sleep", "for (let turn = 0; turn < 400 && !isSo(); turn++) await Bun.sleep(50);"],
+    ["turns that count down", "for (let left = 200; !isSo() && left > 0; left--) {\n  await Bun.sleep(50);\n}"],
     ["turns that sleep and end", "for (let turn = 0; turn < 400; turn++) {\n  if (await isSo()) return;\n  await Bun.sleep(50);\n}"],
   ];
   test.each(LIMITS)("%s", (_what, code) => expect(findTimeLimits(code)).toHaveLength(1));

@@ -68,10 +68,12 @@ export function findTimeLimits(source: string): TimeLimit[] {
     const close = index + code.slice(index).indexOf(")");
     if (isShort(ms) && RUNNER.test(code.slice(0, openOf(code, close)))) note(index + 1, OWN_LIMIT);
   }
-  const turns = /\bfor \(let (\w+) = 0;([^;]*)\1 < ([\d_]+)([^;]*); \1\+\+\)([\s\S]{0,300}?)Bun\.sleep\(([\d_]+)\)([\s\S]{0,60})/g;
-  for (const { index, 2: before = "", 3: times = "", 4: more = "", 5: work = "", 6: ms = "", 7: behind = "" } of code.matchAll(turns)) {
-    const isWait = (before + more).includes("&&") || /\b(?:return|break)\b/.test(work + behind.split("}")[0]);
-    if (isWait && numberOf(times) * numberOf(ms) < PATIENCE_MS) note(index, WAIT);
+  const turns =
+    /\bfor \(let (\w+) = (?:0;(?<before>[^;]*)\1 < (?<up>[\d_]+)(?<more>[^;]*); \1\+\+|(?<down>[\d_]+);(?<until>[^;]*); \1--)\)(?<work>[\s\S]{0,300}?)Bun\.sleep\((?<ms>[\d_]+)\)(?<behind>[\s\S]{0,60})/g;
+  for (const { index, groups = {} } of code.matchAll(turns)) {
+    const { before = "", up, more = "", down = "", until = "", work = "", ms = "", behind = "" } = groups;
+    const isWait = (before + more + until).includes("&&") || /\b(?:return|break)\b/.test(work + behind.split("}")[0]);
+    if (isWait && numberOf(up ?? down) * numberOf(ms) < PATIENCE_MS) note(index, WAIT);
   }
   return found.toSorted((one, other) => one.line - other.line);
 }
