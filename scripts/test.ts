@@ -9,7 +9,8 @@
  *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
  *
  * Without a browser the browser tests are left out and counted as skipped; with CI=true that is a failure. The tests share one PostgreSQL, which
- * starts when the first of them asks for it. SIGINT and SIGTERM end all processes and remove all files.
+ * starts when the first of them asks for it. SIGINT and SIGTERM print the failures so far, end all processes and remove
+ * all files.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -44,6 +45,8 @@ process.env.TMPDIR = place;
 const socket = join(place, "postgres.ask");
 const postgres = answerForServer(socket);
 let isStopped = false;
+/** The files that ended. */
+const finished: JobResult[] = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop(signal));
 
 const terminal = process.stderr.isTTY === true;
@@ -98,7 +101,6 @@ function isOfThisRun(file: string): boolean {
 async function runAll(): Promise<JobResult[]> {
   const waiting = jobs.filter(mostlyWaits);
   const computing = jobs.filter((job) => !mostlyWaits(job));
-  const ended: JobResult[] = [];
   // A lane whose own jobs are done helps with the others.
   const lane = async (first: Job[], then: Job[]): Promise<void> => {
     for (
@@ -115,20 +117,21 @@ async function runAll(): Promise<JobResult[]> {
       if (isStopped) return;
       const { passed, failures, skipped, seconds } = result;
       progress.ended({ name: nameJob(job), passed, failed: failures.length, skipped, seconds }, work(job));
-      ended.push(result);
+      finished.push(result);
     }
   };
   const computingLanes = Array.from({ length: availableParallelism() }, () => lane(computing, waiting));
   const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, []));
   await Promise.all([...computingLanes, ...waitingLanes]);
-  return ended;
+  return finished;
 }
 
-/** Ends what runs, removes what it wrote, and ends as the signal would. */
+/** Prints the failures so far, ends what runs, removes what it wrote, and ends as the signal would. */
 async function stop(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): Promise<void> {
   if (isStopped) return;
   isStopped = true;
   progress.finish();
+  printFailures(finished);
   console.error(`Stopped by ${signal}: ending the tests.`);
   await endJobs();
   await postgres[Symbol.asyncDispose]();
@@ -136,18 +139,24 @@ async function stop(signal: "SIGINT" | "SIGTERM" | "SIGHUP"): Promise<void> {
   process.exit(128 + { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }[signal]);
 }
 
+/** Prints each failure in full, with the command that runs only that test; returns how many there are. */
+function printFailures(ended: readonly JobResult[]): number {
+  let failed = 0;
+  for (const { job, failures } of ended) {
+    for (const { test, text } of failures) {
+      failed += 1;
+      console.log(`\n✗ ${nameJob(job)} > ${test ?? "outside a test"}`);
+      console.log(text.replace(/^/gm, "    "));
+      console.log(`    Run only this: ${commandFor(job, test)}`);
+    }
+  }
+  return failed;
+}
+
 /** Prints the failures, where the time went, what was left out, and the line that counts. Exits. */
 function report(): void {
   let skipped = results.reduce((sum, result) => sum + result.skipped, 0);
-  let failed = 0;
-  for (const result of results) {
-    for (const { test, text } of result.failures) {
-      failed += 1;
-      console.log(`\n✗ ${nameJob(result.job)} > ${test ?? "outside a test"}`);
-      console.log(text.replace(/^/gm, "    "));
-      console.log(`    Run only this: ${commandFor(result.job, test)}`);
-    }
-  }
+  let failed = printFailures(results);
   if (leftOut.length > 0) {
     const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
     skipped += count;
