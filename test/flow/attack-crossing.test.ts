@@ -195,11 +195,14 @@ async function readDevelopment(): Promise<string> {
   return all.map((rows, at) => `${tables[at]?.name}\n${rows.map((row) => Bun.inspect(row)).join("\n")}`).join("\n");
 }
 
+/** The queries that a route requires. */
+const QUERIES: Readonly<Record<string, string>> = { "/find": `?q=${MARK}`, "/persons/access/:entitlement": `?email=${MARK}@example.com` };
+
 test("each of development's things is found in development, so that the rest means something", async () => {
   const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
   for (const { method, below } of routes) {
     if (method !== "GET" || below === "/sender-domain") continue;
-    expect(`${below} ${(await ask(own, "GET", `${fill(below)}${below === "/find" ? `?q=${MARK}` : ""}`)).status}`).toBe(`${below} 200`);
+    expect(`${below} ${(await ask(own, "GET", `${fill(below)}${QUERIES[below] ?? ""}`)).status}`).toBe(`${below} 200`);
   }
   for (const name of found()) expect(JSON.parse((await ask(own, "GET", `/find?q=${encodeURIComponent(name)}`)).text).found).toHaveLength(1);
 });
@@ -211,8 +214,10 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
       const name = `${method} ${below}`;
       if (!below.includes(":") || MAKES_ITS_OWN.has(name)) continue;
       const asker = askers[who] as Asker;
-      const { status, text } = await ask(asker, method, fill(below), BODIES[name]?.());
-      expect(`${name} ${status} ${JSON.parse(text || "{}").code}`).toBe(`${name} 404 not_found`);
+      const { status, text } = await ask(asker, method, `${fill(below)}${QUERIES[below] ?? ""}`, BODIES[name]?.());
+      // It answers for every address, of no one too.
+      if (below === "/persons/access/:entitlement") expect(JSON.parse(text)).toMatchObject({ granted: false, grants: [] });
+      else expect(`${name} ${status} ${JSON.parse(text || "{}").code}`).toBe(`${name} 404 not_found`);
     }
     expect(await readDevelopment()).toBe(before);
   });
