@@ -13,7 +13,7 @@ const lines = readManual().pages.flatMap(({ id, text }) =>
 const linesOf = (page: string): string[] => lines.filter((one) => one.page === page).map(({ line }) => line);
 
 /** A copy by the name that the page on going back shows. */
-const COPY = "backups/before-migration-20261122T120434952Z.db";
+const COPY = "backups/before-migration-to-52.db";
 const COPIES = [
   `sudo -u relay relay backup /var/lib/relay/${COPY} --data-dir /var/lib/relay`,
   `docker compose --file packaging/compose.yaml exec relay relay backup /data/${COPY}`,
