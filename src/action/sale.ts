@@ -1,13 +1,14 @@
 /**
- * The four actions of relay-sold products and plans: a catalog name, a ref and its rules, the event's person, and what the selling room does
- * with them. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
+ * The four actions of relay-sold products and plans: a catalog name, a ref and its rules, the event's person and amount, and what the selling room
+ * does with them. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
  */
 import { Type } from "typebox";
 import type { Outcome } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
+import { readPaidAmount } from "../selling/paid-amount.ts";
 import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
 import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";
-import { type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
+import { type Payment, type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import type { Writer } from "../store/port.ts";
 import { checkTemplateText } from "../template/template.ts";
 import type { DatabaseAction } from "./contract.ts";
@@ -28,8 +29,8 @@ interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   /** One sentence for editors. */
   description: string;
   examples: readonly Sale<Name, Item>[];
-  /** Does it for the person, the named item and the resolved ref. */
-  work(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome>;
+  /** Does it for the person, the named item and the payment under the resolved ref. */
+  work(tx: Writer, sale: RelaySale, name: string, payment: Payment): Promise<Outcome>;
 }
 
 function makeSaleAction<const Name extends string, const Item extends "product" | "plan">(
@@ -53,7 +54,8 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
       if ("failure" in found) return found.failure;
       const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
       if ("failure" in target) return target.failure;
-      return work(tx, found.sale, action[item], target.ref);
+      const paid = effect === "gives" ? readPaidAmount(run.event.payload, run.warn) : null;
+      return work(tx, found.sale, action[item], { ref: target.ref, ...paid });
     },
   };
 }

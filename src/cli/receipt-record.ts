@@ -3,6 +3,7 @@
  * and a payment is known by its ref: written again, as after an answer that was lost, it is the same receipt.
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { isCurrency } from "../ground/currency.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type PersonView, refuseNobody, requirePersonNamed } from "../people/person.ts";
@@ -120,7 +121,7 @@ function readPayment(input: Input): Payment {
         ? "--currency is given without an amount: write --amount-minor beside it, or leave both out."
         : "--amount-minor is given without its currency: write --currency beside it, such as --currency EUR.",
     );
-  if (currency != null && !Intl.supportedValuesOf("currency").includes(currency))
+  if (currency != null && !isCurrency(currency))
     throw new UsageError(
       `--currency is ${JSON.stringify(currency)}, which is no currency: write its three capital letters, such as EUR.`,
     );

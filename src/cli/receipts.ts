@@ -1,15 +1,12 @@
-/**
- * `relay receipts …`: what was paid, and taking back what a payment of the app's own processor gave, as Refund… on the dashboard's Selling page
- * does it. It moves no money, and what a relay fulfilled a relay refunds.
- */
+/** `relay receipts …`: what was paid, and taking back what any purchase gave, as Refund… on the dashboard's Selling page does it. It moves no money. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { readPersonId } from "../people/person.ts";
 import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../selling/purchase.ts";
-import { recordReceipt } from "../selling/receipt.ts";
+import { planRefund, type RefundPlan, refundByHand } from "../selling/refund-by-hand.ts";
 import { sayAmount } from "../story/words.ts";
-import { type Command, CommandFailure, type Input } from "./command.ts";
+import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { LIMIT, SINCE } from "./listing.ts";
@@ -56,7 +53,7 @@ export const receiptsList: Command = {
           keep: 5,
         },
         { heading: "ADDRESS", value: (one) => one.personEmail ?? "(erased)", cut: 16, keep: 6, raw: true },
-        { heading: "FROM", value: (one) => one.relay ?? one.origin, cut: 10, keep: 7 },
+        { heading: "FROM", value: fromOf, cut: 10, keep: 7 },
         { heading: "REF", value: (one) => one.ref, cut: 20, keep: 1, raw: true },
       ],
       none: "No receipt matches.",
@@ -69,6 +66,11 @@ function stateOf({ kind, refundedBy }: PurchaseView): string {
   return refundedBy === null ? "paid" : "refunded";
 }
 
+/** A refund of a relay's purchase that names no relay was made by hand. */
+function fromOf({ relay, origin }: PurchaseView): string {
+  return relay ?? (origin === "relay" ? "by hand" : origin);
+}
+
 interface Refunded {
   /** The refund's, or the receipt's where it was taken back before. */
   receipt: PurchaseView;
@@ -77,9 +79,9 @@ interface Refunded {
 
 export const receiptsRefund: Command = {
   words: ["receipts", "refund"],
-  summary: "take back what a payment gave; moves no money",
+  summary: "take back what a purchase gave; moves no money",
   details:
-    "The entitlement and the credits that the product gave end, and a refund is written beside the receipt. The money is refunded at your processor. What a relay fulfilled a relay refunds, and a plan is ended: relay people end.",
+    "Of any purchase: one that a relay fulfilled, one that your server told of, one that was recorded by hand. The command first says what is taken back: the access and the credits of a product, or the plan unless a later payment keeps it. A refund is written next to the receipt. The money is refunded where it was paid.",
   arguments: [{ name: "ref", help: "the payment's, as relay receipts list shows it" }],
   options: [
     {
@@ -101,65 +103,57 @@ export const receiptsRefund: Command = {
         const { items } = await store.read((tx) =>
           listPurchases(tx, environmentId, page, { ref, kind: "purchase" }),
         );
-        const bought = requireRefundable(ref, items[0]);
-        if (bought.refundedBy !== null) return { receipt: bought, created: false };
-        await askFirst(input, world, bought);
-        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
-        return await recordReceipt(store, change, refundOf(bought));
+        const bought = requireBought(ref, items[0]);
+        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        await askFirst(input, world, bought, () =>
+          store.read((tx) => planRefund(tx, environmentId, bought.id, nowMs)),
+        );
+        return await store.write("dashboard", (tx) =>
+          refundByHand(tx, { environmentId, by, nowMs }, bought.id),
+        );
       },
       there: async (remote) => {
         const { items } = await listRemote<PurchaseView>(remote, "/purchases", { ref, kind: "purchase" }, 1);
-        const bought = requireRefundable(ref, items[0]);
-        if (bought.refundedBy !== null) return { receipt: bought, created: false };
-        await askFirst(input, world, bought);
-        return await askPlace<Refunded>(remote, "POST", "/receipts", refundOf(bought));
+        const bought = requireBought(ref, items[0]);
+        const path = `/purchases/${encodeURIComponent(bought.id)}/refund`;
+        await askFirst(
+          input,
+          world,
+          bought,
+          async () => (await askPlace<{ plan: RefundPlan }>(remote, "GET", path)).plan,
+        );
+        return await askPlace<Refunded>(remote, "POST", path);
       },
     });
     if (input.on("json")) world.say(writeJson(made, 2));
     const { receipt, created } = made;
+    const what = `What ${receipt.item} gave ${receipt.personEmail ?? receipt.person}`;
     world.tell(
       created
-        ? `What ${receipt.item} gave ${whose(receipt)} is taken back, and a refund stands beside its receipt. No money moved: refund the payment at your processor.`
-        : `What ${receipt.item} gave ${whose(receipt)} was taken back already: nothing changed.`,
+        ? `${what} is taken back, and a refund is recorded next to its receipt.`
+        : `${what} was taken back before: nothing changed.`,
     );
   },
 };
 
-function refundOf({ ref, person, item }: PurchaseView) {
-  return { kind: "refund", ref, person, product: item } as const;
-}
-
-function whose({ personEmail, person }: PurchaseView): string {
-  return personEmail ?? person;
-}
-
-/** Refuses what the dashboard shows without its button. */
-function requireRefundable(ref: string, bought: PurchaseView | undefined): PurchaseView {
-  if (bought === undefined)
-    throw new Refusal(
-      "not_found",
-      `No payment is recorded under ${JSON.stringify(ref)}: relay receipts list shows the refs.`,
-    );
-  const { relay, item, itemKind } = bought;
-  if (relay !== null)
-    throw new CommandFailure(
-      "invalid_input",
-      `${ref} was fulfilled by the relay ${relay}, and what a relay fulfilled a relay refunds, as its sender's refund arrives. To take the access back by hand: relay people end.`,
-    );
-  if (itemKind === "plan")
-    throw new CommandFailure(
-      "invalid_input",
-      `${ref} paid the plan ${item}, which is ended instead: relay people end ${whose(bought)} ${item}.`,
-    );
-  return bought;
-}
-
-async function askFirst(input: Input, world: World, bought: PurchaseView): Promise<void> {
-  if (input.given("confirm")) return;
-  const { ref, item } = bought;
-  world.tell(
-    `The entitlement and the credits that ${item} gave ${whose(bought)} (${ref}) would end, and a refund stand beside the receipt. No money moves.`,
+function requireBought(ref: string, bought: PurchaseView | undefined): PurchaseView {
+  if (bought !== undefined) return bought;
+  throw new Refusal(
+    "not_found",
+    `No payment is recorded under ${JSON.stringify(ref)}: relay receipts list shows the refs.`,
   );
+}
+
+/** Says what is taken back, and asks unless the line confirms it. Of what was taken back before there is nothing to ask. */
+async function askFirst(
+  input: Input,
+  world: World,
+  { ref, item, refundedBy }: PurchaseView,
+  readPlan: () => Promise<RefundPlan>,
+): Promise<void> {
+  if (refundedBy !== null) return;
+  world.tell((await readPlan()).message);
+  if (input.given("confirm")) return;
   await requireYes(world, {
     question: `Take back what ${item} gave?`,
     undone: "Nothing was taken back",

@@ -250,6 +250,8 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "PUT {E}/access/:slug": { params: { slug: "beta" }, body: { title: "Beta testers" } },
   "DELETE {E}/access/:slug": { params: { slug: "beta" } },
   "GET {E}/purchases/:id": { params: { id: "$PURCHASE" } },
+  "GET {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
+  "POST {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
   "POST {E}/subscriptions/:id/end": { params: { id: "$SUBSCRIPTION" } },
   "POST {E}/receipts": {
     body: { ref: "pay_1", person: "$PERSON", product: "premium", amountMinor: 4200, currency: "EUR" },

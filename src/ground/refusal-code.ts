@@ -214,8 +214,8 @@ export const REFUSALS = {
   },
   ref_used: {
     status: 409,
-    when: "This ref already belongs to another purchase.",
-    todo: "Use the provider's unique payment identifier as ref; relay receipts list shows what stands under which.",
+    when: "This ref already belongs to another purchase, which may be another person's.",
+    todo: "Use the provider's unique payment identifier as ref; relay receipts list shows the purchase of each ref. For a refund of another person's purchase, take that back in the dashboard or with relay receipts refund.",
   },
   person_suspended: {
     status: 403,

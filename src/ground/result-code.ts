@@ -44,6 +44,10 @@ export const RESULTS = {
     when: "Nothing was fulfilled under the ref of this refund yet.",
     todo: "Nothing if the payment's event is still to come: the refund is tried again; else compare the refs of the two relays.",
   },
+  other_product: {
+    when: "The ref of this refund belongs to the same person's payment for something else, so nothing was taken back here.",
+    todo: "Nothing if another relay refunds that product. If none does, let the refund relays match the product as the guide shows, or take it back in the dashboard or with relay receipts refund.",
+  },
   purchase_not_by_relay: {
     when: "The purchase under this ref was not fulfilled by a relay, and a relay refunds no other.",
     todo: "Refund it where it was paid, and take back what it gave in the dashboard or with relay receipts refund.",

@@ -20,6 +20,7 @@ import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import { listPurchases, purchaseView, receiptKind, requirePurchaseView } from "../selling/purchase.ts";
 import { receiptBody, recordReceipt } from "../selling/receipt.ts";
+import { planRefund, refundByHand, refundPlan } from "../selling/refund-by-hand.ts";
 import {
   endSubscriptionByHand,
   listSubscriptions,
@@ -261,6 +262,24 @@ export const sellingRoutes = [
     read: async (tx, { environmentId, params }) => ({
       purchase: await requirePurchaseView(tx, environmentId, params.id),
     }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/purchases/:id/refund",
+    summary: "Says what taking a purchase back by hand would take back.",
+    answer: Type.Object({ plan: refundPlan }),
+    read: async (tx, { environmentId, params, nowMs }) => ({
+      plan: await planRefund(tx, environmentId, params.id, nowMs),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/purchases/:id/refund",
+    summary:
+      "Takes a purchase back by hand, also one that a relay fulfilled: its access and credits, or its plan. It moves no money.",
+    answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
+    status: 201,
+    write: async (tx, { change, params }) => await refundByHand(tx, change, params.id),
   }),
   listRoute({
     path: "/subscriptions",

@@ -124,7 +124,22 @@ export const RELEASE_0_18: Release = {
       was: "The node refused every write until it was restarted.",
       now: "The node drops the connection and writes over a new one. A full disk of the server is always 503.",
     },
+    {
+      subject: "A refund under the ref of another product's payment",
+      was: "The event of a second refund relay died with ref_used.",
+      now: "If the payment is the same person's, the action is skipped with other_product. If it is another person's, the message of ref_used says so, and where to take the purchase back by hand.",
+    },
+    {
+      subject: "Refunds by hand",
+      was: "Only a product that your server had recorded could be taken back by hand, and the command did not say how much.",
+      now: "Refund… in the dashboard, relay receipts refund and POST …/purchases/{id}/refund take back any purchase: of a product or a plan, recorded or fulfilled by a relay. They first say what is taken back.",
+    },
+    {
+      subject: "Amounts on the receipts of relays",
+      was: "The receipt of a relay's sale had no amount.",
+      now: "If the relay maps amount and currency, the receipt keeps both, and the dashboard and relay receipts list show them.",
+    },
   ],
-  codesAdded: [],
+  codesAdded: ["other_product"],
   codesRemoved: [],
 };

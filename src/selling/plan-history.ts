@@ -5,6 +5,7 @@
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, text } from "../store/table.ts";
 import type { PlanCancellation, PlanPayment } from "./plan-order.ts";
+import type { Purchase } from "./purchase.ts";
 import type { SaleContext } from "./sale.ts";
 
 /** One row for each event, plan and ref. The retention deletes a row when no event is left that arrived before it. */
@@ -117,6 +118,22 @@ function findPayment(tx: Reader, whose: Whose, ref: string): Promise<Stored | nu
   const sql = `SELECT ${PAYMENT} FROM purchase WHERE environment_id = $environmentId AND kind = 'purchase' AND ref = $ref
     AND item_kind = 'plan' AND person_id = $personId`;
   return tx.get<Stored>(sql, { ...whose, ref });
+}
+
+/** The ref of a payment of the same plan that came after this one and was not taken back; null: there is none. */
+export async function findLaterPayment(
+  tx: Reader,
+  { environmentId, personId, item, arrival, id }: Purchase,
+): Promise<string | null> {
+  const row = await tx.get<{ ref: string }>(
+    `SELECT ref FROM purchase INDEXED BY purchase_of_plan
+     WHERE ${OF_PERSON} AND arrival >= $arrival AND (arrival > $arrival OR id > $id) AND item = $item AND confirmation = 0
+       AND NOT EXISTS (SELECT 1 FROM purchase AS refund
+         WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund' AND refund.ref = purchase.ref)
+     ORDER BY arrival DESC, id DESC LIMIT 1`,
+    { environmentId, personId, item, arrival, id },
+  );
+  return row?.ref ?? null;
 }
 
 /** Corrects the marks of the receipts that arrived later than the sale's event: whether each only confirms. */

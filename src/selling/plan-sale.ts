@@ -11,6 +11,8 @@ import { sayEndedByLater } from "../people/access-order.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
 import {
+  findLaterPayment,
+  forgetPayments,
   hasLater,
   markConfirmations,
   readPlanHistory,
@@ -18,14 +20,16 @@ import {
   wasBilledSince,
 } from "./plan-history.ts";
 import { followPlan, hasOwnRef, type PlanOrder, type PlanPayment } from "./plan-order.ts";
-import { movePurchase, type Purchase } from "./purchase.ts";
+import { findPurchase, movePurchase, type Purchase } from "./purchase.ts";
 import {
   claimRef,
   failUnknown,
   findSoldHere,
   type Given,
+  newPurchaseId,
   type Payment,
   type RelaySale,
+  recordPurchase,
   type SaleContext,
   sell,
 } from "./sale.ts";
@@ -53,18 +57,24 @@ export async function currentPlan(
 }
 
 /** grant_plan: the plan must be sold through the relay that runs. */
-export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome> {
+export async function grantByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  payment: Payment,
+): Promise<Outcome> {
+  const { ref } = payment;
   const found = await findSoldHere(tx, sale, plans, name, ref);
   if ("failure" in found) return found.failure;
   if ("own" in found) return skipSold(tx, sale, found.own);
   const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
     return refuseBilled(tx, sale, name, ref, active);
-  if (!(await hasLater(tx, sale))) return sellPlan(tx, sale, name, { ref }, null);
+  if (!(await hasLater(tx, sale))) return sellPlan(tx, sale, name, payment, null);
   return sell(
     tx,
     sale,
-    { ref },
+    payment,
     sellingOf(tx, sale, name, (id) => giveLate(tx, sale, name, ref, id)),
   );
 }
@@ -216,7 +226,7 @@ export async function revokeByRelay(
   tx: Writer,
   sale: RelaySale,
   name: string,
-  ref: string,
+  { ref }: Payment,
 ): Promise<Outcome> {
   const { environmentId, personId, arrival, eventId } = sale;
   const claim = await claimRef(tx, sale, "plan", name, ref);
@@ -261,6 +271,42 @@ function keepPlan(
   return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
 }
 
+/** What a refund of a plan's payment would do now: end the subscription, or leave the plan, which a later payment keeps. */
+export async function planPlanRefund(
+  tx: Reader,
+  purchase: Purchase,
+): Promise<{ ends: Subscription | null; keptBy: string | null }> {
+  const active = await findActiveSubscription(tx, purchase.environmentId, purchase.personId);
+  if (active?.plan !== purchase.item) return { ends: null, keptBy: null };
+  const keptBy = await findLaterPayment(tx, purchase);
+  return { ends: keptBy === null ? active : null, keptBy };
+}
+
+/** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
+export async function refundPlanPayment(
+  tx: Writer,
+  sale: SaleContext,
+  purchase: Purchase,
+): Promise<Outcome> {
+  const { id: refunds, ref, item, origin, amountMinor, currency } = purchase;
+  const { ends, keptBy } = await planPlanRefund(tx, purchase);
+  const before = await lookAt(tx, sale);
+  if (ends !== null) {
+    await endSubscription(tx, ends, sale);
+    await forgetPayments(tx, sale);
+  } else await movePurchase(tx, purchase.id, 0);
+  const now = await lookAt(tx, sale);
+  const id = newPurchaseId(sale);
+  const takenBack = { grants: before.grants.length - now.grants.length, credits: 0, creditsShort: 0 };
+  await recordPurchase(tx, sale, id, {
+    ...{ kind: "refund", itemKind: "plan", item, refunds, ref, origin, amountMinor, currency },
+    data: { takenBack },
+  });
+  const ended = ends === null ? {} : { ended: ends.id };
+  const kept = keptBy === null ? {} : { keptByRef: keptBy };
+  return { outcome: "done", before, after: { ...now, refund: id, purchase: refunds, ref, ...ended, ...kept } };
+}
+
 /** The person's plan and what it grants. */
 async function lookAt(tx: Reader, sale: SaleContext) {
   const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
@@ -278,5 +324,7 @@ async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<O
     if (after?.billedBy === "relay" && standing !== null)
       await moveGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
   }
-  return { outcome: "skipped", message: `The payment under this ref was recorded before (${own.id}).` };
+  const refund = await findPurchase(tx, sale.environmentId, "refund", own.ref);
+  const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;
+  return { outcome: "skipped", message: `The payment under this ref was recorded before (${own.id})${since}.` };
 }

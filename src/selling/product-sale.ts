@@ -4,16 +4,23 @@
  * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
  */
 import { failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
-import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
+import {
+  countGrantsOfSource,
+  grantAccess,
+  listLiveGrants,
+  moveGrants,
+  revokeGrantsOfSource,
+} from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type Product, products } from "./product.ts";
-import { findPurchase, movePurchase, type Purchase } from "./purchase.ts";
+import { findPurchase, movePurchase, type Purchase, type TakenBack } from "./purchase.ts";
 import {
-  claimRef,
+  auditRefusedRef,
   failUnknown,
   findSoldHere,
+  isOwn,
   newPurchaseId,
   type Payment,
   type RelaySale,
@@ -27,11 +34,11 @@ export async function fulfilByRelay(
   tx: Writer,
   sale: RelaySale,
   name: string,
-  ref: string,
+  payment: Payment,
 ): Promise<Outcome> {
-  const found = await findSoldHere(tx, sale, products, name, ref);
+  const found = await findSoldHere(tx, sale, products, name, payment.ref);
   if ("failure" in found) return found.failure;
-  return "own" in found ? skipSold(tx, sale, found.own) : sellProduct(tx, sale, found.item, { ref });
+  return "own" in found ? skipSold(tx, sale, found.own) : sellProduct(tx, sale, found.item, payment);
 }
 
 /** Any sale of a product. */
@@ -70,10 +77,10 @@ export async function refundByRelay(
   tx: Writer,
   sale: RelaySale,
   name: string,
-  ref: string,
+  { ref }: Payment,
 ): Promise<Outcome> {
-  const claim = await claimRef(tx, sale, "product", name, ref);
-  if ("failure" in claim) return claim.failure;
+  const claim = await claimRefund(tx, sale, name, ref);
+  if ("outcome" in claim) return claim;
   if (claim.own === null) {
     if ((await products.find(tx, sale.environmentId, name)) === null) return failUnknown(products, name);
     const message = `Nothing was fulfilled under this ref yet, so there is nothing to take back of ${name}: the refund is tried again in case the payment's event is still to come.`;
@@ -86,15 +93,38 @@ export async function refundByRelay(
   return refundPurchase(tx, sale, claim.own);
 }
 
+/** The purchase under the ref when it is this person's of this product, null when the ref is free; or why nothing is taken back. */
+async function claimRefund(
+  tx: Writer,
+  sale: RelaySale,
+  item: string,
+  ref: string,
+): Promise<{ own: Purchase | null } | Outcome> {
+  const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
+  if (purchase === null || isOwn(purchase, sale, "product", item)) return { own: purchase };
+  const { id, personId, itemKind } = purchase;
+  const isTheirs = personId === sale.personId;
+  if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)
+    return failUnknown(products, item);
+  const code = isTheirs ? "other_product" : "ref_used";
+  await auditRefusedRef(tx, sale, { itemKind: "product", item, ref, purchase: id, code });
+  if (isTheirs) {
+    const message = `The payment under this ref (${id}) is for the ${itemKind} ${purchase.item} and not for ${item}, so nothing was taken back here: the relay that refunds ${purchase.item} takes that back.`;
+    return { outcome: "skipped", code, message };
+  }
+  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was taken back: if that payment was refunded, take the purchase back by hand with Refund… on the dashboard's Selling › Receipts or with relay receipts refund ${ref}.`;
+  return failFinally(code, message);
+}
+
 /** Any refund of a product: ends the grants that purchase gave and takes back its credits as far as they are still there. */
 export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
-  const { ref, item, amountMinor, currency } = purchase;
+  const { ref, item, origin, amountMinor, currency } = purchase;
   const refund = await findPurchase(tx, sale.environmentId, "refund", ref);
   if (refund !== null) {
     const message = `The purchase ${purchase.id} was refunded before (${refund.id}).`;
     return { outcome: "skipped", message };
   }
-  const { entitlement = item, credits = 0 } = purchase.data.granted ?? {};
+  const { entitlement, credits } = readGiven(purchase);
   const before = await lookAt(tx, sale, entitlement);
   const id = newPurchaseId(sale);
   const source = { source: "purchase", sourceRef: purchase.id } as const;
@@ -102,7 +132,7 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
   const taken = credits === 0 ? 0 : await takeCredits(tx, sale, credits, id, item);
   const takenBack = { grants, credits: taken, creditsShort: credits - taken };
   const refunds = purchase.id;
-  const paid = { ref, amountMinor, currency };
+  const paid = { ref, origin, amountMinor, currency };
   await recordPurchase(tx, sale, id, {
     kind: "refund",
     itemKind: "product",
@@ -116,6 +146,32 @@ export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Pu
   if (taken === credits) return { outcome: "done", before, after };
   const message = `Only ${taken} of ${credits} credits could be taken back, the others were spent; the balance never goes below zero.`;
   return { outcome: "done", message, before, after };
+}
+
+/** What the purchase of a product gave. */
+function readGiven({ item, data }: Purchase): { entitlement: string; credits: number } {
+  return { entitlement: data.granted?.entitlement ?? item, credits: data.granted?.credits ?? 0 };
+}
+
+/** What a refund of a product's purchase would take back now. */
+export async function planProductRefund(
+  tx: Reader,
+  purchase: Purchase,
+  nowMs: number,
+): Promise<{ takes: TakenBack; entitlement: string; keepsAccess: boolean }> {
+  const { environmentId, personId, id } = purchase;
+  const { entitlement, credits } = readGiven(purchase);
+  const source = { source: "purchase", sourceRef: id } as const;
+  const { own, hasOther } = await countGrantsOfSource(tx, {
+    environmentId,
+    personId,
+    entitlement,
+    nowMs,
+    ...source,
+  });
+  const taken = Math.min(credits, await findBalance(tx, environmentId, personId));
+  const takes = { grants: own, credits: taken, creditsShort: credits - taken };
+  return { takes, entitlement, keepsAccess: hasOther };
 }
 
 /** How many credits were really taken. */

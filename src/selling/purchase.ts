@@ -19,12 +19,22 @@ type PurchaseKind = Static<typeof purchaseKind>;
 export const RECEIPT_KINDS = [...PURCHASE_KINDS, "confirmation"] as const;
 export const receiptKind = oneOf(RECEIPT_KINDS);
 
+/** What a refund takes back. */
+export const takenBackView = Type.Object({
+  /** Grants that end. */
+  grants: Type.Integer(),
+  credits: Type.Integer(),
+  /** Credits that were given and spent. */
+  creditsShort: Type.Integer(),
+});
+export type TakenBack = Static<typeof takenBackView>;
+
 /** What stands in a receipt's JSON. */
 export interface PurchaseData {
   /** What the purchase gave: what a refund takes back, exactly. */
   granted?: { entitlement: string; grant?: string; credits: number; subscription?: string };
-  /** What a refund took back; `creditsShort` had been spent already. */
-  takenBack?: { grants: number; credits: number; creditsShort: number };
+  /** Of a refund. */
+  takenBack?: TakenBack;
   /** What the caller of the receipts route added. */
   given?: JsonObject;
 }
@@ -92,6 +102,14 @@ export function findPurchase(
 ): Promise<Purchase | null> {
   return PURCHASE.find(tx, { environmentId, kind, ref });
 }
+
+/** The purchase or refund of this id. Refuses with `not_found`. */
+export function requirePurchase(tx: Reader, environmentId: number, id: string): Promise<Purchase> {
+  return PURCHASE.require(tx, { environmentId, id }, NO_RECEIPT);
+}
+
+const NO_RECEIPT =
+  "No receipt with this id exists here: relay people show <address> lists a person's.";
 
 /** An event that arrived earlier brought the same ref: the purchase takes that place in the order of arrival. */
 export async function movePurchase(tx: Writer, id: string, arrival: number): Promise<void> {
@@ -165,10 +183,7 @@ export async function requirePurchaseView(
   const sql = `SELECT ${SHOWN} FROM purchase WHERE environment_id = ?1 AND id = ?2`;
   const row = await tx.get<ShownPurchase>(sql, environmentId, id);
   if (row !== null) return viewPurchase(PURCHASE.read(row));
-  throw new Refusal(
-    "not_found",
-    "No receipt with this id exists here: relay people show <address> lists a person's.",
-  );
+  throw new Refusal("not_found", NO_RECEIPT);
 }
 
 function viewPurchase(row: ShownPurchase): PurchaseView {

@@ -8,6 +8,7 @@ import { newId } from "../ground/id.ts";
 import type { Json } from "../ground/json.ts";
 import { MAX_REF_CHARS } from "../ground/limit.ts";
 import { type Failure, failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import { countChars } from "../ground/text.ts";
 import { findPerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -95,20 +96,21 @@ export async function claimRef(
 ): Promise<{ own: Purchase | null } | { failure: Failure }> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
   if (purchase === null || isOwn(purchase, sale, itemKind, item)) return { own: purchase };
-  await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id });
-  const message = `\`ref\` already belongs to another purchase (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
+  await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
+  const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
+  const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
   return { failure: failFinally("ref_used", message) };
 }
 
-function isOwn(purchase: Purchase, sale: SaleContext, itemKind: ItemKind, item: string): boolean {
+export function isOwn(purchase: Purchase, sale: SaleContext, itemKind: ItemKind, item: string): boolean {
   return purchase.personId === sale.personId && purchase.itemKind === itemKind && purchase.item === item;
 }
 
 /** One row a sale and ref, however often the event is tried again. */
-async function auditRefusedRef(
+export async function auditRefusedRef(
   tx: Writer,
   { environmentId, personId, relayName, eventId, by, nowMs }: SaleContext,
-  refused: { itemKind: ItemKind; item: string; ref: string; purchase: string },
+  refused: { itemKind: ItemKind; item: string; ref: string; purchase: string; code: ResultCode },
 ): Promise<void> {
   const target = `ref:${refused.ref}`;
   if (eventId !== null) {
@@ -212,15 +214,16 @@ export function newPurchaseId({ nowMs }: SaleContext): string {
 }
 
 type Recorded = Pick<Purchase, "kind" | "ref" | "itemKind" | "item" | "data"> &
-  Partial<Pick<Purchase, "refunds" | "amountMinor" | "currency" | "confirmation">>;
+  Partial<Pick<Purchase, "origin" | "refunds" | "amountMinor" | "currency" | "confirmation">>;
 
 /** Writes the receipt of a sale or of its taking back. Throws UniqueViolation when the ref is taken: ask `claimRef` first. */
 export async function recordPurchase(
   tx: Writer,
   { environmentId, personId, relayName, eventId, arrival, nowMs }: SaleContext,
   id: string,
-  { refunds = null, amountMinor = null, currency = null, confirmation = false, ...recorded }: Recorded,
+  recorded: Recorded,
 ): Promise<void> {
+  const { refunds = null, amountMinor = null, currency = null, confirmation = false, ...rest } = recorded;
   await PURCHASE.insert(tx, {
     id,
     environmentId,
@@ -232,7 +235,7 @@ export async function recordPurchase(
     amountMinor,
     currency,
     confirmation,
-    ...recorded,
+    ...rest,
     arrival,
     createdAt: nowMs,
   });

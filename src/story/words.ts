@@ -1,5 +1,6 @@
 /** The sentences of a person's story. Each is one line, and says who did it where no relay did. */
 import { toIso } from "../ground/clock.ts";
+import { currencyDigits } from "../ground/currency.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { cutToLine } from "../ground/text.ts";
 
@@ -36,17 +37,8 @@ export function sayBy(actor: string): string {
 /** An amount in the currency's smallest unit as people write it: `99.00 EUR`. */
 export function sayAmount(minor: number | null, currency: string | null): string | null {
   if (minor === null) return null;
-  const digits = currency === null ? 0 : digitsOf(currency);
+  const digits = currency === null ? 0 : currencyDigits(currency);
   return `${(minor / 10 ** digits).toFixed(digits)} ${currency?.toUpperCase() ?? "(no currency)"}`;
-}
-
-function digitsOf(currency: string): number {
-  try {
-    const format = new Intl.NumberFormat("en", { style: "currency", currency });
-    return format.resolvedOptions().maximumFractionDigits ?? 2;
-  } catch {
-    return 0;
-  }
 }
 
 /** A code's own sentence, where no message was kept. */

@@ -2,7 +2,7 @@
 
 export const AUDIT_ACTIONS = {
   run: "A relay ran an event; with what each action was before and after.",
-  ref_refused: "A sale was refused, because its ref belongs to another purchase.",
+  ref_refused: "A sale or a refund was refused, because its ref belongs to another purchase.",
   "relay.created": "A relay was made.",
   "relay.updated": "A relay's definition was changed; both versions stand in the row.",
   "relay.deleted": "A relay was deleted.",
@@ -47,7 +47,7 @@ export const AUDIT_ACTIONS = {
   "plan.changed": "A plan was changed.",
   "plan.deleted": "A plan was deleted.",
   "receipt.recorded": "A payment that your own processor took was recorded.",
-  "receipt.refunded": "A recorded payment was refunded.",
+  "receipt.refunded": "A purchase was taken back by hand or by your server.",
   "subscription.ended": "A subscription was ended by hand.",
   "settings.changed": "Settings of an environment were changed; secrets as their fingerprints.",
   "sender_domain.changed": "The domain that mail comes from was set or verified.",

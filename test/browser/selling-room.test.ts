@@ -97,8 +97,8 @@ test("a receipt links its person, is found by its ref and taken back; a subscrip
   await page.getByRole("button", { name: /^Refund… premium/ }).click();
   await dialog.getByText("No money moves").waitFor();
   await dialog.getByRole("heading", { name: /^Take back what premium gave \S+@\S+\?$/ }).waitFor();
-  await dialog.getByText("(pay_1)").waitFor();
-  await dialog.getByRole("button", { name: "Record the refund" }).click();
+  await dialog.getByText("(ref pay_1)").waitFor();
+  await dialog.getByRole("button", { name: "Take back", exact: true }).click();
   await gone();
   await page.getByText("Refunded").waitFor();
   await tab("Subscriptions").click();

@@ -1,4 +1,4 @@
-/** `relay receipts list` and `refund`: here and at a server alike, asked for first, told again nothing changes, and audited as the API's. */
+/** `relay receipts list` and `refund`: here and at a server alike, said and asked first, told again nothing changes, and audited as the API's. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { sendEvent } from "../kit/event-flow.ts";
@@ -21,7 +21,8 @@ const has = async () => {
   const { access, credits } = (await running.api("GET", `/persons/${ada}`)).body;
   return [access.grants.length, credits];
 };
-const TAKEN = `What lamp gave ${ADA} is taken back, and a refund stands beside its receipt. No money moved: refund the payment at your processor.`;
+const PLAN = `Takes back the purchase of lamp (ref pay_7) of ${ADA}. Its access to lamp ends. Of its credits, 5 are taken back. No money moves: refund the payment where it was paid.`;
+const TAKEN = `What lamp gave ${ADA} is taken back, and a refund is recorded next to its receipt.`;
 
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const run = (line: string, more = {}) => runAt(place, running, ["receipts", ...line.split(" ")], "", more);
@@ -29,10 +30,10 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   test("what a payment gave is taken back once, listed beside its receipt, and audited", async () => {
     expect(await has()).toEqual([1, 5]);
     const { code, told } = await run("refund pay_7 --confirm pay_7");
-    expect([code, told.trim()]).toEqual([0, TAKEN]);
+    expect([code, told.trim()]).toEqual([0, `${PLAN}\n${TAKEN}`]);
     expect(await has()).toEqual([0, 0]);
     const again = await run("refund pay_7 --json");
-    expect([again.code, again.told.trim()]).toEqual([0, `What lamp gave ${ADA} was taken back already: nothing changed.`]);
+    expect([again.code, again.told.trim()]).toEqual([0, `What lamp gave ${ADA} was taken back before: nothing changed.`]);
     expect(JSON.parse(again.said)).toMatchObject({ receipt: { ref: "pay_7", kind: "purchase" }, created: false });
     const { said } = await run("list --ref pay_7");
     expect(said.split("\n").map((line) => line.split(/ {2,}/).slice(1))).toEqual([
@@ -50,7 +51,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([silent.code, silent.told]).toEqual([
       1,
       expect.stringContaining(
-        `The entitlement and the credits that lamp gave ${ADA} (pay_7) would end, and a refund stand beside the receipt. No money moves.\nNothing was taken back, because nobody is there to be asked: say relay receipts refund pay_7 --confirm pay_7 to do it without being asked.`,
+        `${PLAN}\nNothing was taken back, because nobody is there to be asked: say relay receipts refund pay_7 --confirm pay_7 to do it without being asked.`,
       ),
     ]);
     const other = await run("refund pay_7 --confirm pay_8");
@@ -68,27 +69,33 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect(await has()).toEqual([0, 0]);
   });
 
-  test("what is no payment of a product is refused with what to do instead", async () => {
+  test("what a relay fulfilled and what paid for a plan is taken back as well, with its amount listed", async () => {
     const none = await run("refund pay_9 --confirm pay_9");
     expect([none.code, none.told]).toEqual([1, expect.stringContaining('No payment is recorded under "pay_9": relay receipts list shows the refs.')]);
+    await running.api("PUT", "/plans/free", {});
     await running.api("PUT", "/plans/pro", {});
     await running.api("POST", "/receipts", { ref: "pay_8", person: ada, plan: "pro" });
-    expect((await run("refund pay_8 --confirm pay_8")).told).toContain(
-      `pay_8 paid the plan pro, which is ended instead: relay people end ${ADA} pro.`,
-    );
+    const plan = await run("refund pay_8 --confirm pay_8");
+    expect([plan.code, plan.told]).toEqual([0, expect.stringContaining("The plan pro ends, and the person lands on the default plan.")]);
+    expect((await running.api("GET", `/persons/${ada}`)).body.plan).toBe("free");
     await saveRelay(
       running,
       receiverDefinition({
-        map: { event_id: "id", person_email: "email" },
+        map: { event_id: "id", person_email: "email", amount: "paid", currency: "in" },
         actions: [{ type: "fulfil_product", product: "mug", ref: "{{mapped.event_id}}" }],
       }),
     );
     await running.api("PUT", "/products/mug", { soldThrough: { kind: "relay", relay: "orders" } });
-    await sendEvent(running, "in_1", { email: ADA });
+    await sendEvent(running, "in_1", { email: ADA, paid: "42.00", in: "eur" });
     await running.drain();
-    expect((await run("refund in_1 --confirm in_1")).told).toContain(
-      "in_1 was fulfilled by the relay orders, and what a relay fulfilled a relay refunds, as its sender's refund arrives.",
-    );
-    expect(await has()).toEqual([3, 5]);
+    const mug = await run("refund in_1 --confirm in_1");
+    expect([mug.code, mug.told]).toEqual([0, expect.stringContaining(`What mug gave ${ADA} is taken back`)]);
+    const { said } = await run("list --ref in_1");
+    expect(said.split("\n").map((line) => line.split(/ {2,}/).slice(1))).toEqual([
+      ["STATE", "ITEM", "AMOUNT", "ADDRESS", "FROM", "REF"],
+      ["refund", "mug", "42.00 EUR", ADA, "by hand", "in_1"],
+      ["refunded", "mug", "42.00 EUR", ADA, "orders", "in_1"],
+    ]);
+    expect(await has()).toEqual([1, 5]);
   });
 });

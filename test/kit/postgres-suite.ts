@@ -11,7 +11,7 @@ const RULES: readonly string[] = [
   ...["schedule", "schedule-clock", "caretaker", "recent-call-retention", "audit", "alert", "unmailed-alerts", "metric"],
   ...["fruitless", "silence", "health-nodes", "health-standing"],
   ...["capture", "capture-model"],
-  ...["access", "arrival-order", "credit", "product", "purchase-receipt", "selling-link", "selling-model"],
+  ...["access", "arrival-order", "credit", "product", "purchase-receipt", "refund-by-hand", "selling-link", "selling-model"],
   ...["people", "app-removal", "account", "session", "key", "command-key", "client-signin", "mail-settings"],
   ...["collection", "record", "longest-text"],
 ];

@@ -366,6 +366,8 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/purchases": list("/purchases", `person=${person}`, "kind=refund", `person=${rowId("per", 7)}&kind=refund`, "ref=ref7"),
   "GET {E}/grants": list("/grants", "entitlement=access:beta"),
   "GET {E}/purchases/:id": get(`${E}/purchases/${rowId("prc", 1)}`),
+  "GET {E}/purchases/:id/refund": get(`${E}/purchases/${rowId("prc", 1)}/refund`),
+  "POST {E}/purchases/:id/refund": send("POST", `${E}/purchases/${rowId("prc", 1)}/refund`, {}),
   "GET {E}/subscriptions": list("/subscriptions", `person=${rowId("per", 7)}`, "status=active"),
   "POST {E}/subscriptions/:id/end": send("POST", `${E}/subscriptions/${rowId("sub", 1)}/end`, {}),
   "GET {E}/emails": list("/emails", `person=${rowId("per", 70)}`, "kind=account", "state=failed"),

@@ -54,6 +54,12 @@ const onFree = { grants: [], credits: 0, plan: "free" };
 const onPro = { grants: ["pro from plan"], credits: 0, plan: "pro" };
 
 describe("grant_plan", () => {
+  test("keeps the mapped amount and currency on the receipt", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef(), { payload: { mapped: { amount: 990, currency: "USD" } } });
+    expect(await receipts(person)).toMatchObject([{ amountMinor: 990, currency: "USD" }]);
+  });
+
   test("writes the person's subscription, grants the plan's key sourced on it, and records the payment", async () => {
     const person = await market.newPerson();
     const ref = newRef();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { revokeAccess } from "../../src/action/access.ts";
 import type { ActionOutcome } from "../../src/action/contract.ts";
-import { fulfilProduct, refundProduct } from "../../src/action/sale.ts";
+import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
 import { grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";
@@ -64,6 +64,20 @@ describe("fulfil_product", () => {
         eventId: "evt_first",
         refundedBy: null,
       },
+    ]);
+  });
+
+  test("keeps the mapped amount and currency, and so does its refund", async () => {
+    const person = await market.newPerson();
+    const [ref, plain] = [newRef(), newRef()];
+    await fulfil(person, "lamp", ref, { payload: { mapped: { amount: "42.00", currency: "eur" } } });
+    await fulfil(person, "lamp", plain, { payload: { mapped: { amount: "42,00", currency: "eur" } } });
+    await refund(person, "lamp", ref);
+    const amounts = (await receipts(person)).map((one) => [one.kind, one.ref, one.amountMinor, one.currency]);
+    expect(amounts).toEqual([
+      ["refund", ref, 4200, "EUR"],
+      ["purchase", plain, null, null],
+      ["purchase", ref, 4200, "EUR"],
     ]);
   });
 
@@ -346,21 +360,45 @@ describe("refund_product", () => {
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
-  test("refunds only the event's person's purchase, and audits the ref", async () => {
+  test("refunds only the event's person's purchase, audits the ref, and says whose it is and where to refund it", async () => {
     const [buyer, other] = [await market.newPerson(), await market.newPerson()];
     const ref = newRef();
     await fulfil(buyer, "lamp", ref);
     const audited = await market.count("audit");
-    expect(summary(await refund(other, "lamp", ref))).toEqual(["ref_used", "final"]);
+    const refused = await refund(other, "lamp", ref);
+    expect(summary(refused)).toEqual(["ref_used", "final"]);
+    const message = "message" in refused ? refused.message : "";
+    expect(message).toContain("belongs to another person's purchase");
+    expect(message).toContain(`relay receipts refund ${ref}`);
+    expect(message).not.toContain(buyer.email);
     expect([await market.holdings(buyer), await market.count("audit")]).toEqual([aLamp, audited + 1]);
   });
 
-  test("refunds only a purchase of the named product", async () => {
+  test("skips the ref of another product's purchase, audited once an event", async () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
-    expect(summary(await refund(person, "bundle", ref))).toEqual(["ref_used", "final"]);
+    const on = { event: "evt_other_product" };
+    for (let turn = 0; turn < 2; turn++)
+      expect(await refund(person, "bundle", ref, on)).toMatchObject({
+        outcome: "skipped",
+        code: "other_product",
+        message: expect.stringContaining("for the product lamp and not for bundle"),
+      });
     expect(await market.holdings(person)).toEqual(aLamp);
+    const filter = { action: "ref_refused", target: `ref:${ref}` };
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 10, after: null }));
+    expect(items).toMatchObject([{ after: { code: "other_product", item: "bundle", eventId: "evt_other_product" } }]);
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["done"]);
+  });
+
+  test("skips the ref of a plan's payment, and refuses a product that never was", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await market.sell(grantPlan, { type: "grant_plan", plan: "pro", ref }, person);
+    expect(await refund(person, "lamp", ref)).toMatchObject({ outcome: "skipped", code: "other_product" });
+    expect(summary(await refund(person, "chair", ref))).toEqual(["product_unknown", "final"]);
+    expect((await market.holdings(person)).plan).toBe("pro");
   });
 
   test("refunds only a purchase a relay fulfilled, and waits for nothing: a receipt never becomes a relay's", async () => {

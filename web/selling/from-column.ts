@@ -3,7 +3,9 @@ import { html } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import type { Column } from "../part/table.ts";
 
-export function fromColumn<Item extends { relay: string | null; eventId: string | null }>(
+export function fromColumn<
+  Item extends { relay: string | null; eventId: string | null; origin?: string },
+>(
   place: Place,
 ): Column<Item> {
   return {
@@ -11,8 +13,8 @@ export function fromColumn<Item extends { relay: string | null; eventId: string 
     title: "From",
     priority: 3,
     size: "name",
-    cell: ({ relay, eventId }) =>
-      html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
+    cell: ({ relay, eventId, origin }) =>
+      html`<span class="clip">${relay === null ? (origin === "relay" ? "by hand" : "your server") : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
         eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
       }</span>`,
   };

@@ -1,11 +1,13 @@
-/** What was bought and refunded: for whom, by which relay and event. A payment that the app's server told of can be taken back here. */
+/** What was bought and refunded: for whom, by which relay and event. Any purchase can be taken back here. */
 import { useState } from "preact/hooks";
 import type { PurchaseView } from "../../src/selling/purchase.ts";
+import type { RefundPlan } from "../../src/selling/refund-by-hand.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
 import { EmptyState, Notice, NotYet } from "../part/notice.ts";
@@ -107,11 +109,11 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
   ];
 }
 
-/** What a relay fulfilled a relay refunds. */
-function mayRefund({ kind, origin, itemKind, refundedBy }: PurchaseView): boolean {
-  return kind === "purchase" && origin === "payment" && itemKind === "product" && refundedBy === null;
+function mayRefund({ kind, refundedBy }: PurchaseView): boolean {
+  return kind === "purchase" && refundedBy === null;
 }
 
+/** Says what is taken back before it is. */
 function Refund({
   place,
   purchase,
@@ -122,19 +124,21 @@ function Refund({
   onClose: () => void;
 }): View {
   const { send, isSending, error } = useSend();
-  const { ref, person, personEmail, item } = purchase;
+  const { id, person, personEmail, item } = purchase;
+  const path = apiPath(place, "purchases", id, "refund");
+  const { data, error: unread, reload } = useLoad<{ plan: RefundPlan }>(path);
   const refund = async (): Promise<void> => {
-    const body = { kind: "refund", ref, person, product: item };
-    const path = apiPath(place, "receipts");
-    const changes = [apiPath(place, "purchases"), apiPath(place, "persons"), apiPath(place, "grants")];
-    if (
-      (await send({ method: "POST", path, body, changes, done: `What ${item} gave is taken back.` })) !== null
-    )
-      onClose();
+    const changes = ["purchases", "subscriptions", "persons", "grants"].map((part) => apiPath(place, part));
+    const done = `What ${item} gave is taken back.`;
+    if ((await send({ method: "POST", path, changes, done })) !== null) onClose();
   };
   return html`<${Dialog} title="Take back what ${item} gave ${personEmail ?? person}?" onClose=${onClose}>
-    <p>The entitlement and the credits of this purchase (<code>${ref}</code>) end, and a refund is written beside its receipt. <b>No money moves:</b> refund the payment at your processor.</p>
+    ${
+      data === undefined
+        ? html`<${NotYet} error=${unread} rows=${2} onRetry=${reload} />`
+        : html`<p><${Sentence} text=${data.plan.message} /></p>`
+    }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="danger" disabled=${isSending} onClick=${() => void refund()}>${isSending ? "Taking back…" : "Record the refund"}</button></div><//>`;
+      <button type="button" class="danger" disabled=${isSending || data === undefined} onClick=${() => void refund()}>${isSending ? "Taking back…" : "Take back"}</button></div><//>`;
 }
