@@ -283,11 +283,7 @@ export async function planPlanRefund(
 }
 
 /** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
-export async function refundPlanPayment(
-  tx: Writer,
-  sale: SaleContext,
-  purchase: Purchase,
-): Promise<Outcome> {
+export async function refundPlanPayment(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
   const { id: refunds, ref, item, origin, amountMinor, currency } = purchase;
   const { ends, keptBy } = await planPlanRefund(tx, purchase);
   const before = await lookAt(tx, sale);
@@ -304,7 +300,11 @@ export async function refundPlanPayment(
   });
   const ended = ends === null ? {} : { ended: ends.id };
   const kept = keptBy === null ? {} : { keptByRef: keptBy };
-  return { outcome: "done", before, after: { ...now, refund: id, purchase: refunds, ref, ...ended, ...kept } };
+  return {
+    outcome: "done",
+    before,
+    after: { ...now, refund: id, purchase: refunds, ref, ...ended, ...kept },
+  };
 }
 
 /** The person's plan and what it grants. */
@@ -326,5 +326,8 @@ async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<O
   }
   const refund = await findPurchase(tx, sale.environmentId, "refund", own.ref);
   const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;
-  return { outcome: "skipped", message: `The payment under this ref was recorded before (${own.id})${since}.` };
+  return {
+    outcome: "skipped",
+    message: `The payment under this ref was recorded before (${own.id})${since}.`,
+  };
 }

@@ -108,8 +108,7 @@ export function requirePurchase(tx: Reader, environmentId: number, id: string): 
   return PURCHASE.require(tx, { environmentId, id }, NO_RECEIPT);
 }
 
-const NO_RECEIPT =
-  "No receipt with this id exists here: relay people show <address> lists a person's.";
+const NO_RECEIPT = "No receipt with this id exists here: relay people show <address> lists a person's.";
 
 /** An event that arrived earlier brought the same ref: the purchase takes that place in the order of arrival. */
 export async function movePurchase(tx: Writer, id: string, arrival: number): Promise<void> {

@@ -181,7 +181,11 @@ function refuseUnless(holds: boolean, message: string): void {
 }
 
 /** The record of a receipt holds those of its facts that the mapped collection has fields for. */
-export async function writeReceiptRecord(tx: Writer, sale: SaleContext, receipt: PurchaseView): Promise<void> {
+export async function writeReceiptRecord(
+  tx: Writer,
+  sale: SaleContext,
+  receipt: PurchaseView,
+): Promise<void> {
   const collection = await findMappedCollection(tx, sale.environmentId);
   if (collection === null) return;
   const facts: JsonObject = {

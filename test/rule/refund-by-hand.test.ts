@@ -18,14 +18,12 @@ await market.plan("team", { soldThrough: { kind: "relay", relay: "shop" } });
 let refs = 0;
 const newRef = () => `pay_${++refs}`;
 const change = () => ({ environmentId, by: "owner:ann@example.com", nowMs: clock.now() });
-const fulfil = (person: PersonRow, ref: string) =>
-  market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref }, person);
+const fulfil = (person: PersonRow, ref: string) => market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref }, person);
 const grant = (person: PersonRow, plan: string, ref?: string) =>
   market.sell(grantPlan, { type: "grant_plan", plan, ...(ref === undefined ? {} : { ref }) }, person);
 const pay = (person: PersonRow, ref: string, what: { product: string } | { plan: string }) =>
   recordReceipt(store, { ...change(), by: "key:test" }, { ref, person: person.id, ...what });
-const under = async (ref: string) =>
-  (await store.read((tx) => listPurchases(tx, environmentId, { limit: 9, after: null }, { ref }))).items;
+const under = async (ref: string) => (await store.read((tx) => listPurchases(tx, environmentId, { limit: 9, after: null }, { ref }))).items;
 const bought = async (ref: string) => (await under(ref)).find(({ kind }) => kind !== "refund")?.id ?? "";
 const plan = async (ref: string) => {
   const id = await bought(ref);

@@ -3,9 +3,7 @@ import { html } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import type { Column } from "../part/table.ts";
 
-export function fromColumn<
-  Item extends { relay: string | null; eventId: string | null; origin?: string },
->(
+export function fromColumn<Item extends { relay: string | null; eventId: string | null; origin?: string }>(
   place: Place,
 ): Column<Item> {
   return {
