@@ -302,29 +302,6 @@ export function revokeGrantsOfSource(
   );
 }
 
-/** How many live grants of the entitlement one purchase gave, and whether the person holds a live one from elsewhere. */
-export async function countGrantsOfSource(
-  tx: Reader,
-  of: {
-    environmentId: number;
-    personId: string;
-    entitlement: string;
-    source: GrantSource;
-    sourceRef: string;
-    nowMs: number;
-  },
-): Promise<{ own: number; hasOther: boolean }> {
-  const row = await tx.get<{ own: number; other: number }>(
-    `SELECT (SELECT count(*) FROM access_grant INDEXED BY access_grant_by_source
-         WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND ${live("$nowMs")}) AS own,
-       EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_live
-         WHERE person_id = $personId AND environment_id = $environmentId AND entitlement = $entitlement AND ${live("$nowMs")}
-           AND (source <> $source OR source_ref <> $sourceRef)) AS other`,
-    of,
-  );
-  return { own: row?.own ?? 0, hasOther: row?.other === 1 };
-}
-
 /** A later arrival gave a live grant again: it is as new as that. */
 export async function refreshGrant(tx: Writer, id: string, arrival: number): Promise<void> {
   await tx.post("UPDATE access_grant SET arrival = ?2 WHERE id = ?1", id, arrival);

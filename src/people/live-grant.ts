@@ -2,6 +2,7 @@
  * When a grant is live: neither revoked nor expired. Says so once, for a row at hand and for SQL over `access_grant`, because a grant that one
  * query takes for live and another for ended is access that is shown and refused.
  */
+import type { Reader } from "../store/port.ts";
 
 /** Whether the grant is live; a grant is not live any more at the moment it expires. Times in milliseconds since the epoch. */
 export function isLive(
@@ -26,6 +27,29 @@ export function unexpired(now: string): string {
 /** The SQL of a live grant. */
 export function live(now: string): string {
   return `${UNREVOKED} AND ${unexpired(now)}`;
+}
+
+/** How many live grants of the entitlement one purchase gave, and whether the person holds a live one from elsewhere. */
+export async function countGrantsOfSource(
+  tx: Reader,
+  of: {
+    environmentId: number;
+    personId: string;
+    entitlement: string;
+    source: string;
+    sourceRef: string;
+    nowMs: number;
+  },
+): Promise<{ own: number; hasOther: boolean }> {
+  const row = await tx.get<{ own: number; other: number }>(
+    `SELECT (SELECT count(*) FROM access_grant INDEXED BY access_grant_by_source
+         WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND ${live("$nowMs")}) AS own,
+       EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_live
+         WHERE person_id = $personId AND environment_id = $environmentId AND entitlement = $entitlement AND ${live("$nowMs")}
+           AND (source <> $source OR source_ref <> $sourceRef)) AS other`,
+    of,
+  );
+  return { own: row?.own ?? 0, hasOther: row?.other === 1 };
 }
 
 /** What some unrevoked grants tell of their ends, as an index answers it: whether one has no end (1) or none such (0), and the last end. */

@@ -6,7 +6,7 @@
 import { currencyDigits, isCurrency } from "../ground/currency.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
 
-export interface PaidAmount {
+interface PaidAmount {
   /** In the currency's smallest unit. */
   amountMinor: number;
   currency: string;

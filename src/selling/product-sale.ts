@@ -4,15 +4,10 @@
  * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
  */
 import { failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
-import {
-  countGrantsOfSource,
-  grantAccess,
-  listLiveGrants,
-  moveGrants,
-  revokeGrantsOfSource,
-} from "../people/access-grant.ts";
+import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
+import { countGrantsOfSource } from "../people/live-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type Product, products } from "./product.ts";
 import { findPurchase, movePurchase, type Purchase, type TakenBack } from "./purchase.ts";

@@ -171,7 +171,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     ]);
     await running.api("POST", "/persons", { email: "bob@example.com" });
     const bob = await run(PAID.replace(ADA, "bob@example.com") + SURE);
-    expect([bob.code, bob.told.join("\n")]).toEqual([1, expect.stringContaining("`ref` already belongs to another purchase")]);
+    expect([bob.code, bob.told.join("\n")]).toEqual([1, expect.stringContaining("`ref` already belongs to another person's purchase")]);
     expect(await receipts()).toHaveLength(1);
   });
 });
