@@ -60,7 +60,8 @@ class Model {
     }
     const item = "product" in step ? step.product : step.plan;
     const sold = this.#sold.get(step.ref);
-    if (sold !== undefined && (sold.who !== step.who || sold.item !== item)) return "ref_used";
+    const isTheirs = sold?.who === step.who;
+    if (sold !== undefined && !(isTheirs && sold.item === item)) return step.do === "refund" && isTheirs ? "skipped" : "ref_used";
     if (step.do === "fulfil") return sold ? "skipped" : this.#fulfil(step.who, step.product, step.ref);
     if (step.do === "grant") return sold ? "skipped" : this.#grant(step.who, step.plan, step.ref);
     if (step.do === "refund") return this.#refund(step.who, step.product, sold);
