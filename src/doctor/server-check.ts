@@ -6,6 +6,7 @@ import { SCHEMA_VERSION } from "../store/migrate.ts";
 import { readMark } from "../store/moved-mark.ts";
 import type { Reader } from "../store/port.ts";
 import { adviseOn } from "../store/postgres/advice.ts";
+import { LimitsNotKept } from "../store/postgres/error.ts";
 import {
   findUnfit,
   hearsNotices,
@@ -15,6 +16,7 @@ import {
   readSchemaThere,
 } from "../store/postgres/look.ts";
 import { listTableFaults } from "../store/postgres/migrate.ts";
+import { LIMITS, READ_LIMITS, requireLimits } from "../store/postgres/option.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
@@ -67,6 +69,7 @@ function sentence({ message }: Error): string {
 }
 
 function refuseConnection(database: DatabaseUrl, error: Error): Finding {
+  if (error instanceof LimitsNotKept) return failure("limits", error.message, adviseOn(error));
   return failure("connection", `${database} cannot be used. ${sentence(error)}`, adviseOn(error));
 }
 
@@ -111,6 +114,8 @@ const SERVER_CHECKS: readonly ServerCheck[] = [
   checkOffset,
   checkTimeZone,
   checkConnections,
+  checkLimits,
+  checkNotices,
 ];
 
 /** It makes its tables itself, and changes them with a newer version. */
@@ -202,6 +207,36 @@ async function checkConnections(tx: Reader): Promise<Finding> {
     `${row?.most} at most: no node starts with fewer than ${FEWEST_A_NODE}, and one takes up to ${CONNECTIONS_A_NODE}.`,
     todo,
   );
+}
+
+/** On a connection as a node has it; one that does not keep them is refused before, and one that lost them since is found here. */
+async function checkLimits(tx: Reader): Promise<Finding> {
+  try {
+    requireLimits(await tx.all<{ name: string; value: string }>(READ_LIMITS));
+  } catch (error) {
+    return failure("limits", (error as Error).message, adviseOn(error));
+  }
+  const { statement_timeout, idle_in_transaction_session_timeout, lock_timeout } = LIMITS;
+  return fine(
+    "limits",
+    `The server ends a node's statement after ${statement_timeout}, its wait for a lock after ${lock_timeout}, and a transaction of a node that hangs after ${idle_in_transaction_session_timeout}.`,
+  );
+}
+
+/** Of the queue of notices: from here on somebody has to look, and before it is full. */
+const MUCH_QUEUED = 0.1;
+const TOO_MUCH_QUEUED = 0.5;
+
+/** Notices stay until the slowest listener has read them; a full queue refuses the commit of whoever tells something, so each write. */
+export async function checkNotices(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ used: number }>("SELECT pg_notification_queue_usage() AS used");
+  const used = row?.used ?? 0;
+  const message = `The server's queue of notifications is ${Math.round(used * 100)} % full.`;
+  if (used < MUCH_QUEUED) return fine("notification queue", message);
+  const todo =
+    "end the session that listens and stays in a transaction: the server's log names its process, and pg_stat_activity shows it as idle in transaction";
+  if (used < TOO_MUCH_QUEUED) return worry("notification queue", message, todo);
+  return failure("notification queue", `${message} Once it is full, no node can write.`, todo);
 }
 
 function checkSchemaThere(schema: number | null): Finding {

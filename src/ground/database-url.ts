@@ -11,6 +11,8 @@ const DEFAULT_PORT = 5432;
 const MASK = "••••";
 const EXAMPLE = "postgres://relay:<password>@db.example.com:5432/relay?sslmode=verify-full";
 const PARAMETERS = ["sslmode", "sslrootcert"];
+/** As libpq has it: this machine's root certificates instead of a file, which only verify-full may use. */
+export const SYSTEM_ROOTS = "system";
 
 interface Parts {
   host: string;
@@ -18,7 +20,7 @@ interface Parts {
   user: string;
   database: string;
   sslMode: SslMode;
-  /** A PEM file with the authorities that are believed; null: the system's. */
+  /** A PEM file with the authorities that are believed, or SYSTEM_ROOTS; null: those that come with the executable. */
   sslRootCert: string | null;
 }
 
@@ -86,11 +88,13 @@ export function readDatabaseUrl(text: string): DatabaseUrl | string {
     return `has ${JSON.stringify(unknown)} behind its question mark: of these it takes ${PARAMETERS.join(" and ")} alone, so leave it out.`;
   const twice = PARAMETERS.find((name) => given.filter((one) => one === name).length > 1);
   if (twice !== undefined) return `has ${twice} twice: write it once.`;
-  const said = url.searchParams.get("sslmode") ?? "prefer";
+  const sslRootCert = url.searchParams.get("sslrootcert") || null;
+  const said = url.searchParams.get("sslmode") ?? (sslRootCert === SYSTEM_ROOTS ? "verify-full" : "prefer");
   const sslMode = SSL_MODES.find((mode) => mode === said);
   if (sslMode === undefined)
     return `has sslmode=${JSON.stringify(said)}: write one of ${SSL_MODES.join(", ")}.`;
-  const sslRootCert = url.searchParams.get("sslrootcert") || null;
+  if (sslRootCert === SYSTEM_ROOTS && sslMode !== "verify-full")
+    return `has sslrootcert=${SYSTEM_ROOTS} with sslmode=${sslMode}: anyone can have a certificate of the system's authorities, so write sslmode=verify-full.`;
   if (sslRootCert !== null && !sslMode.startsWith("verify"))
     return `has sslrootcert, which only sslmode=verify-ca and sslmode=verify-full look at: write one of them.`;
   const port = url.port === "" ? DEFAULT_PORT : Number(url.port);

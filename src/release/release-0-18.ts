@@ -139,6 +139,31 @@ export const RELEASE_0_18: Release = {
       was: "The receipt of a relay's sale had no amount.",
       now: "If the relay maps amount and currency, the receipt keeps both, and the dashboard and relay receipts list show them.",
     },
+    {
+      subject: "A node that is cut off from its PostgreSQL",
+      was: "Senders waited 18 to 19 s for the 503, longer than GitHub or Slack wait.",
+      now: "It answers 503 within five seconds. A statement that takes its time is waited for as before.",
+    },
+    {
+      subject: "PostgreSQL behind PgBouncer",
+      was: "ignore_startup_parameters dropped the limits of a node's sessions silently, so one node that hung stopped all others.",
+      now: "A node sets the limits by statements and reads them back, and uses no session that does not keep them. Session mode needs no ignore_startup_parameters. relay doctor checks it (limits).",
+    },
+    {
+      subject: "sslrootcert=system",
+      was: "It was read as a file of that name.",
+      now: "It means this machine's root certificates, as psql and pg_dump have it from version 16 on. The documentation's URL works with its pg_dump line.",
+    },
+    {
+      subject: "relay doctor on PostgreSQL",
+      was: null,
+      now: "It says how full the server's queue of notifications is: a full one refuses each write.",
+    },
+    {
+      subject: "A lock that somebody holds on the leases while a node starts",
+      was: "The node said nothing for up to 45 s, and then not what to do.",
+      now: "The log says after five seconds that the start takes its time and how to find who holds the lock.",
+    },
   ],
   codesAdded: ["other_product"],
   codesRemoved: [],

@@ -13,7 +13,7 @@ import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
 import type { Holding } from "../store/holding.ts";
 import type { Store } from "../store/port.ts";
-import { adviseOn } from "../store/postgres/advice.ts";
+import { adviseOn, LET_GO } from "../store/postgres/advice.ts";
 import { isAway } from "../store/postgres/error.ts";
 
 const TRY_EVERY_MS = 2_000;
@@ -68,6 +68,11 @@ export class EarlyPort {
     return this.#isFreed || this.#server !== null ? null : this.open(problem);
   }
 
+  /** Whether the service answers on the port itself. */
+  get isFreed(): boolean {
+    return this.#isFreed;
+  }
+
   /** Frees the port, and answers its number. */
   async free(): Promise<number> {
     this.#isFreed = true;
@@ -90,7 +95,7 @@ export async function startOnceItCan<Started>(
   const early = new EarlyPort(config);
   let told = "";
   const cancel = config.clock.after(SLOW_MS, () =>
-    tellSlow(early, log, config.database === null ? SLOW.file : SLOW.server),
+    tellSlow(early, log, config.database === null ? "file" : "server"),
   );
   try {
     for (;;) {
@@ -117,11 +122,17 @@ export async function startOnceItCan<Started>(
   }
 }
 
-function tellSlow(early: EarlyPort, log: Log, problem: string): void {
+function tellSlow(early: EarlyPort, log: Log, place: keyof typeof SLOW): void {
+  const advice = place === "server" ? { todo: LET_GO } : {};
+  // At its last steps the service itself answers there.
+  if (early.isFreed) {
+    log.warn("the start takes its time", { cause: SLOW[place], ...advice });
+    return;
+  }
   try {
-    const port = early.openIfSilent(() => problem);
+    const port = early.openIfSilent(() => SLOW[place]);
     if (port !== null)
-      log.warn("the start takes its time; receivers answer 503 until it is through", { port });
+      log.warn("the start takes its time; receivers answer 503 until it is through", { port, ...advice });
   } catch {
     // Where the port is taken, the start says so when it comes to that.
   }

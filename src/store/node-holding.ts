@@ -27,6 +27,7 @@ import {
   StoreUnavailable,
   type Writer,
 } from "./port.ts";
+import { adviseOn } from "./postgres/advice.ts";
 
 /** So much sooner than others this node takes its lease for over. */
 const MARGIN_MS = 1_500;
@@ -77,7 +78,10 @@ export class NodeHolding implements Holding {
       everyMs: RENEW_EVERY_MS,
       turn: () => this.#turn(),
       onError: (error) =>
-        log.warn("the leases of this node cannot be renewed", { cause: (error as Error).message }),
+        log.warn("the leases of this node cannot be renewed", {
+          cause: (error as Error).message,
+          todo: adviseOn(error),
+        }),
     });
     this.#nobodys = store.behind(async () => {
       throw new StoreUnavailable("This node runs that environment no more.");

@@ -11,9 +11,10 @@ import { refuseUnfit } from "../../src/store/postgres/look.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
-import { serveNode } from "../kit/node.ts";
+import { makeTenants, post, saveReceiver, serveNode } from "../kit/node.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
+import { receiver } from "../kit/relay-kit.ts";
 
 let database: FreshDatabase;
 
@@ -32,7 +33,8 @@ interface Starting extends AsyncDisposable {
   /** The service, or what the start failed with. */
   ended: Promise<Service | Error>;
   stop(): void;
-  slow(): { port: number } | undefined;
+  lines(): { message: string; cause?: string }[];
+  slow(): { port?: number; cause?: string; todo: string } | undefined;
   waits(): { level: string; message: string; cause: string; todo: string; port: number }[];
 }
 
@@ -44,6 +46,7 @@ function start(databaseUrl: string): Starting {
   return {
     ended,
     stop,
+    lines: () => logged.map((line) => JSON.parse(line)),
     slow: () => logged.map((line) => JSON.parse(line)).find(({ message }) => message.startsWith("the start takes its time")),
     waits: () => logged.map((line) => JSON.parse(line)).filter(({ message }) => message.startsWith("the start waits")),
     async [Symbol.asyncDispose]() {
@@ -86,6 +89,42 @@ test("it waits and says why, receivers are told to send again, and it serves onc
   if (service instanceof Error) throw service;
   expect(service.port).toBe(told?.port as number);
   expect((await ask("/readyz")).status).toBe(200);
+});
+
+test("a node that is cut off says so to senders while it is, where not even a byte comes from it", async () => {
+  await using own = await freshDatabase();
+  using road = await openRoad(own.url);
+  await using node = start(road.url);
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
+  const [tenant] = await makeTenants({ service }, "shop", ["production"]);
+  if (tenant === undefined) throw new Error("no tenant");
+  await saveReceiver({ service }, tenant, receiver("orders", undefined, undefined, { map: { event_id: "id" } }));
+  await post({ service }, tenant, "orders", "before");
+  road.cut();
+  const refused = await post({ service }, tenant, "orders", "meanwhile").catch((error: Error) => error.message);
+  expect(refused).toStartWith('meanwhile: 503 {"code":"not_recorded"');
+  const causes = node.lines().map(({ cause }) => cause);
+  expect(causes).toContain("The database answers neither what it was asked nor who connects anew.");
+  road.mend();
+  await until("it records again", () =>
+    post({ service }, tenant, "orders", "after").then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("a lock that somebody holds on the leases while a node starts is told, with what to do", async () => {
+  await using admin = new SQL(database.url, { max: 1 });
+  await using node = start(database.url);
+  await admin.begin(async (tx) => {
+    await tx.unsafe("LOCK TABLE node_lease IN ACCESS EXCLUSIVE MODE");
+    await until("it is told", () => node.slow() !== undefined);
+  });
+  expect(node.slow()).toMatchObject({ cause: expect.stringContaining("somebody may hold a lock there"), todo: expect.stringContaining("pg_locks") });
+  const service = await node.ended;
+  if (service instanceof Error) throw service;
 });
 
 test("it waits as well where the database goes away at the last step of opening it, and leaves nothing open", async () => {

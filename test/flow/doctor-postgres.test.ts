@@ -32,6 +32,8 @@ test("what is found of a database, and what stands against it", async () => {
     privileges: "ok",
     "clock offset": "ok",
     "time zone": "ok",
+    limits: "ok",
+    "notification queue": "ok",
     schema: "ok",
     collation: "ok",
     nodes: "ok",

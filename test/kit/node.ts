@@ -55,7 +55,7 @@ export interface Tenant {
   key: string;
 }
 
-export async function makeTenants(node: Node, app: string, names: readonly EnvironmentName[]): Promise<Tenant[]> {
+export async function makeTenants(node: Pick<Node, "service">, app: string, names: readonly EnvironmentName[]): Promise<Tenant[]> {
   const { store } = node.service;
   const nowMs = Date.now();
   await store.write("app", (tx) => createApp(tx, { id: app, name: app, environments: names, nowMs }));
@@ -82,12 +82,12 @@ export async function callApi(node: { service: { url: string } }, tenant: Tenant
 }
 
 /** A receiver with a name that its tenant has alone. */
-export async function saveReceiver(node: Node, tenant: Tenant, definition: Record<string, unknown>): Promise<void> {
+export async function saveReceiver(node: Pick<Node, "service">, tenant: Tenant, definition: Record<string, unknown>): Promise<void> {
   await callApi(node, tenant, "POST", "/relays", { definition, secret: HOOK_SECRET });
 }
 
 /** Posts a signed event to a receiver by way of this node. Throws unless it is recorded. */
-export async function post(node: Node, tenant: Tenant, relay: string, id: string): Promise<void> {
+export async function post(node: Pick<Node, "service">, tenant: Tenant, relay: string, id: string): Promise<void> {
   const response = await fetch(`${node.service.url}/hooks/${tenant.app}/${relay}`, {
     method: "POST",
     ...signedCall({ id, type: "order.paid", amount: 1 }),

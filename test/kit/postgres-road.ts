@@ -23,6 +23,8 @@ interface Road extends Disposable {
   closedTo: string | null;
   /** What the server says is passed on as this returns it; null: as it is. */
   rewrite: ((said: Buffer) => Buffer) | null;
+  /** The same of what is said to the server. */
+  rewriteAsked: ((said: Buffer) => Buffer) | null;
   /** Asked at each commit with all that was said in its transaction; null: it comes through. */
   loseCommit: (said: string) => Loss | null;
 }
@@ -64,8 +66,9 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     ways.add(way);
     far.on("error", () => drop(way));
     for (const socket of [near, far]) socket.on("close", () => (way.isSilent ? undefined : drop(way)));
-    near.on("data", (chunk: Buffer) => {
+    near.on("data", (asked: Buffer) => {
       if (way.isSilent || way.isLost) return;
+      const chunk = road.rewriteAsked?.(asked) ?? asked;
       const hadName = way.name !== "";
       const loss = passOn(way, chunk, road.loseCommit);
       if (!hadName && way.name !== "") names.push(way.name);
@@ -87,6 +90,7 @@ export async function openRoad(databaseUrl: string, { near: nearPort = 0 }: { ne
     isClosed: false,
     closedTo: null,
     rewrite: null,
+    rewriteAsked: null,
     loseCommit: () => null,
     cut(name) {
       isCut = name === undefined;

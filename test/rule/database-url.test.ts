@@ -1,6 +1,6 @@
 /** The URL of a PostgreSQL database: what it takes, what it refuses in a sentence, and that its password is shown nowhere. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -24,6 +24,9 @@ const TAKEN: readonly [text: string, read: Record<string, unknown>][] = [
   ["postgres://r@h/shop%2Feu%3F%23%22%27%25%C3%BC", { database: "shop/eu?#\"'%ü" }],
   ["postgres://r:hunter2@h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem", { sslMode: "verify-full", sslRootCert: "/etc/ca.pem" }],
   ["postgres://r@h/d?sslmode=require", { sslMode: "require", sslRootCert: null }],
+  ["postgres://r@h/d?sslmode=verify-full&sslrootcert=system", { sslMode: "verify-full", sslRootCert: "system" }],
+  // As libpq has it.
+  ["postgres://r@h/d?sslrootcert=system", { sslMode: "verify-full", sslRootCert: "system" }],
 ];
 
 const REFUSED: readonly [text: string, sentence: RegExp][] = [
@@ -39,6 +42,7 @@ const REFUSED: readonly [text: string, sentence: RegExp][] = [
   ["postgres://relay:hunter2@h/d?sslmode=maybe", /write one of disable, prefer, require, verify-ca, verify-full/],
   ["postgres://relay:hunter2@h/d?channel_binding=require", /has "channel_binding".*leave it out/],
   ["postgres://relay:hunter2@h/d?sslrootcert=/ca.pem", /only sslmode=verify-ca and sslmode=verify-full/],
+  ["postgres://relay:hunter2@h/d?sslmode=verify-ca&sslrootcert=system", /write sslmode=verify-full/],
   ["postgres://relay:hunter2@h/d?sslmode=require&sslmode=disable", /sslmode twice/],
   ["postgres://relay:hunter2@h/d#here", /cannot be read/],
   ["postgres://relay:hunter2%00@h/d", /NUL/],
@@ -62,6 +66,20 @@ describe("a database's URL", () => {
       expect(told).toMatch(sentence);
       expect(told).toMatch(given.line[0] === "serve" ? /^--database / : /^RELAY_DATABASE /);
       expect(told).not.toContain(PASSWORD);
+    }
+  });
+
+  test("is one that psql and pg_dump read too, wherever the documentation shows one", () => {
+    const shown = readdirSync(join(PROJECT_ROOT, "docs")).flatMap((file) =>
+      file.endsWith(".md") ? [...readFileSync(join(PROJECT_ROOT, "docs", file), "utf8").matchAll(/postgres:\/\/[^\s'"`<]+@[^\s'"`<]+/g)] : [],
+    );
+    expect(shown.length).toBeGreaterThan(2);
+    for (const [text] of shown) {
+      const url = readDatabaseUrl(text.replace("…", "hunter2"));
+      expect(url).toBeInstanceOf(DatabaseUrl);
+      // They know no authorities of their own.
+      const { sslMode, sslRootCert } = url as DatabaseUrl;
+      expect({ text, hasRoots: sslRootCert !== null }).toEqual({ text, hasRoots: sslMode.startsWith("verify") });
     }
   });
 

@@ -4,6 +4,7 @@ import { createApp } from "../../src/account/app.ts";
 import { HOUSE } from "../../src/store/holding.ts";
 import { NodeHolding } from "../../src/store/node-holding.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import { tellApart } from "../../src/store/postgres/error.ts";
 import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
 import { START_MS, settle, VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -26,7 +27,7 @@ class Node {
   /** While it is true it runs as others do. */
   runs = true;
   /** Its way to the database: open, cut off, or losing every answer. */
-  way: "open" | "cut" | "deaf" = "open";
+  way: "open" | "cut" | "locked" | "deaf" = "open";
   /** What a write waits for. */
   slow: Promise<void> = Promise.resolve();
   /** What an end waits for. */
@@ -36,6 +37,7 @@ class Node {
     this.clock = new VirtualClock(startMs);
     const write: Store["write"] = async (origin, work) => {
       if (this.way === "cut") throw new StoreUnavailable("no way there");
+      if (this.way === "locked") throw tellApart(Object.assign(new Error("canceling statement due to lock timeout"), { errno: "55P03" }));
       await this.slow;
       const result = await fresh.store.write(origin, work);
       if (this.way === "deaf") throw new StoreUnavailable("no way back");
@@ -311,6 +313,19 @@ describe("a node that cannot renew", () => {
     one.way = "open";
     await pass(10_000);
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
+  });
+
+  test("because somebody holds a lock there says in the log what to do", async () => {
+    const one = await join();
+    one.way = "locked";
+    await pass(3_500);
+    const [told] = fresh.logged.map((line) => JSON.parse(line)).filter(({ message }) => message === "the leases of this node cannot be renewed");
+    expect(told).toMatchObject({
+      cause: "canceling statement due to lock timeout (55P03).",
+      todo: expect.stringContaining("end what holds a lock or is slow there"),
+    });
+    one.way = "open";
+    await pass(3_500);
   });
 
   test("and is alone goes on with the same leases once it can", async () => {

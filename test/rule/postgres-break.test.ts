@@ -7,6 +7,7 @@ import { OutcomeUnknown, type Store, StoreUnavailable, type Writer } from "../..
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/readers.ts";
+import { PostgresSilence } from "../../src/store/postgres/silence.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openRoad } from "../kit/postgres-road.ts";
@@ -280,7 +281,7 @@ test("where the server gives no more connections, reads share those that there a
   const role = `relay_few_${process.pid}`;
   await admin.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 2`);
   const url = Object.assign(new URL(database.url), { username: role, password: "few" });
-  const readers = new Readers(readDatabaseUrl(url.href) as DatabaseUrl);
+  const readers = new Readers(new PostgresSilence(readDatabaseUrl(url.href) as DatabaseUrl));
   const read = (): Promise<unknown> => readers.read((tx) => tx.get("SELECT pg_sleep(?1)", 0.1));
   try {
     const ends = await Promise.allSettled(Array.from({ length: 12 }, read));

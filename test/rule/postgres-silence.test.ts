@@ -26,9 +26,20 @@ async function makeWorld(): Promise<World> {
   return { store, road, admin, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
+/** While the server is cut off each is refused at once. */
+async function untilDone(work: () => Promise<unknown>): Promise<void> {
+  const isDone = () =>
+    work().then(
+      () => true,
+      () => false,
+    );
+  expect(await poll(isDone, Boolean)).toBe(true);
+}
+
 const LONG_S = 13;
 /** Longer than a statement may take there. */
 const NEVER_S = 600;
+const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
 /** As what became of the other ends of overdue connections is asked. */
 const ASKS = "relay silence";
 
@@ -86,8 +97,22 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     road.cut();
     expect(await store.write("app", addApp("a")).catch((error: unknown) => error)).toBeInstanceOf(StoreUnavailable);
     road.mend();
-    await store.write("app", addApp("b"));
+    await untilDone(() => store.write("app", addApp("b")));
     expect(await store.read(listApps)).toEqual(["b", "first"]);
+  },
+  async "where not even a byte comes, whoever waits is refused, and whoever comes then at once"({ store, road }) {
+    // One that is open and idle, as a node's is.
+    await store.read(listApps);
+    road.cut();
+    const ended = (one: Promise<unknown>) =>
+      one.then(
+        () => "done",
+        (error: Error) => error.message,
+      );
+    const both = (id: string) => Promise.all([ended(store.write("app", addApp(id))), ended(store.read(listApps))]);
+    expect([await both("a"), await both("b")]).toEqual(Array(2).fill(Array(2).fill(CUT_OFF)));
+    road.mend();
+    await untilDone(() => store.write("app", addApp("c")));
   },
   async "a connection whose other end is gone, as on a server that took over the address, is given up at once"({ store, road, admin }) {
     road.cut("relay writer");

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { getCACertificates } from "node:tls";
 import { describeError } from "../../src/cli/refusal-words.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
+import { connectionOptions } from "../../src/store/postgres/option.ts";
 import { type Authority, makeAuthority } from "../kit/certificate.ts";
 import { startPostgres } from "../kit/postgres.ts";
 
@@ -25,11 +27,11 @@ afterAll(async () => {
 });
 
 /** Whether what is said there is said in secret, or where there is no connection what to do about it. */
-async function connect(mode: string, authority: "ours" | "theirs" | null): Promise<"TLS" | "plain" | string> {
+async function connect(mode: string, authority: "ours" | "theirs" | "system" | null): Promise<"TLS" | "plain" | string> {
   const url = new URL(server.url);
   url.hostname = "localhost";
   url.searchParams.set("sslmode", mode);
-  if (authority !== null) url.searchParams.set("sslrootcert", join(folder, authority));
+  if (authority !== null) url.searchParams.set("sslrootcert", authority === "system" ? authority : join(folder, authority));
   const place = readDatabaseUrl(url.href) as DatabaseUrl;
   try {
     const connection = await PostgresConnection.open(place, "relay test");
@@ -50,7 +52,7 @@ const OTHER_NAME = "name the server as its certificate does, or take sslmode=ver
 const OVER = "give the server a certificate that is good now";
 const NO_TLS = "let the server speak TLS (ssl = on), or take sslmode=disable on a network that is yours alone";
 
-type Line = [mode: string, authority: "ours" | "theirs" | null, answer: string];
+type Line = [mode: string, authority: "ours" | "theirs" | "system" | null, answer: string];
 const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["issue"]> | null, lines: Line[]][] = [
   [
     "of that name, by our authority",
@@ -65,6 +67,8 @@ const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["
       ["verify-full", "ours", "TLS"],
       ["verify-full", "theirs", UNKNOWN],
       ["verify-full", null, UNKNOWN],
+      // Nobody put ours among this machine's.
+      ["verify-full", "system", UNKNOWN],
     ],
   ],
   [
@@ -105,6 +109,13 @@ describe.each(SERVERS)("a server with a certificate %s", (_what, certify, lines)
     const found = await connect(mode, authority);
     expect(found).toBe(answer);
   });
+});
+
+test("sslrootcert=system means this machine's root certificates, each of which is believed", () => {
+  const place = readDatabaseUrl("postgres://r@h/d?sslmode=verify-full&sslrootcert=system") as DatabaseUrl;
+  const { tls } = connectionOptions(place) as { tls: { ca: string[]; rejectUnauthorized: boolean } };
+  expect(tls.ca.length).toBeGreaterThan(0);
+  expect({ ...tls, ca: tls.ca.toSorted() }).toEqual({ ca: getCACertificates("system").toSorted(), rejectUnauthorized: true });
 });
 
 test("a file of authorities that is not there is said to be the one that sslrootcert names", async () => {

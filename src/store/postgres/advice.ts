@@ -3,9 +3,8 @@ import { lookup } from "node:dns/promises";
 import type { DatabaseUrl } from "../../ground/database-url.ts";
 import { causesOf } from "./error.ts";
 
-const NO_POOLER =
-  "name the server itself instead of a pooler (PgBouncer), or one in session mode with ignore_startup_parameters";
-const LET_GO =
+const NO_POOLER = "name the server itself instead of a pooler (PgBouncer), or one in session mode";
+export const LET_GO =
   "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
 const GOES_ON =
   "wait: what was at work there at the same moment stood in its way, and it begins again by itself";
@@ -46,6 +45,11 @@ const BY_CODE: readonly [RegExp, string][] = [
   [
     /^ERR_POSTGRES_TLS/,
     "let the server speak TLS (ssl = on), or take sslmode=disable on a network that is yours alone",
+  ],
+  [/^ERR_LIMITS_NOT_KEPT$/, NO_POOLER],
+  [
+    /^ERR_TLS_NO_ROOTS$/,
+    "install them (the package ca-certificates), or let sslrootcert name a PEM file with the authority that the server's certificate is of",
   ],
   [/^ERR_TLS_CERT_ALTNAME/, "name the server as its certificate does, or take sslmode=verify-ca"],
   [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "give the server a certificate that is good now"],

@@ -9,8 +9,16 @@ import type { Reader, SqlArguments, SqlNames } from "../port.ts";
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
 import { toPostgres } from "./dialect.ts";
-import { ConnectionLost, type NoRoom, NotReached, ReadOnly, refusalOf, tellApart } from "./error.ts";
-import { BEGINS, CONNECT_WITHIN_S, connectionOptions, SESSION } from "./option.ts";
+import {
+  ConnectionLost,
+  LimitsNotKept,
+  type NoRoom,
+  NotReached,
+  ReadOnly,
+  refusalOf,
+  tellApart,
+} from "./error.ts";
+import { BEGINS, CONNECT_WITHIN_S, READ_LIMITS, requireLimits, SET_LIMITS, soleOptions } from "./option.ts";
 import { Posted } from "./posted.ts";
 import { ReadsAhead } from "./read-ahead.ts";
 import { COLUMN_TYPES } from "./rows.ts";
@@ -28,7 +36,7 @@ interface Part {
 
 type OnRefused = (error: NoRoom | ReadOnly) => void;
 
-interface OpenOptions {
+export interface OpenOptions {
   planned?: "once" | "by values";
   writes?: "rows" | "yes" | "no";
   onRefused?: OnRefused;
@@ -62,7 +70,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /**
-   * Throws NotReached where nobody answers or the server refuses. `name`: what the server's own lists call it; `planned`: whether each
+   * Throws NotReached where nobody answers or the server refuses, and LimitsNotKept where a session has other limits than it was given. `name`: what the server's own lists call it; `planned`: whether each
    * statement is planned for its values, or once for all where the server finds that to cost less; `writes`: whoever does is refused a
    * standby, which takes none, and of `rows` those of an INSERT share a statement; `onRefused` is told where the server's disk is full, or
    * it takes no writes.
@@ -72,22 +80,21 @@ export class PostgresConnection implements GroupConnection {
     name: string,
     { planned = "once", writes = "no", onRefused = () => undefined }: OpenOptions = {},
   ): Promise<PostgresConnection> {
-    const pool = new SQL({
-      ...connectionOptions(place),
-      bigint: true,
-      idleTimeout: 0,
-      maxLifetime: 0,
-      connectionTimeout: CONNECT_WITHIN_S,
-      connection: { application_name: name, ...SESSION },
-    });
+    let pool: SQL | null = null;
     try {
+      pool = new SQL(soleOptions(place, name));
       const connection = new PostgresConnection(pool, await pool.reserve(), onRefused);
       // Not with what is said of a connection as it begins, of which what stands between may let pass only what it knows.
       const columns = writes === "rows" ? COLUMN_TYPES : "SELECT";
-      const said = connection.script(`${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`);
-      await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, said);
+      const said = connection.script(`${SET_LIMITS}; ${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`);
+      // In a message of its own: a pooler that gives each transaction another session answers for another one.
+      const read = connection.all<{ name: string; value: string }>(READ_LIMITS);
+      const all = Promise.all([said, read]);
+      await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, all);
       if (connection.silentMs > 0) connection.giveUp();
-      const [types = [], [recovering] = [], [end] = []] = (await said).slice(-3);
+      const [answers, limits] = await all;
+      const [types = [], [recovering] = [], [end] = []] = answers.slice(-3);
+      requireLimits(limits);
       connection.#onStandby = recovering?.standby === true;
       if (writes !== "no" && connection.#onStandby)
         throw new ReadOnly("a standby answers, which takes no writes.");
@@ -95,7 +102,8 @@ export class PostgresConnection implements GroupConnection {
       connection.#otherEnd = (end?.name as string | undefined) ?? null;
       return connection;
     } catch (error) {
-      void pool.close({ timeout: 0 }).catch(() => undefined);
+      void pool?.close({ timeout: 0 }).catch(() => undefined);
+      if (error instanceof LimitsNotKept) throw error;
       const message = await sayWhere(place, tellApart(error) as Error);
       throw new NotReached(`The database cannot be reached: ${message}`, { cause: error });
     }

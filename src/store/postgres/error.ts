@@ -7,6 +7,11 @@ export class ConnectionLost extends StoreUnavailable {}
 /** No connection came about. */
 export class NotReached extends StoreUnavailable {}
 
+/** A session has other limits than it was given: what a pooler answers for another session, say. */
+export class LimitsNotKept extends StoreUnavailable {
+  readonly code = "ERR_LIMITS_NOT_KEPT";
+}
+
 /** The server's disk takes nothing that needs new room. */
 export class NoRoom extends StoreUnavailable {}
 

@@ -4,9 +4,9 @@
  * whose answer was lost: a transaction's own number may be another's after a crash.
  */
 import { sleep, systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
-import { PostgresConnection } from "./connection.ts";
+import type { PostgresConnection } from "./connection.ts";
+import type { PostgresSilence } from "./silence.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */
@@ -30,7 +30,7 @@ export async function askOnDisk(own: PostgresConnection, connection: string): Pr
 }
 
 export class PostgresFlush {
-  readonly #place: DatabaseUrl;
+  readonly #server: Pick<PostgresSilence, "connect" | "isCutOff">;
   #own: PostgresConnection | null = null;
   #opening: Promise<PostgresConnection> | null = null;
   /** When it answered last. */
@@ -39,8 +39,8 @@ export class PostgresFlush {
   #sent: Promise<unknown> = Promise.resolve();
   #next: { connection: string; number: Promise<number> } | null = null;
 
-  constructor(place: DatabaseUrl) {
-    this.#place = place;
+  constructor(server: Pick<PostgresSilence, "connect" | "isCutOff">) {
+    this.#server = server;
   }
 
   /**
@@ -64,7 +64,7 @@ export class PostgresFlush {
         return (await this.#ask(connection, { alone: true })) >= number;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        if (systemClock.monotonicMs() >= untilMs)
+        if (this.#server.isCutOff || systemClock.monotonicMs() >= untilMs)
           throw new OutcomeUnknown(
             "The connection broke during a commit, and the database cannot be asked what came of it.",
             { cause: error },
@@ -133,7 +133,7 @@ export class PostgresFlush {
 
   async #open(): Promise<PostgresConnection> {
     if (this.#own !== null && !this.#own.lost) return this.#own;
-    this.#opening ??= PostgresConnection.open(this.#place, "relay flusher", { writes: "yes" }).finally(() => {
+    this.#opening ??= this.#server.connect("relay flusher", { writes: "yes" }).finally(() => {
       this.#opening = null;
     });
     this.#own = await this.#opening;

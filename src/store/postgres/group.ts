@@ -3,18 +3,18 @@
  * the other nodes what was touched.
  */
 import { systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
 import type { Ending, GroupDatabase, Kept, WorkWatch } from "../group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
 import type { GroupConnection, UndoableKeys } from "../transaction.ts";
-import { PostgresConnection } from "./connection.ts";
+import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
 import { askOnDisk, NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
 import { Notices, TOUCHED_CHANNEL } from "./notice.ts";
+import type { PostgresSilence } from "./silence.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {
-  place: DatabaseUrl;
+  server: Pick<PostgresSilence, "connect" | "isCutOff">;
   /** Tells this process's writes from those of others. */
   node: string;
   /** Told how long it waited until it had the lock. */
@@ -62,7 +62,7 @@ export class PostgresGroup implements GroupDatabase {
 
   constructor(options: GroupOptions) {
     this.#options = options;
-    this.#flush = new PostgresFlush(options.place);
+    this.#flush = new PostgresFlush(options.server);
     this.#notices = new Notices(options.node, (text) => this.#flush.tell(TELL, TOUCHED_CHANNEL, text));
     this.keys = new EventKeys(() => this.connection);
   }
@@ -210,7 +210,7 @@ export class PostgresGroup implements GroupDatabase {
 
   async #open(): Promise<PostgresConnection> {
     if (this.#live !== null) return this.#live;
-    this.#writer = await PostgresConnection.open(this.#options.place, "relay writer", {
+    this.#writer = await this.#options.server.connect("relay writer", {
       writes: "rows",
       onRefused: this.#options.onRefused,
     });

@@ -16,7 +16,7 @@ import { refuseUnfit, UnfitServer } from "./look.ts";
 import { AS_LONG_AS_IT_TAKES } from "./option.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
 import { readPostgresShape } from "./shape.ts";
-import { PostgresSilence } from "./silence.ts";
+import { LOOK_EVERY_MS, PostgresSilence } from "./silence.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */
@@ -35,7 +35,6 @@ const ALONE_WRITING = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
 const NAME_TAKEN = /^(?:42P07|42723|42710)$/;
 /** By SQLSTATE: a statement names a table, column or function that is missing, is there already, or has another type. */
 const UNFIT_TABLES = /^42(?:701|703|704|710|723|804|883|P01|P07)$/;
-const LOOK_EVERY_MS = 1_000;
 const STOPPED = "The start was ended before the database was brought to this version's schema.";
 
 export interface PostgresMigrationWatch {
@@ -56,7 +55,7 @@ export async function bringToSchema(
   migration: PostgresMigrationWatch,
 ): Promise<void> {
   const connection = await PostgresConnection.open(place, "relay migration");
-  const silence = new PostgresSilence(place, { mostMs: Number.POSITIVE_INFINITY });
+  const silence = new PostgresSilence(place, { isPatient: true });
   const looks = new Loop({
     clock: systemClock,
     everyMs: LOOK_EVERY_MS,

@@ -1,6 +1,8 @@
 /** What a connection to PostgreSQL is opened with. */
+import { getCACertificates } from "node:tls";
 import type { SQL } from "bun";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { type DatabaseUrl, SYSTEM_ROOTS } from "../../ground/database-url.ts";
+import { LimitsNotKept } from "./error.ts";
 
 export const CONNECT_WITHIN_S = 5;
 
@@ -12,15 +14,38 @@ export const AS_LONG_AS_IT_TAKES =
 const FIRE_TRIGGERS =
   "SELECT set_config('session_replication_role', 'origin', false) WHERE current_setting('session_replication_role') = 'replica'";
 
-/** The server ends what takes longer, in ms: a statement, a transaction whose process hangs, a wait for another's lock; others wait for its locks. */
-export const SESSION = {
-  statement_timeout: 30_000,
-  idle_in_transaction_session_timeout: 5_000,
-  lock_timeout: 15_000,
+/**
+ * Settings of each session, as the server writes them. The server ends what takes longer: a statement, a transaction whose process hangs, a wait for
+ * another's lock. Without these limits a node that hangs stops the others. They are set by statements: poolers drop what a connection asks for as
+ * it begins.
+ */
+export const LIMITS: Readonly<Record<string, string>> = {
+  statement_timeout: "30s",
+  idle_in_transaction_session_timeout: "5s",
+  lock_timeout: "15s",
   default_transaction_isolation: "read committed",
-  timezone: "UTC",
+  TimeZone: "UTC",
   synchronous_commit: "on",
 };
+
+export const SET_LIMITS = Object.entries(LIMITS)
+  .map(([name, value]) => `SET ${name} = '${value}'`)
+  .join("; ");
+/** One row for each limit. */
+export const READ_LIMITS = `SELECT name, current_setting(name) AS value FROM (VALUES ${Object.keys(LIMITS)
+  .map((name) => `('${name}')`)
+  .join(", ")}) AS asked (name)`;
+
+/** Throws LimitsNotKept where a session answers READ_LIMITS with others. */
+export function requireLimits(rows: readonly { name: string; value: string }[]): void {
+  const had = new Map(rows.map(({ name, value }) => [name, value]));
+  const missing = Object.entries(LIMITS).filter(([name, value]) => had.get(name) !== value);
+  if (missing.length === 0) return;
+  const which = missing.map(([name, value]) => `${name} is ${had.get(name)} and must be ${value}`);
+  throw new LimitsNotKept(
+    `A session there does not keep the limits that it is given: ${which.join(", ")}. What is in between, such as a pooler, gives them to another session, and one node that hangs would stop the others.`,
+  );
+}
 
 /**
  * A statement takes milliseconds: what compiling it would save is less than what it costs. Triggers count, and tell other nodes, so they fire also
@@ -49,11 +74,34 @@ export function connectionOptions(place: DatabaseUrl): SQL.PostgresOrMySQLOption
   };
 }
 
-/** `checksName`: the certificate is the host's own, not only one of theirs. */
+/** The same of one connection that stays, by this name in the server's own lists. */
+export function soleOptions(place: DatabaseUrl, name: string): SQL.PostgresOrMySQLOptions {
+  return {
+    ...connectionOptions(place),
+    bigint: true,
+    idleTimeout: 0,
+    maxLifetime: 0,
+    connectionTimeout: CONNECT_WITHIN_S,
+    connection: { application_name: name },
+  };
+}
+
+/** `file`: as DatabaseUrl has it. `checksName`: the certificate is the host's own, not only one of theirs. */
 function authorities(
   file: string,
   checksName: boolean,
 ): Bun.TLSOptions & { checkServerIdentity?: () => undefined } {
-  const tls = { ca: Bun.file(file), rejectUnauthorized: true };
+  const tls = { ca: file === SYSTEM_ROOTS ? readSystemRoots() : Bun.file(file), rejectUnauthorized: true };
   return checksName ? tls : { ...tls, checkServerIdentity: () => undefined };
+}
+
+/** Throws where this machine has none: an empty list would mean those that come with the executable. */
+function readSystemRoots(): string[] {
+  const roots = getCACertificates("system");
+  if (roots.length > 0) return [...roots];
+  throw new NoRoots("this machine has no root certificates, which sslrootcert=system asks for");
+}
+
+class NoRoots extends Error {
+  readonly code = "ERR_TLS_NO_ROOTS";
 }

@@ -27,7 +27,7 @@ import { hearChannel } from "./hearing.ts";
 import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
 import { readNotice, TOUCHED_CHANNEL } from "./notice.ts";
 import { Readers } from "./readers.ts";
-import { PostgresSilence } from "./silence.ts";
+import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./silence.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */
@@ -80,7 +80,7 @@ class OpenPostgres implements PostgresStore {
   /** Whether answers are overdue; also where nobody watches any more, and under any clock. */
   readonly #overdue = new Loop({
     clock: systemClock,
-    everyMs: LOOK_EVERY_MS,
+    everyMs: SILENCE_EVERY_MS,
     turn: async () => this.#lookForAnswers(),
     onError(error) {
       throw error;
@@ -105,8 +105,9 @@ class OpenPostgres implements PostgresStore {
   ) {
     this.#place = place;
     this.#onTrouble = onTrouble;
+    this.#silence = new PostgresSilence(place);
     this.#database = new PostgresGroup({
-      place,
+      server: this.#silence,
       node: this.node,
       onLock,
       onTrouble: (trouble) => this.#tellTrouble(trouble),
@@ -116,13 +117,12 @@ class OpenPostgres implements PostgresStore {
       },
       onRefused: (error) => (error instanceof NoRoom ? this.#room.noteNone() : this.#noteReadOnly()),
     });
-    this.#silence = new PostgresSilence(place);
     this.#room = roomOf(
       (work) => this.read(work),
       (trouble) => this.#tellTrouble(trouble),
     );
-    this.#readers = new Readers(place);
-    void this.#overdue.start(LOOK_EVERY_MS);
+    this.#readers = new Readers(this.#silence);
+    void this.#overdue.start(SILENCE_EVERY_MS);
     this.#group = new GroupCommit(this.#database, {
       onGroup,
       onTouch: (touched) => this.#listeners.tell(touched),
@@ -234,6 +234,7 @@ class OpenPostgres implements PostgresStore {
     await this.#readers.close();
     await this.#database.close();
     await this.#overdue.stop();
+    this.#silence.stop();
     await this.#stopHearing();
   }
 

@@ -1,9 +1,9 @@
 /** The connections that read a PostgreSQL, each read in a snapshot of its own: opened as they are needed, closed where nobody needs them. */
 import { systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
 import type { Reader } from "../port.ts";
-import { PostgresConnection } from "./connection.ts";
+import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, isFull } from "./error.ts";
+import type { PostgresSilence } from "./silence.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;
@@ -13,7 +13,7 @@ const READER_IDLE_MS = 60_000;
 const MAX_READS = 2;
 
 export class Readers {
-  readonly #place: DatabaseUrl;
+  readonly #server: Pick<PostgresSilence, "connect">;
   readonly #free: { reader: PostgresConnection; sinceMs: number }[] = [];
   readonly #all = new Set<PostgresConnection>();
   readonly #waiting: (() => void)[] = [];
@@ -22,8 +22,8 @@ export class Readers {
   #busy = 0;
   #opening = 0;
 
-  constructor(place: DatabaseUrl) {
-    this.#place = place;
+  constructor(server: Pick<PostgresSilence, "connect">) {
+    this.#server = server;
   }
 
   /** In a snapshot of its own. */
@@ -107,7 +107,7 @@ export class Readers {
   }
 
   async #open(): Promise<PostgresConnection> {
-    const reader = await PostgresConnection.open(this.#place, "relay reader", { planned: "by values" });
+    const reader = await this.#server.connect("relay reader", { planned: "by values" });
     this.#all.add(reader);
     return reader;
   }
