@@ -160,6 +160,11 @@ export const RELEASE_0_18: Release = {
       now: "It says how full the server's queue of notifications is: a full one refuses each write.",
     },
     {
+      subject: "Nodes that start at once on an empty PostgreSQL database",
+      was: "A node that waited for another's schema could try to make it again and end with function now_ms already exists.",
+      now: "It sees the schema that the other one made.",
+    },
+    {
       subject: "A lock that somebody holds on the leases while a node starts",
       was: "The node said nothing for up to 45 s, and then not what to do.",
       now: "The log says after five seconds that the start takes its time and how to find who holds the lock.",

@@ -46,6 +46,29 @@ test("of nodes that start at once on an empty database one makes the schema, and
   expect(told).toEqual([{ from: 0, to: SCHEMA_VERSION }]);
 });
 
+test("a node that waited while another made the schema of an empty database sees that schema", async () => {
+  const fresh = await openDatabase({ empty: true });
+  const [holder, looking] = [openDirect(fresh), openDirect(fresh)];
+  const told: object[] = [];
+  const later = SCHEMA_VERSION + 1;
+  let opening: Promise<unknown> = Promise.resolve();
+  await holder.begin(async (tx) => {
+    await tx.unsafe(`SELECT pg_advisory_xact_lock(${0x72656c62})`);
+    opening = openStore(fresh, (schema) => told.push(schema)).catch((error: unknown) => error);
+    for (let waits = 0; waits === 0; )
+      [{ waits }] =
+        await looking`SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    // So little is changed that the server does not interrupt the waiting session to tell it.
+    await tx.unsafe("CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)");
+    await tx`INSERT INTO schema_migration VALUES (${later}, 'later', 0)`;
+  });
+  expect(await opening).toBeInstanceOf(MigrationRefused);
+  expect({ told, tables: [...(await looking`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`)] }).toEqual({
+    told: [],
+    tables: [{ tablename: "schema_migration" }],
+  });
+});
+
 test("a migration takes as long as it takes, whatever time a transaction of its user is given", async () => {
   const database = await openDatabase({ empty: true });
   const holder = openDirect(database);

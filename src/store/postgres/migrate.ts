@@ -168,9 +168,12 @@ function tellOthers(error: unknown): unknown {
   return new UnfitServer(`${why} To do: give this service a database of its own.`, { cause: error });
 }
 
-/** The number of its newest migration; 0: it has no schema yet. */
+/**
+ * The number of its newest migration; 0: it has no schema yet. A session remembers names that it did not find, and hears what others made when it
+ * locks a table: reading pg_class locks it. Without that, a node that waited for another's migration would not see the schema and make it again.
+ */
 async function readSchema(connection: PostgresConnection): Promise<number> {
-  const there = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
+  const there = await connection.get("SELECT 1 FROM pg_class WHERE oid = to_regclass('schema_migration')");
   if (there === null) return 0;
   await refuseMoved(connection);
   const row = await connection.get<{ number: number | null }>(
