@@ -2,7 +2,7 @@
  * Runs the tests (`npm test`) or the long rounds (`npm run test:soak`): prints a line for each file that ended, then each failure in full with the
  * command that runs only that test, and as the last line `N passed, N failed`.
  *
- *     npm test                                     every file; those of test/kit/postgres-suite.ts a second time on PostgreSQL
+ *     npm test                                     every file, many a second time on PostgreSQL (test/kit/postgres-suite.ts)
  *     npm test -- test/rule/template.test.ts       one file
  *     npm test -- test/rule -t "empty"             the tests of a folder whose names match
  *     npm test -- --postgres test/flow/sync        only on PostgreSQL (--sqlite: only on SQLite)
@@ -17,12 +17,20 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 import { ASK_VARIABLE, answerForServer } from "../test/kit/postgres.ts";
-import { POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
+import { LONG_POSTGRES_SUITES, POSTGRES_SUITES } from "../test/kit/postgres-suite.ts";
 import { readArguments } from "./test/arguments.ts";
 import { makePlace, removePlace } from "./test/place.ts";
-import { type Job, mostlyWaits, nameJob, planJobs, readTimings, type Timings } from "./test/plan.ts";
+import {
+  type Job,
+  mostlyWaits,
+  nameJob,
+  planBatches,
+  planJobs,
+  readTimings,
+  type Timings,
+} from "./test/plan.ts";
 import { formatDuration, Progress } from "./test/progress.ts";
-import { endJobs, type JobResult, runJob } from "./test/run-job.ts";
+import { endJobs, type JobResult, runBatch } from "./test/run-batch.ts";
 
 const BROWSER_TESTS = "test/browser/";
 const SOAK_TESTS = "test/soak/";
@@ -78,47 +86,67 @@ async function chooseJobs(): Promise<{
   const pages = files.filter((file) => file.startsWith(BROWSER_TESTS));
   const found = pages.length === 0 ? null : await findBrowser();
   const leftOut = found?.ok === false ? pages : [];
+  const isShort = !read.soak && read.store === null && read.files.length === 0;
+  const chosen = planJobs({
+    files: files.filter((file) => !leftOut.includes(file)),
+    onPostgres: POSTGRES_SUITES.filter((file) => !(isShort && LONG_POSTGRES_SUITES.includes(file))),
+    store: read.store,
+    // What a file with long rounds took was measured without them.
+    timings: Object.fromEntries(
+      Object.entries(timings).filter(([name]) => !read.soak || !hasRounds(fileOf(name))),
+    ),
+  });
   return {
-    jobs: planJobs({
-      files: files.filter((file) => !leftOut.includes(file)),
-      onPostgres: POSTGRES_SUITES,
-      store: read.store,
-      timings: read.soak ? {} : timings,
-    }),
+    // The soak runs on SQLite only what has long rounds.
+    jobs: read.soak ? chosen.filter(({ file, store }) => store === "postgres" || hasRounds(file)) : chosen,
     leftOut,
     browser: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
     why: found?.ok === false ? found.why : "",
   };
 }
 
-/** The soak runs its own folder and every file with long rounds; `npm test` runs all files but those of the soak's folder, unless one is named. */
+/**
+ * The soak runs its own folder, every file with long rounds and the long suites of PostgreSQL. `npm test` runs all files except those of the soak's
+ * folder, unless one is named.
+ */
 function isOfThisRun(file: string): boolean {
-  const isSoakOnly = file.startsWith(SOAK_TESTS);
-  if (!read.soak) return !isSoakOnly || read.files.includes(file);
-  return isSoakOnly || readFileSync(file, "utf8").includes(ROUNDS);
+  if (read.soak) return hasRounds(file) || LONG_POSTGRES_SUITES.includes(file);
+  return !file.startsWith(SOAK_TESTS) || read.files.includes(file);
+}
+
+function hasRounds(file: string): boolean {
+  return file.startsWith(SOAK_TESTS) || (existsSync(file) && readFileSync(file, "utf8").includes(ROUNDS));
+}
+
+/** The file of a job's name. */
+function fileOf(name: string): string {
+  return name.replace(/ \(PostgreSQL\)$/, "");
 }
 
 async function runAll(): Promise<JobResult[]> {
-  const waiting = jobs.filter(mostlyWaits);
-  const computing = jobs.filter((job) => !mostlyWaits(job));
-  // A lane whose own jobs are done helps with the others.
-  const lane = async (first: Job[], then: Job[]): Promise<void> => {
-    for (
-      let job = first.shift() ?? then.shift();
-      job !== undefined && !isStopped;
-      job = first.shift() ?? then.shift()
-    ) {
-      progress.began(nameJob(job));
-      const result = await runJob(job, {
-        words: read.passedOn,
-        env: { ...browser, TMPDIR: place, [ASK_VARIABLE]: socket, ...(read.soak ? { TEST_SOAK: "1" } : {}) },
-        color: false,
-      });
-      if (isStopped) return;
-      const { passed, failures, skipped, seconds } = result;
+  // A timing of a file includes that its process loads the service. Files of the soak take long.
+  const batches = planBatches(jobs, !read.recordTimings && !read.soak);
+  const waiting = batches.filter(([first]) => first !== undefined && mostlyWaits(first));
+  const computing = batches.filter((batch) => !waiting.includes(batch));
+  const options = {
+    words: read.passedOn,
+    env: { ...browser, TMPDIR: place, [ASK_VARIABLE]: socket, ...(read.soak ? { TEST_SOAK: "1" } : {}) },
+    onBegan: (job: Job) => progress.began(nameJob(job)),
+    onEnded(result: JobResult) {
+      const { job, passed, failures, skipped, seconds } = result;
       progress.ended({ name: nameJob(job), passed, failed: failures.length, skipped, seconds }, work(job));
       finished.push(result);
-    }
+    },
+    isStopped: () => isStopped,
+  };
+  // A lane whose own batches are done helps with the others.
+  const lane = async (first: Job[][], then: Job[][]): Promise<void> => {
+    for (
+      let batch = first.shift() ?? then.shift();
+      batch !== undefined && !isStopped;
+      batch = first.shift() ?? then.shift()
+    )
+      await runBatch(batch, options);
   };
   const computingLanes = Array.from({ length: availableParallelism() }, () => lane(computing, waiting));
   const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, []));
@@ -220,8 +248,7 @@ function summarize(): string {
 /** Keeps what was measured for files that did not run now; forgets files that are gone. */
 function recordTimings(): void {
   const all: Timings = {};
-  for (const [name, took] of Object.entries(timings))
-    if (existsSync(name.replace(/ \(PostgreSQL\)$/, ""))) all[name] = took;
+  for (const [name, took] of Object.entries(timings)) if (existsSync(fileOf(name))) all[name] = took;
   for (const { job, seconds, coreSeconds } of results)
     all[nameJob(job)] = [Number(seconds.toFixed(1)), Number(coreSeconds.toFixed(1))];
   const sorted = Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)));

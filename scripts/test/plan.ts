@@ -1,6 +1,7 @@
 /**
- * Which test files run on which database, and in which order. A file that takes long begins before shorter ones, because a long file at the very end
- * would run by itself. Files that mostly wait have lanes of their own, because several of them at once would leave the processors idle.
+ * Which test files run on which database, in which order, and which of them share a process. A file that takes long begins before shorter ones,
+ * because a long file at the very end would run by itself. Files that mostly wait have lanes of their own, because several of them at once would
+ * leave the processors idle. Short files share processes, because loading the service costs as much as most of them compute.
  */
 import { readFileSync } from "node:fs";
 
@@ -22,6 +23,11 @@ const UNKNOWN: readonly [number, number] = [3, 2];
 /** From so many seconds on, a file whose processors are busy for less than this share mostly waits. */
 const WAITS_FROM_SECONDS = 5;
 const WAITING_SHARE = 0.35;
+/** A file that computes for less than this shares a process, with others until they compute for so long together. */
+const SHARES_BELOW_CORE_SECONDS = 6;
+const SHARED_CORE_SECONDS = 24;
+/** These start processes of their own, load one module or count what a whole process does. */
+const OWN_PROCESS = ["test/crash/", "test/house/", "test/soak/", "test/upgrade/"];
 
 export function nameJob({ file, store }: Pick<Job, "file" | "store">): string {
   return store === "postgres" ? `${file} (PostgreSQL)` : file;
@@ -64,4 +70,31 @@ export function planJobs(options: {
 /** Whether the job mostly waits for timers, processes or a network. */
 export function mostlyWaits({ seconds, coreSeconds }: Job): boolean {
   return seconds >= WAITS_FROM_SECONDS && coreSeconds < WAITING_SHARE * seconds;
+}
+
+/**
+ * Groups jobs of one order into those that share a process. Files of different folders or databases never share one. `isShared`: false gives each
+ * file a process of its own.
+ */
+export function planBatches(jobs: readonly Job[], isShared: boolean): Job[][] {
+  const batches: Job[][] = [];
+  const open = new Map<string, { jobs: Job[]; coreSeconds: number }>();
+  for (const job of jobs) {
+    const own = OWN_PROCESS.some((folder) => job.file.startsWith(folder));
+    if (!isShared || own || job.coreSeconds >= SHARES_BELOW_CORE_SECONDS || mostlyWaits(job)) {
+      batches.push([job]);
+      continue;
+    }
+    const key = `${job.store} ${job.file.split("/").slice(0, 2).join("/")}`;
+    let batch = open.get(key);
+    if (batch === undefined || batch.coreSeconds + job.coreSeconds > SHARED_CORE_SECONDS) {
+      batch = { jobs: [], coreSeconds: 0 };
+      open.set(key, batch);
+      batches.push(batch.jobs);
+    }
+    batch.jobs.push(job);
+    batch.coreSeconds += job.coreSeconds;
+  }
+  const secondsOf = (batch: readonly Job[]): number => batch.reduce((sum, { seconds }) => sum + seconds, 0);
+  return batches.toSorted((one, other) => secondsOf(other) - secondsOf(one));
 }

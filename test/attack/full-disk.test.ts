@@ -165,7 +165,7 @@ describe("while it runs", () => {
     server.child.kill("SIGTERM");
     expect((await server.ended()).code).toBe(0);
     expect(readdirSync(dataDir).filter((name) => name.endsWith(".part"))).toEqual([]);
-  }, 120_000);
+  });
 
   test("readiness writes and syncs: it changes a page of the log", async () => {
     await using running = await startRunningService({ config: { dataDir } });

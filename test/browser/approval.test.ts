@@ -49,7 +49,7 @@ beforeAll(async () => {
   const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development", "--name", "laptop"], { cwd: home });
   key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
   const context = await startBrowser(stack);
-  page = context.pages()[0] ?? (await context.newPage());
+  page = await context.newPage();
   complaints = listen(page);
 });
 afterAll(() => stack.disposeAsync());

@@ -63,7 +63,7 @@ beforeAll(async () => {
   await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
   await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
   const context = await startBrowser(stack);
-  page = context.pages()[0] ?? (await context.newPage());
+  page = await context.newPage();
   complaints = listen(page);
 });
 afterAll(() => stack.disposeAsync());

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const config = { mode: "server", baseUrl: null, clock: systemClock, allowPrivate: ["127.0.0.1"] } as const;
   running = stack.use(await startBareService({ config, ports: { resolveTxt: async () => dns } }));
   const context = await startBrowser(stack);
-  page = context.pages()[0] ?? (await context.newPage());
+  page = await context.newPage();
   complaints = listen(page);
 });
 afterAll(() => stack.disposeAsync());

@@ -148,4 +148,4 @@ test("every page and list is read as it is, after a dead event was expunged, aft
   await api.clock.leap(2 * HOUR_MS);
   expect((await listEvents()).filter(({ relay }) => relay.name === "lost")).toEqual([]);
   await readWithoutFault(staged);
-}, 300_000);
+});

@@ -12,16 +12,16 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 const COMMAND = join(PROJECT_ROOT, "scripts", "test.ts");
 const USES = 'import { afterAll, beforeAll, expect, test } from "bun:test";\n';
 
-/** A project that fails in every way. The names of its tests' functions are put together, so that they are no tests here. */
+/** A project that fails in every way. The files of test/rule share a process, until one ends it. The names of its tests' functions are put together, so that they are no tests here. */
 const FILES: Readonly<Record<string, string>> = {
-  "test/right.test.ts": 'test("right", () => expect(1).toBe(1));',
-  "test/wrong.test.ts": 'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
-  "test/hook.test.ts": 'beforeAll(() => { throw new Error("no hook") });\ntest("never", () => {});',
-  "test/import.test.ts": 'import "./nothing.ts";\ntest("never", () => {});',
-  "test/top.test.ts": 'throw new Error("at the top");',
-  "test/after.test.ts": 'test("right", () => {});\nafterAll(() => { throw new Error("afterwards") });',
-  "test/crash.test.ts": 'test("right", () => {});\ntest("kills", () => process.kill(process.pid, "SIGKILL"));',
-  "test/started.test.ts": `test("as shipped", () => {
+  "test/rule/right.test.ts": 'test("right", () => expect(1).toBe(1));',
+  "test/rule/wrong.test.ts": 'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
+  "test/rule/hook.test.ts": 'beforeAll(() => { throw new Error("no hook") });\ntest("never", () => {});',
+  "test/rule/import.test.ts": 'import "./nothing.ts";\ntest("never", () => {});',
+  "test/rule/top.test.ts": 'throw new Error("at the top");',
+  "test/rule/after.test.ts": 'test("right", () => {});\nafterAll(() => { throw new Error("afterwards") });',
+  "test/rule/crash.test.ts": 'test("right", () => {});\ntest("kills", () => process.kill(process.pid, "SIGKILL"));',
+  "test/rule/started.test.ts": `test("as shipped", () => {
     const { stdout } = Bun.spawnSync([process.execPath, "-e", "console.log(...Object.keys(process.env))"], { env: process.env });
     expect(stdout.toString()).toContain("TMPDIR");
     expect(stdout.toString()).not.toContain("BUN_JSC_");
@@ -64,12 +64,12 @@ async function run(words: readonly string[], env: Record<string, string> = {}) {
 }
 
 const FAILURES: readonly (readonly [place: string, why: RegExp, command: string])[] = [
-  ["test/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: afterwards/, "test/after.test.ts"],
-  ["test/crash.test.ts > outside a test", /The process ended with SIGKILL/, "test/crash.test.ts"],
-  ["test/hook.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: no hook/, "test/hook.test.ts"],
-  ["test/import.test.ts > outside a test", /Cannot find module '\.\/nothing\.ts'/, "test/import.test.ts"],
-  ["test/top.test.ts > outside a test", /error: at the top/, "test/top.test.ts"],
-  ["test/wrong.test.ts > wrong <&>", /Expected: 2/, "test/wrong.test.ts -t 'wrong <&>'"],
+  ["test/rule/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: afterwards/, "test/rule/after.test.ts"],
+  ["test/rule/crash.test.ts > outside a test", /The process ended with SIGKILL/, "test/rule/crash.test.ts"],
+  ["test/rule/hook.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach)", /error: no hook/, "test/rule/hook.test.ts"],
+  ["test/rule/import.test.ts > outside a test", /Cannot find module '\.\/nothing\.ts'/, "test/rule/import.test.ts"],
+  ["test/rule/top.test.ts > outside a test", /error: at the top/, "test/rule/top.test.ts"],
+  ["test/rule/wrong.test.ts > wrong <&>", /Expected: 2/, "test/rule/wrong.test.ts -t 'wrong <&>'"],
 ];
 
 test("each failure is printed in full, with the command that runs only it, before the line that counts", async () => {
@@ -85,26 +85,26 @@ test("each failure is printed in full, with the command that runs only it, befor
   expect(text).toContain("Skipped: the 2 browser tests, because there is no browser (CHROMIUM=none asks for none).");
   expect(lines.at(-1)).toBe("5 passed, 6 failed, 2 skipped");
   expect(code).toBe(1);
-  const files = Object.keys(FILES).filter((file) => /^test\/[a-z]+\.test\.ts$/.test(file));
+  const files = Object.keys(FILES).filter((file) => /^test\/rule\/[a-z]+\.test\.ts$/.test(file));
   const told = progress.map((line) => /^\[ *(\d+)\/(\d+)\] (\S+):/.exec(line) ?? []);
   expect(told.map(([, nth]) => Number(nth))).toEqual(files.map((_, at) => at + 1));
   expect(told.map(([, , , file]) => file ?? "").sort()).toEqual(files.sort());
 });
 
 test("the command that a failure names runs only that test", async () => {
-  const { lines } = await run(["--sqlite", "test/wrong.test.ts", "-t", "wrong <&>"]);
+  const { lines } = await run(["--sqlite", "test/rule/wrong.test.ts", "-t", "wrong <&>"]);
   expect(lines.at(-1)).toBe("0 passed, 1 failed");
 });
 
 test("nothing but the plain line ends a run without failures", async () => {
-  const { code, lines } = await run(["test/right.test.ts"]);
+  const { code, lines } = await run(["test/rule/right.test.ts"]);
   expect(lines).toEqual(["1 passed, 0 failed"]);
   expect(code).toBe(0);
 });
 
 test.each([
-  [["test/absent.test.ts"], "No test file matches test/absent.test.ts."],
-  [["test/right.test.ts", "-t", "absent"], "No test matches the pattern."],
+  [["test/rule/absent.test.ts"], "No test file matches test/rule/absent.test.ts."],
+  [["test/rule/right.test.ts", "-t", "absent"], "No test matches the pattern."],
 ])("%j fails, because nothing would have run", async (words, sentence) => {
   const { code, lines } = await run(words);
   expect(lines).toEqual([sentence, "0 passed, 1 failed"]);
@@ -112,7 +112,7 @@ test.each([
 });
 
 test("a test's process compiles late, and what it starts as it is shipped", async () => {
-  const { code, lines } = await run(["test/started.test.ts"]);
+  const { code, lines } = await run(["test/rule/started.test.ts"]);
   expect([lines.at(-1), code]).toEqual(["1 passed, 0 failed", 0]);
 });
 
@@ -150,7 +150,7 @@ test("the next run removes the folder of one that was killed", async () => {
   await gone.exited;
   const left = join(tmpdir(), `relay-tests-${gone.pid}-left`);
   mkdirSync(join(left, "deep"), { recursive: true });
-  await run(["test/right.test.ts"]);
+  await run(["test/rule/right.test.ts"]);
   expect(existsSync(left)).toBe(false);
 });
 

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "../../scripts/test/arguments.ts";
-import { mostlyWaits, nameJob, planJobs, readTimings, type Timings } from "../../scripts/test/plan.ts";
-import { POSTGRES_SUITES } from "../kit/postgres-suite.ts";
+import { mostlyWaits, nameJob, planBatches, planJobs, readTimings, type Timings } from "../../scripts/test/plan.ts";
+import { LONG_POSTGRES_SUITES, POSTGRES_SUITES } from "../kit/postgres-suite.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
 const TIMINGS = join(PROJECT_ROOT, "scripts/test/timings.json");
@@ -29,11 +29,33 @@ describe("the plan", () => {
     expect(others.filter(mostlyWaits)).toEqual([]);
   });
 
+  test("runs the short files of one folder and one database in one process, the longest batch first", () => {
+    const made = (file: string, coreSeconds: number, store: "sqlite" | "postgres" = "sqlite") => ({ file, store, seconds: coreSeconds, coreSeconds });
+    const [long, ...short] = [made("test/rule/long.test.ts", 20), made("test/rule/a.test.ts", 3), made("test/rule/b.test.ts", 2)];
+    const others = [made("test/rule/a.test.ts", 1, "postgres"), made("test/flow/c.test.ts", 1.5), made("test/crash/d.test.ts", 0.5)];
+    const jobs = [long as (typeof short)[0], ...short, ...others];
+    const named = (isShared: boolean) => planBatches(jobs, isShared).map((batch) => batch.map(nameJob));
+    expect(named(true)).toEqual([
+      ["test/rule/long.test.ts"],
+      ["test/rule/a.test.ts", "test/rule/b.test.ts"],
+      ["test/flow/c.test.ts"],
+      ["test/rule/a.test.ts (PostgreSQL)"],
+      ["test/crash/d.test.ts"],
+    ]);
+    expect(named(false).every((batch) => batch.length === 1)).toBe(true);
+  });
+
+  test("ends a batch once its files compute for long enough", () => {
+    const jobs = Array.from({ length: 20 }, (_, n) => ({ file: `test/rule/${n}.test.ts`, store: "sqlite" as const, seconds: 5, coreSeconds: 5 }));
+    expect(planBatches(jobs, true).map((batch) => batch.length)).toEqual([4, 4, 4, 4, 4]);
+  });
+
   test("has recorded timings only of files that are there", () => {
     const recorded = Object.keys(readTimings(TIMINGS)).map((name) => name.replace(/ \(PostgreSQL\)$/, ""));
     expect(recorded.length).toBeGreaterThan(300);
     expect(recorded.filter((file) => !existsSync(join(PROJECT_ROOT, file)))).toEqual([]);
     expect(POSTGRES_SUITES.filter((file) => !existsSync(join(PROJECT_ROOT, file)))).toEqual([]);
+    expect(LONG_POSTGRES_SUITES.filter((file) => !POSTGRES_SUITES.includes(file))).toEqual([]);
   });
 });
 

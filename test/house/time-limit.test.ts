@@ -58,6 +58,7 @@ describe("is found:", () => {
     ["a file's limit of its tests", "setDefaultTimeout(30_000);"],
     ["a test's own limit", 'test("it works", async () => {\n  await work();\n}, 60_000);'],
     ["a test's on a line of its own", 'test(\n  "it works",\n  async () => {\n    await work();\n  },\n  60_000,\n);'],
+    ["a test's own limit that one wait can use up", 'test("it works", async () => {\n  await work();\n}, 120_000);'],
     ["a hook's own limit", "beforeAll(async () => {\n  await work();\n}, 90_000);"],
     ["one of a table of tests", 'test.each(ROWS)("%s", async (row) => {\n  await work(row);\n}, 60_000);'],
     ["turns that sleep", "for (let turn = 0; turn < 400 && !isSo(); turn++) await Bun.sleep(50);"],

@@ -2,7 +2,7 @@
  * Time limits in a test's source, found by its text: an assertion that compares a measured time with a number, a wait that gives up before two
  * minutes. A machine may be slow or busy, and a test that fails there says nothing of the program. It judges one text and knows no other file.
  */
-import { PATIENCE_MS } from "../kit/patience.ts";
+import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
 
 interface TimeLimit {
   /** From 1. */
@@ -39,9 +39,9 @@ export function findTimeLimits(source: string): TimeLimit[] {
     if (!found.some((one) => one.line === line)) found.push({ line, text, todo });
   };
   const readMs = makeValues(code);
-  const isShort = (words: string): boolean => {
+  const isShort = (words: string, least = PATIENCE_MS): boolean => {
     const ms = readMs(words);
-    return ms !== null && ms > 0 && ms < PATIENCE_MS;
+    return ms !== null && ms > 0 && ms < least;
   };
 
   const timed = listTimed(code);
@@ -66,7 +66,8 @@ export function findTimeLimits(source: string): TimeLimit[] {
     if (DEADLINE_NAME.test(name) && /_(?:MS|S|SECONDS)$/.test(name) && isShort(name)) note(index, WAIT);
   for (const { index, 1: ms = "" } of code.matchAll(/\},\s*([\d_]+),?\s*\)/g)) {
     const close = index + code.slice(index).indexOf(")");
-    if (isShort(ms) && RUNNER.test(code.slice(0, openOf(code, close)))) note(index + 1, OWN_LIMIT);
+    // A test contains waits, each of which may take PATIENCE_MS.
+    if (isShort(ms, TEST_MS) && RUNNER.test(code.slice(0, openOf(code, close)))) note(index + 1, OWN_LIMIT);
   }
   const turns =
     /\bfor \(let (\w+) = (?:0;(?<before>[^;]*)\1 < (?<up>[\d_]+)(?<more>[^;]*); \1\+\+|(?<down>[\d_]+);(?<until>[^;]*); \1--)\)(?<work>[\s\S]{0,300}?)Bun\.sleep\((?<ms>[\d_]+)\)(?<behind>[\s\S]{0,60})/g;

@@ -1,11 +1,8 @@
 /**
- * A dashboard in a real browser, against a whole service in this process. One browser a file; every page keeps what its console said,
+ * A dashboard in a real browser, against a whole service in this process. One browser for the process; every page keeps what its console said,
  * so that a test can hold that nothing was refused by the page's policy and nothing broke.
  */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { systemClock } from "../../src/ground/clock.ts";
 import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
 import { watchPage } from "./page-watch.ts";
@@ -36,7 +33,7 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
     }),
   );
   const context = await startBrowser(stack, options.timeZone, options.locale);
-  const page = context.pages()[0] ?? (await context.newPage());
+  const page = await context.newPage();
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
   if (link !== null) {
@@ -56,26 +53,29 @@ export async function openDashboard(options: RunningOptions & { timeZone?: strin
   };
 }
 
-/** A browser with a profile of its own; the stack ends it. */
-export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC", locale = "en-GB"): Promise<BrowserContext> {
+/** One for all files of this process; it ends with the process. */
+let launched: Promise<Browser> | null = null;
+
+async function launchBrowser(): Promise<Browser> {
   const found = await findBrowser();
   if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
-  const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
-  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 3 }));
-  const context = await chromium.launchPersistentContext(profile, {
+  return await chromium.launch({
     executablePath: found.browser.path,
     headless: true,
     timeout: PATIENCE_MS,
     args: BROWSER_ARGS,
     env: { ...process.env, ...found.browser.env } as Record<string, string>,
-    viewport: { width: 1280, height: 860 },
-    locale,
-    timezoneId,
   });
+}
+
+/** A context of its own, with nothing stored; the stack closes it. */
+export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC", locale = "en-GB"): Promise<BrowserContext> {
+  launched ??= launchBrowser();
+  const browser = await launched;
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, locale, timezoneId });
   stack.defer(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   context.on("page", watchPage);
-  context.pages().forEach(watchPage);
   return context;
 }
 

@@ -1,79 +1,45 @@
 /**
- * The suites that `npm test` runs a second time with their stores on PostgreSQL: those of the rooms store, event, runner, capture and selling and of
- * the whole service's flow, and what else leans on the store's words, locks and transactions. A suite over a kit's store stands here or, with its
- * reason, among those that do not (`test/house/postgres-suite.test.ts`). Each runs there by `TEST_STORE=postgres bun test <file>`.
+ * The suites that run a second time with their stores on PostgreSQL. `npm test` runs those of the store, the runner, change capture, people and
+ * selling. `npm run test:soak` and `npm test -- --postgres` also run those that move a clock by days or show what both databases store alike. A suite
+ * over a kit's store is in one of these lists or, with its reason, among those that do not (`test/house/postgres-suite.test.ts`). One suite runs there
+ * by `npm test -- --postgres <file>`.
  */
 const RULES: readonly string[] = [
   ...["dedupe", "event-number", "event-row", "event-list", "event-state", "walk", "effect", "erasure"],
   ...["relay-view", "relay-save", "relay-secret", "relay-template", "save-warning", "live-relay", "overlap", "sender-domain"],
   ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash", "runner-effect", "runner-order", "runner-warm-up"],
   ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-time", "action-write-record", "email-person"],
-  ...["schedule", "schedule-clock", "caretaker", "recent-call-retention", "audit", "alert", "unmailed-alerts", "metric"],
-  ...["fruitless", "silence", "health-nodes", "health-standing"],
+  ...["recent-call-retention", "audit", "metric", "health-standing"],
   ...["capture", "capture-model"],
   ...["access", "arrival-order", "credit", "product", "purchase-receipt", "refund-by-hand", "selling-link", "selling-model"],
   ...["people", "app-removal", "account", "session", "key", "command-key", "client-signin", "mail-settings"],
   ...["collection", "record", "longest-text"],
 ];
 
-/** Whole services: what arrives, runs, is replayed and shown, of every room at once. */
 const FLOWS: readonly string[] = [
-  ...[
-    "hold-at-once",
-    "capture",
-    "test-event",
-    "replay",
-    "bulk-replay",
-    "try-now",
-    "fix-and-replay",
-    "import-missed",
-    "receiver",
-    "action-rule",
-    "run-memory",
-  ],
-  ...[
-    "event-count",
-    "event-waits",
-    "events-expiring",
-    "event-cause",
-    "change-stream",
-    "schedule",
-    "recent-call",
-    "recent-call-overlap",
-    "unknown-call",
-  ],
-  ...[
-    "purchase-story",
-    "store-purchase",
-    "plan-arrival",
-    "hold-arrival",
-    "sale-order",
-    "sale-nobody",
-    "sale-suspended",
-    "told-once",
-    "person-story",
-    "person-filter",
-  ],
-  ...[
-    "hand-mail",
-    "mail-stop",
-    "api-account",
-    "api-body",
-    "client-record",
-    "odd-record",
-    "sync",
-    "app-delete",
-    "relay-history",
-    "funnel",
-    "overview",
-    "read-all",
-  ],
+  ...["hold-at-once", "capture", "replay", "bulk-replay", "try-now", "receiver", "action-rule", "change-stream"],
+  ...["store-purchase", "plan-arrival", "hold-arrival", "sale-suspended", "sync", "app-delete", "read-all"],
 ];
 
-export const POSTGRES_SUITES: readonly string[] = [
-  ...RULES.map((name) => `test/rule/${name}.test.ts`),
-  ...FLOWS.map((name) => `test/flow/${name}.test.ts`),
+const LONG_RULES: readonly string[] = [
+  ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "fruitless", "silence", "health-nodes"],
 ];
+
+const LONG_FLOWS: readonly string[] = [
+  ...["test-event", "fix-and-replay", "import-missed", "run-memory", "event-count", "event-waits", "events-expiring", "event-cause"],
+  ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-nobody", "told-once"],
+  ...["person-story", "person-filter", "hand-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record"],
+  ...["relay-history", "funnel", "overview"],
+];
+
+const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [
+  ...rules.map((name) => `test/rule/${name}.test.ts`),
+  ...flows.map((name) => `test/flow/${name}.test.ts`),
+];
+
+/** These run on PostgreSQL only in the soak and where the database is named. */
+export const LONG_POSTGRES_SUITES: readonly string[] = pathsOf(LONG_RULES, LONG_FLOWS);
+export const POSTGRES_SUITES: readonly string[] = [...pathsOf(RULES, FLOWS), ...LONG_POSTGRES_SUITES];
 
 /** Why a suite over a kit's store does not run there again, and which. */
 export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [

@@ -62,8 +62,8 @@ export interface BareService extends AsyncDisposable {
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
   /** Its database, past the service. */
   beside: BesideStore;
-  /** Stops it and starts another on the same data. */
-  restart(): Promise<void>;
+  /** Stops it and starts another on the same data; `onStopped` is called in between. */
+  restart(onStopped?: () => void): Promise<void>;
 }
 
 export async function startBareService(options: Omit<RunningOptions, "environments"> = {}): Promise<BareService> {
@@ -104,16 +104,22 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
     beside: besideStore(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
-    async restart() {
+    async restart(onStopped) {
       await service[Symbol.asyncDispose]();
+      onStopped?.();
       service = await startService(config, ports);
     },
     async [Symbol.asyncDispose]() {
       forget();
-      const ended = service[Symbol.asyncDispose]();
-      // A body that nobody reads holds its connection open for ten seconds of the service's clock.
-      const isOpen = await Promise.race([ended.then(() => false), Bun.sleep(1_000).then(() => true)]);
-      if (isOpen) await clock.advance(10_000);
+      let isOpen = true;
+      const ended = service[Symbol.asyncDispose]().finally(() => {
+        isOpen = false;
+      });
+      // A call without an answer and a body that no client reads hold the service open until its clock passes their limits.
+      while (isOpen) {
+        await Promise.race([ended, Bun.sleep(1_000)]);
+        if (isOpen) await clock.advance(10_000);
+      }
       await ended;
       await chosen?.dispose();
       await rm(dataDir, { recursive: true, force: true });

@@ -107,4 +107,4 @@ test("payments, plan keys and cancellations of earlier versions take the place o
   ]);
   const left = await before.rows("SELECT id FROM subscription ORDER BY id");
   expect(left.map(({ id }) => id)).toEqual([sub(1), sub(2), sub(3)]);
-}, 120_000);
+});

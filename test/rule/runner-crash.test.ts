@@ -47,13 +47,14 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 const countRecords = async () => (await running.rows("SELECT id FROM record")).length;
 
-/** Stops the service while something is out of the house, past every wait, and starts it again on what is left. */
+/** Stops the service while a call or a mail has no answer, until its stop waits no longer, and starts it again on the same data. */
 async function cutOff(): Promise<void> {
-  let over = false;
-  const restarted = running.restart().finally(() => {
-    over = true;
+  let isStopped = false;
+  const restarted = running.restart(() => {
+    isStopped = true;
   });
-  while (!over) await running.clock.advance(1_000);
+  // The clock stands still during the start: how long that takes depends on the machine, and retries would become due.
+  while (!isStopped) await running.clock.advance(1_000);
   await restarted;
 }
 
@@ -139,7 +140,7 @@ describe("an attempt cut off by a crash", () => {
     await running.drain();
     expect(await Promise.all(events.map((id) => showEvent(running, id)))).toMatchObject(Array(3).fill({ state: "done", attempts: 3 }));
     expect(await alertsOf(running)).toEqual([]);
-  }, 120_000);
+  });
 
   test("a replay begins to count cut-offs again: its first runs again at once", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
@@ -152,12 +153,13 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
     caller.reply = () => "hang";
     await running.api("POST", `/events/${event}/replay`);
-    await until("the call of the replay is out", () => caller.hanging() === 1);
+    // The call that was cut off has no answer either, so only the requests count.
+    await until("the call of the replay is out", () => caller.requests.length === 3);
     caller.reply = () => OK;
     await cutOff();
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
-  }, 120_000);
+  });
 
   test("the alert of a seventh cut-off attempt is switchable like every other", async () => {
     await running.api("PUT", "/settings", { version: 1, alerts: { relay_failed: false } });

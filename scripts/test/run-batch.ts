@@ -1,0 +1,191 @@
+/** Runs test files in one process, one after another, and ends whatever they started. */
+
+import { type Outcome, readOutcome } from "./outcome.ts";
+import type { Job } from "./plan.ts";
+
+/**
+ * A function is compiled anew in every process, and few are called as often there as would pay for the optimizing compiler, which takes a tenth of what
+ * most files cost. It begins after ten times as many calls as by default; without it, files that compute much take a fifth longer.
+ */
+const LATE_COMPILER = Object.fromEntries(
+  ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [`BUN_JSC_thresholdForOptimize${when}`, "10000"]),
+);
+/** One test may take so long, on the slowest machine. */
+const TEST_TIMEOUT_MS = 600_000;
+/** A process that printed nothing for so long does not end by itself. */
+const SILENCE_MS = 900_000;
+const RELEVANT_OUTPUT_LINES = 30;
+/** A pattern of names that matches no test is no failure of a file. */
+const NOTHING_TO_RUN = /matched 0 tests|did not match any test/;
+const HEADING = /^(\S+\.test\.tsx?):$/;
+/** Behind this line, the output lists the failures once more. */
+const REPEATED = /^\d+ tests? failed:$/;
+
+export interface JobResult extends Outcome {
+  job: Job;
+  seconds: number;
+  /** Of all processes of the file; an equal part for each second where files share a process. */
+  coreSeconds: number;
+}
+
+interface BatchOptions {
+  /** Words for `bun test`. */
+  words: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  onBegan(job: Job): void;
+  /** Called when a file ended; its `coreSeconds` are set once its process ended. */
+  onEnded(result: JobResult): void;
+  isStopped(): boolean;
+}
+
+const running = new Set<Bun.Subprocess>();
+
+/**
+ * Runs files of one database in one process, one after another. Where a file ends the process, the files behind it run in another one.
+ */
+export async function runBatch(jobs: readonly Job[], options: BatchOptions): Promise<void> {
+  for (let left = jobs; left.length > 0 && !options.isStopped(); ) {
+    const ran = await runProcess(left, options);
+    left = left.filter((job) => !ran.has(job));
+  }
+}
+
+/** Resolves with the files that ran: all, or those until the one that ended the process. */
+async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<Set<Job>> {
+  const child = startProcess(jobs, options);
+  running.add(child);
+  let silence: Timer | undefined;
+  const resetSilence = (): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => child.kill("SIGKILL"), SILENCE_MS);
+  };
+  resetSilence();
+  const results = new Map<Job, JobResult>();
+  let current = jobs[0] as Job;
+  let said = "";
+  let output = "";
+  let isRepeating = false;
+  let beganMs = performance.now();
+  const begin = (job: Job): void => {
+    current = job;
+    said = "";
+    output = "";
+    beganMs = performance.now();
+    options.onBegan(job);
+  };
+  const end = (signal: string | null, failure: string | null): void => {
+    const outcome = readOutcome(said, signal);
+    if (failure !== null) outcome.failures.push({ test: null, text: failure });
+    addOutput(outcome, output, jobs.slice(0, jobs.indexOf(current)));
+    const result = {
+      job: current,
+      ...outcome,
+      seconds: (performance.now() - beganMs) / 1_000,
+      coreSeconds: 0,
+    };
+    results.set(current, result);
+    if (!options.isStopped()) options.onEnded(result);
+  };
+  const readLine = (line: string): void => {
+    isRepeating ||= REPEATED.test(line);
+    const file = isRepeating ? null : HEADING.exec(line)?.[1];
+    const job = jobs.find((one) => one.file === file);
+    if (job !== undefined && job !== current) {
+      end(null, null);
+      begin(job);
+    }
+    said += `${line}\n`;
+  };
+  options.onBegan(current);
+  await Promise.all([
+    readText(child.stdout, (text) => {
+      resetSilence();
+      output += text;
+    }),
+    readLines(child.stderr, (line) => {
+      resetSilence();
+      readLine(Bun.stripANSI(line));
+    }),
+  ]);
+  const code = await child.exited;
+  clearTimeout(silence);
+  running.delete(child);
+  const signal = child.signalCode === null ? null : String(child.signalCode);
+  const isExplained =
+    code === 0 ||
+    signal !== null ||
+    NOTHING_TO_RUN.test(said) ||
+    readOutcome(said, null).failures.length > 0 ||
+    [...results.values()].some(({ failures }) => failures.length > 0);
+  end(signal, isExplained ? null : `The process ended with code ${code}.\n${said.trim()}`);
+  if (signal === null && isExplained) {
+    // A pattern of names that matches no test of a file prints nothing about the file.
+    for (const job of jobs.filter((one) => !results.has(one))) {
+      begin(job);
+      end(null, null);
+    }
+  }
+  shareCoreSeconds([...results.values()], Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6);
+  return new Set(results.keys());
+}
+
+function startProcess(jobs: readonly Job[], { words, env }: BatchOptions) {
+  const files = jobs.map(({ file }) => `./${file}`);
+  return Bun.spawn(
+    [process.execPath, "test", "--no-orphans", `--timeout=${TEST_TIMEOUT_MS}`, ...words, ...files],
+    {
+      env: {
+        ...LATE_COMPILER,
+        ...process.env,
+        ...env,
+        TEST_STORE: jobs[0]?.store === "postgres" ? "postgres" : undefined,
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    },
+  );
+}
+
+/** Adds to the first failure what the file printed and which files ran in its process before. */
+function addOutput({ failures }: Outcome, output: string, before: readonly Job[]): void {
+  const [first] = failures;
+  if (first === undefined) return;
+  const printed = output
+    .split("\n")
+    .filter((line) => !line.startsWith("bun test v"))
+    .join("\n")
+    .trim()
+    .split("\n")
+    .slice(-RELEVANT_OUTPUT_LINES)
+    .join("\n");
+  if (printed !== "") first.text += `\n\nThe file printed:\n${printed}`;
+  if (before.length > 0)
+    first.text += `\n\nIn the same process ran before: ${before.map(({ file }) => file).join(" ")}`;
+}
+
+function shareCoreSeconds(results: readonly JobResult[], coreSeconds: number): void {
+  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
+  for (const result of results)
+    result.coreSeconds = (coreSeconds * result.seconds) / Math.max(seconds, 0.001);
+}
+
+/** Ends every process that runs, with whatever it started; a signal handler calls it. */
+export function endJobs(): void {
+  for (const child of running) child.kill("SIGTERM");
+}
+
+async function readText(stream: ReadableStream<Uint8Array>, onText: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) onText(decoder.decode(chunk, { stream: true }));
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  let rest = "";
+  await readText(stream, (text) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    lines.forEach(onLine);
+  });
+  if (rest !== "") onLine(rest);
+}

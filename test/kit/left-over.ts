@@ -1,0 +1,72 @@
+/**
+ * Loaded before every test file: a file leaves nothing in its process that the next file of the process would meet. The check runs at the end of the
+ * process; run one file by itself to check only that file.
+ */
+import { afterAll } from "bun:test";
+import { readdirSync, readlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import process from "node:process";
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "exit", "uncaughtException", "unhandledRejection", "warning"];
+/** Names the PostgreSQL that all tests share, from the first test that asks for it. */
+const SHARED_VARIABLE = "RELAY_TEST_DATABASE";
+const DESCRIPTORS = "/proc/self/fd";
+
+/** What tests replace for a while, by name. */
+function readGlobals(): Record<string, unknown> {
+  return {
+    fetch: globalThis.fetch,
+    WebSocket: globalThis.WebSocket,
+    Date: globalThis.Date,
+    "Date.now": Date.now,
+    "Math.random": Math.random,
+    "performance.now": performance.now,
+    setTimeout: globalThis.setTimeout,
+    setInterval: globalThis.setInterval,
+    setImmediate: globalThis.setImmediate,
+    "console.log": console.log,
+    "console.error": console.error,
+    "process.stdout.write": process.stdout.write,
+    "process.stderr.write": process.stderr.write,
+    "process.exit": process.exit,
+    "process.kill": process.kill,
+    "Bun.spawn": Bun.spawn,
+    "working directory": process.cwd(),
+    "process.exitCode": process.exitCode,
+    ...Object.fromEntries(SIGNALS.map((name) => [`listeners of ${name}`, process.listenerCount(name)])),
+    ...Object.fromEntries(
+      Object.entries(process.env)
+        .filter(([name]) => name !== SHARED_VARIABLE)
+        .map(([name, value]) => [`variable ${name}`, value]),
+    ),
+  };
+}
+
+/** The files of the temporary folder that this process holds open. Only Linux lists them. */
+function listOpenFiles(): string[] {
+  let descriptors: string[];
+  try {
+    descriptors = readdirSync(DESCRIPTORS);
+  } catch {
+    return [];
+  }
+  return descriptors.flatMap((one) => {
+    try {
+      const file = readlinkSync(`${DESCRIPTORS}/${one}`);
+      return file.startsWith(`${tmpdir()}/`) ? [file] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const before = readGlobals();
+const filesBefore = listOpenFiles();
+
+afterAll(() => {
+  const after = readGlobals();
+  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => before[name] !== after[name]);
+  const open = listOpenFiles().filter((file) => !filesBefore.includes(file));
+  const found = [...changed, ...open.map((file) => `open file ${file}`)];
+  if (found.length > 0) throw new Error(`These were not set back at the end of a test file: ${found.join(", ")}.`);
+});
