@@ -8,6 +8,7 @@ import { bindScheme } from "../../src/verify/registry.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { untilNoneLeft } from "../kit/patience.ts";
+import { rounds } from "../kit/rounds.ts";
 
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 const VERIFY = { scheme: "signature", header: "x-signature", signatureKey: "v1", timestampKey: "t", signedPayload: "{timestamp}.{body}" };
@@ -173,8 +174,9 @@ async function countImported(): Promise<number> {
   return counted;
 }
 
-/** More than a quick machine imports in the time that it takes to look four times how far it came. */
-const LINES = 15_000;
+const KILLS = rounds({ slice: 1, soak: 4 });
+/** More than a quick machine imports in the time that it takes to look so often how far it came. */
+const LINES = rounds({ slice: 4_000, soak: 15_000 });
 
 describe("processes", () => {
   for (const [road, env] of ROADS)
@@ -186,7 +188,7 @@ describe("processes", () => {
         // Nothing was killed in the middle where all entered before a look at it.
         lines += LINES;
         writeFileSync(path, many(lines));
-        for (let round = 0; round < 4; round++) {
+        for (let round = 0; round < KILLS; round++) {
           const command = startCli(["import-missed", name, path, "--yes"], { cwd: home, env: env() });
           const before = entered;
           for (; entered < before + 300 && entered < lines; entered = (await events()).length) await Bun.sleep(5);

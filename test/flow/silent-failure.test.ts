@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeAuthority } from "../kit/certificate.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { STAGED_CALLS } from "../kit/staged-call.ts";
 import { STAGED_EVENTS } from "../kit/staged-event.ts";
@@ -64,8 +65,8 @@ ${told}`);
       const page = await fetch(`${shared.url}/docs/errors/${code}`);
       expect([code, page.status]).toEqual([code, 200]);
       const { when, todo } = (await page.json()) as { when: string; todo: string };
-      const { said } = await executable.run(["help", code], { cwd: executable.makeFolder() });
-      expect(said).toBe(`${code}\n\n${when}\n${todo}\n`);
+      const { said } = await runCommand(["help", code], { cwd: executable.makeFolder() });
+      expect(said.trimEnd()).toBe(`${code}\n\n${when}\n${todo}`);
     }
     expect(codes.size).toBeGreaterThan(20);
   });

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
-import { IS_SOAK } from "../kit/rounds.ts";
 
 const EMAIL = "ann@example.com";
 const PASSWORD = "correct horse battery";
@@ -87,7 +86,7 @@ async function standing(environment: string): Promise<number> {
   return lists.reduce((sum, { items }) => sum + items.length, 0);
 }
 
-for (const environment of IS_SOAK ? (["development", "production"] as const) : (["development"] as const)) {
+for (const environment of ["development", "production"] as const) {
   test(`a server killed at every step of an apply to ${environment} has all of the plan or nothing, and the repeat ends it`, async () => {
     const isLive = environment === "production";
     const wanted = { ...FILES, ...(isLive ? { to: "production" } : {}) };
