@@ -1,5 +1,6 @@
 /** Runs test files in one process, one after another, and ends whatever they started. */
 
+import { readFileSync } from "node:fs";
 import { type Outcome, readOutcome } from "./outcome.ts";
 import type { Job } from "./plan.ts";
 
@@ -17,6 +18,9 @@ const SILENCE_MS = 900_000;
 const RELEVANT_OUTPUT_LINES = 30;
 /** A pattern of names that matches no test is no failure of a file. */
 const NOTHING_TO_RUN = /matched 0 tests|did not match any test/;
+/** In /proc/<pid>/stat behind the name: utime, stime, cutime and cstime begin at this field (proc(5)). */
+const USER_TIME = 11;
+const TICKS_PER_SECOND = 100;
 const HEADING = /^(\S+\.test\.tsx?):$/;
 /** Behind this line, the output lists the failures once more. */
 const REPEATED = /^\d+ tests? failed:$/;
@@ -24,7 +28,7 @@ const REPEATED = /^\d+ tests? failed:$/;
 export interface JobResult extends Outcome {
   job: Job;
   seconds: number;
-  /** Of all processes of the file; an equal part for each second where files share a process. */
+  /** Of all processes of the file. Where a system does not count them before a process ends, the last file of a process has all of it. */
   coreSeconds: number;
 }
 
@@ -33,7 +37,6 @@ interface BatchOptions {
   words: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   onBegan(job: Job): void;
-  /** Called when a file ended; its `coreSeconds` are set once its process ended. */
   onEnded(result: JobResult): void;
   isStopped(): boolean;
 }
@@ -66,6 +69,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
   let output = "";
   let isRepeating = false;
   let beganMs = performance.now();
+  let used = 0;
   const begin = (job: Job): void => {
     current = job;
     said = "";
@@ -73,7 +77,8 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
     beganMs = performance.now();
     options.onBegan(job);
   };
-  const end = (signal: string | null, failure: string | null): void => {
+  /** `total`: the core-seconds of the process so far. */
+  const end = (total: number, signal: string | null, failure: string | null): void => {
     const outcome = readOutcome(said, signal);
     if (failure !== null) outcome.failures.push({ test: null, text: failure });
     addOutput(outcome, output, jobs.slice(0, jobs.indexOf(current)));
@@ -81,8 +86,9 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
       job: current,
       ...outcome,
       seconds: (performance.now() - beganMs) / 1_000,
-      coreSeconds: 0,
+      coreSeconds: total - used,
     };
+    used = total;
     results.set(current, result);
     if (!options.isStopped()) options.onEnded(result);
   };
@@ -91,7 +97,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
     const file = isRepeating ? null : HEADING.exec(line)?.[1];
     const job = jobs.find((one) => one.file === file);
     if (job !== undefined && job !== current) {
-      end(null, null);
+      end(readCoreSeconds(child.pid) ?? used, null, null);
       begin(job);
     }
     said += `${line}\n`;
@@ -117,15 +123,18 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
     NOTHING_TO_RUN.test(said) ||
     readOutcome(said, null).failures.length > 0 ||
     [...results.values()].some(({ failures }) => failures.length > 0);
-  end(signal, isExplained ? null : `The process ended with code ${code}.\n${said.trim()}`);
+  end(
+    Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
+    signal,
+    isExplained ? null : `The process ended with code ${code}.\n${said.trim()}`,
+  );
   if (signal === null && isExplained) {
     // A pattern of names that matches no test of a file prints nothing about the file.
     for (const job of jobs.filter((one) => !results.has(one))) {
       begin(job);
-      end(null, null);
+      end(used, null, null);
     }
   }
-  shareCoreSeconds([...results.values()], Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6);
   return new Set(results.keys());
 }
 
@@ -164,10 +173,15 @@ function addOutput({ failures }: Outcome, output: string, before: readonly Job[]
     first.text += `\n\nIn the same process ran before: ${before.map(({ file }) => file).join(" ")}`;
 }
 
-function shareCoreSeconds(results: readonly JobResult[], coreSeconds: number): void {
-  const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
-  for (const result of results)
-    result.coreSeconds = (coreSeconds * result.seconds) / Math.max(seconds, 0.001);
+/** The core-seconds so far of a process and of the processes that it started and that ended; null where the system does not say. */
+function readCoreSeconds(pid: number): number | null {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    const ticks = fields.slice(USER_TIME, USER_TIME + 4).map(Number);
+    return ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
+  } catch {
+    return null;
+  }
 }
 
 /** Ends every process that runs, with whatever it started; a signal handler calls it. */

@@ -7,7 +7,8 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import process from "node:process";
 
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "exit", "uncaughtException", "unhandledRejection", "warning"];
+/** A browser that all files share listens for signals. */
+const LISTENED = ["uncaughtException", "unhandledRejection", "warning"];
 /** Names the PostgreSQL that all tests share, from the first test that asks for it. */
 const SHARED_VARIABLE = "RELAY_TEST_DATABASE";
 const DESCRIPTORS = "/proc/self/fd";
@@ -33,7 +34,7 @@ function readGlobals(): Record<string, unknown> {
     "Bun.spawn": Bun.spawn,
     "working directory": process.cwd(),
     "process.exitCode": process.exitCode,
-    ...Object.fromEntries(SIGNALS.map((name) => [`listeners of ${name}`, process.listenerCount(name)])),
+    ...Object.fromEntries(LISTENED.map((name) => [`listeners of ${name}`, process.listenerCount(name)])),
     ...Object.fromEntries(
       Object.entries(process.env)
         .filter(([name]) => name !== SHARED_VARIABLE)

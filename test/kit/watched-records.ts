@@ -11,6 +11,7 @@ import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../s
 import type { Origin } from "../../src/store/port.ts";
 import { RELAY_NAME } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
+import { untilNoneLeft } from "./patience.ts";
 import { makeRelayKit, type RelayKit } from "./relay-kit.ts";
 import { settle } from "./virtual-clock.ts";
 
@@ -34,7 +35,7 @@ export interface WatchedRecords extends TestStore {
   remove(record: NewRecord, origin?: Origin): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Wakes capture and lets it drain. */
+  /** Wakes capture and, while it runs, waits until its log is empty. */
   drain(): Promise<void>;
   /** Events in their order. */
   fired(): Promise<Fired[]>;
@@ -101,6 +102,7 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
     async drain() {
       capture?.wake();
       await settle(40);
+      if (capture !== null) await untilNoneLeft(() => opened.count("record_change"), 5);
     },
     fired: () => store.read(async (tx) => (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) }))),
     async [Symbol.asyncDispose]() {

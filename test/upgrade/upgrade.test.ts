@@ -25,13 +25,9 @@ test("there is a fixture of each release for each database", () => {
   expect(readdirSync(FOLDER).sort()).toEqual(FROM.map(([version, kind]) => `${version}-${kind}.zst`).sort());
 });
 
-test.each(FROM)(
-  "a database of %s on %s opens with every row as it was, and everything works on it",
-  async (version, kind) => {
-    await using old = await openFixture(join(FOLDER, `${version}-${kind}.zst`));
-    await migrateKeepingRows(old);
-    await useEverything(old);
-    passed.set(`${version}-${kind}`, "passed");
-  },
-  180_000,
-);
+test.each(FROM)("a database of %s on %s opens with every row as it was, and everything works on it", async (version, kind) => {
+  await using old = await openFixture(join(FOLDER, `${version}-${kind}.zst`));
+  await migrateKeepingRows(old);
+  await useEverything(old);
+  passed.set(`${version}-${kind}`, "passed");
+});
