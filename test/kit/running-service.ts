@@ -112,7 +112,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     async [Symbol.asyncDispose]() {
       forget();
       let isOpen = true;
-      const ended = service[Symbol.asyncDispose]().finally(() => {
+      const ended = Promise.resolve(service[Symbol.asyncDispose]()).finally(() => {
         isOpen = false;
       });
       // A call without an answer and a body that no client reads hold the service open until its clock passes their limits.
