@@ -35,7 +35,7 @@ export interface WatchedRecords extends TestStore {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Wakes capture and lets it drain; again where the database was busy for too long, because its next look is the clock's. */
-  drain(): Promise<void>;
+  drain(turns?: number): Promise<void>;
   /** Events in their order. */
   fired(): Promise<Fired[]>;
 }
@@ -99,8 +99,8 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
     async remove(record, origin = "app") {
       await store.write(origin, (tx) => deleteRecord(tx, { ...at, recordId: record.id }));
     },
-    async drain() {
-      for (let turn = 0; turn < DRAIN_TURNS; turn++) {
+    async drain(turns = DRAIN_TURNS) {
+      for (let turn = 0; turn < turns; turn++) {
         capture?.wake();
         await settle(40);
         if (capture === null || (await opened.count("record_change")) === 0) return;

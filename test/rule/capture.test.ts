@@ -559,7 +559,7 @@ describe("whatever happens in the middle", () => {
     await records.watch("watcher");
     await records.write({ title: "a" });
     await records.beside.whileUnwritable(async () => {
-      await records.drain();
+      await records.drain(1);
       await until("capture says so", () => records.logged.join().includes("cannot be captured now"));
       expect(await records.count("event")).toBe(0);
     });
