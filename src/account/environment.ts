@@ -24,6 +24,8 @@ const ENVIRONMENT = defineTable({
     version: integer(),
     /** Since when receivers hold what arrives; null while everything runs. */
     heldAt: orNull(integer()),
+    /** While a release is in progress, the newest event when the hold was released; null while none is. */
+    releasedThrough: orNull(integer()),
     /** Sealed; see secret/seal.ts. */
     processorSecret: orNull(bytes()),
     processorSecretFingerprint: orNull(text()),
@@ -90,6 +92,7 @@ export async function ensureEnvironment(
     settings: {},
     version: 1,
     heldAt: null,
+    releasedThrough: null,
     processorSecret: null,
     processorSecretFingerprint: null,
     processorSecretDigest: null,
@@ -147,18 +150,20 @@ export function requireVersion(environment: Pick<Environment, "version">, versio
 
 /**
  * Puts the environment on hold, or releases it: then its schedules count from now, also where nothing ran that could see their periods pass.
+ * `newestArrival`: the newest event there is. Until a release reaches it, events of all relays run in the order of their arrival.
  * Answers whether that changed anything.
  */
 export async function setHold(
   tx: Writer,
   environmentId: number,
   held: boolean,
-  nowMs: number,
+  { newestArrival, nowMs }: { newestArrival: number; nowMs: number },
 ): Promise<boolean> {
-  const sql = `UPDATE environment SET held_at = ?2, version = version + 1
+  const sql = `UPDATE environment SET held_at = ?2, released_through = coalesce(?3, released_through), version = version + 1
     WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
   tx.touch("environment", environmentId);
-  const changed = (await tx.run(sql, environmentId, held ? nowMs : null)) > 0;
+  const values = held ? [nowMs, null] : [null, newestArrival];
+  const changed = (await tx.run(sql, environmentId, ...values)) > 0;
   if (changed && !held)
     await tx.run(
       "UPDATE relay SET active_since = ?2 WHERE environment_id = ?1 AND active_since < ?2",
@@ -166,6 +171,19 @@ export async function setHold(
       nowMs,
     );
   return changed;
+}
+
+/** Up to which event a release of the environment's hold is in progress; null: none is, or the environment is on hold again. */
+export async function findRelease(tx: Reader, environmentId: number): Promise<number | null> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  return environment?.heldAt === null ? environment.releasedThrough : null;
+}
+
+/** Ends the release that reached this event. */
+export async function endRelease(tx: Writer, environmentId: number, through: number): Promise<void> {
+  const sql = "UPDATE environment SET released_through = NULL WHERE id = ?1 AND released_through = ?2";
+  await tx.run(sql, environmentId, through);
+  tx.touch("environment", environmentId);
 }
 
 /** A processor secret as it is kept: sealed, what may be shown of it, and the keyed hash that tells equal ones apart. */

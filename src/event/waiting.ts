@@ -44,11 +44,12 @@ export async function explainWaiting(
   const waiting = new Map<number, Waiting>();
   const queued = events.filter(({ state }) => state === "queued");
   if (queued.length === 0) return waiting;
-  const environment = await tx.get<{ heldAt: number | null }>(
-    "SELECT held_at AS heldAt FROM environment WHERE id = ?1",
+  const environment = await tx.get<{ heldAt: number | null; releasedThrough: number | null }>(
+    "SELECT held_at AS heldAt, released_through AS releasedThrough FROM environment WHERE id = ?1",
     environmentId,
   );
   const heldAt = environment?.heldAt ?? null;
+  const isReleasing = environment?.releasedThrough != null;
   const byRelay = Map.groupBy(queued, ({ relayId }) => relayId);
   const most = Math.min(MAX_COUNTED, Math.ceil(MAX_COUNTED_ALTOGETHER / byRelay.size));
   for (const [relayId, ofRelay] of byRelay) {
@@ -70,7 +71,7 @@ export async function explainWaiting(
                 dropsAt: null,
                 message: `It is tried again at ${retry}.`,
               }
-            : tellTurn(before?.get(event.seq) ?? most, most),
+            : tellTurn(before?.get(event.seq) ?? most, most, isReleasing),
       );
     }
   }
@@ -103,7 +104,7 @@ function tellDrop({ createdAt }: Shown, message: string): Pick<Waiting, "dropsAt
   return { dropsAt, message: `${message}, and is dropped at ${dropsAt} if it waits until then.` };
 }
 
-function tellTurn(ahead: number, most: number): Waiting {
+function tellTurn(ahead: number, most: number, isReleasing: boolean): Waiting {
   const count =
     ahead >= most
       ? `${ahead.toLocaleString("en")} events or more`
@@ -114,7 +115,10 @@ function tellTurn(ahead: number, most: number): Waiting {
     ahead === 0
       ? "It is its relay's next."
       : `It waits for its turn: ${count} of its relay ${ahead === 1 ? "is" : "are"} before it.`;
-  return { for: "turn", until: null, ahead, dropsAt: null, message };
+  const others = isReleasing
+    ? " Until what waited for the hold has run, events of other relays that arrived earlier run before it."
+    : "";
+  return { for: "turn", until: null, ahead, dropsAt: null, message: `${message}${others}` };
 }
 
 /** How many events of the relay are before each: those that run, and those that are due and came earlier; none for one further back. */

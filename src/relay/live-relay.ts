@@ -40,6 +40,8 @@ export interface LiveRelay {
   barsUnsigned: boolean;
   /** Paused, or its environment is on hold: events wait. */
   waiting: boolean;
+  /** Its environment's hold was released, and events of all its relays run in the order of their arrival until those that waited have run. */
+  releasing: boolean;
   /** What its events wait for, if they do; null for a relay that cannot be opened, too. */
   waitsFor: "paused" | "held" | "both" | null;
   receiver: LiveReceiver | null;
@@ -76,11 +78,11 @@ export class Snapshot {
     return this.#byId.get(id) ?? null;
   }
 
-  /** Relays of `before` that wait no longer, or are gone: events of theirs that waited are due. */
+  /** Relays of `before` that wait no longer, for others either, or are gone: events of theirs that waited are due. */
   listReleased(before: Snapshot): string[] {
-    return before.relays.flatMap(({ id, waiting }) => {
+    return before.relays.flatMap(({ id, waiting, releasing }) => {
       const now = this.findRelay(id);
-      return now === null || (waiting && !now.waiting) ? [id] : [];
+      return now === null || (waiting && !now.waiting) || (releasing && !now.releasing) ? [id] : [];
     });
   }
 
@@ -223,6 +225,7 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     sends: actions.some(({ sends }) => sends),
     barsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
+    releasing: row.releasedThrough !== null,
     waitsFor:
       row.state === "paused"
         ? row.heldAt === null
@@ -268,6 +271,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     sends: false,
     barsUnsigned: true,
     waiting: true,
+    releasing: false,
     waitsFor: null,
     receiver: {
       url: receiverUrl(deps.baseUrl(), row.appId, row.name),
@@ -294,6 +298,7 @@ type LiveRow = Omit<RelayRow, "definition"> & {
   environmentName: string;
   appId: string;
   heldAt: number | null;
+  releasedThrough: number | null;
   processorSecret: Uint8Array | null;
 };
 
@@ -307,7 +312,7 @@ function isSame(one: LiveRow, other: LiveRow): boolean {
 function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(
     `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
-       environment.held_at AS heldAt, environment.processor_secret AS processorSecret
+       environment.held_at AS heldAt, environment.released_through AS releasedThrough, environment.processor_secret AS processorSecret
      FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id
      WHERE environment.deleted_at IS NULL ORDER BY relay.id`,
   );

@@ -169,6 +169,11 @@ export const RELEASE_0_18: Release = {
       was: "The node said nothing for up to 45 s, and then not what to do.",
       now: "The log says after five seconds that the start takes its time and how to find who holds the lock.",
     },
+    {
+      subject: "The release of a hold",
+      was: "What waited ran in the order of arrival only as far as a few dozen events. A cancellation could run before the payment that it canceled.",
+      now: "Everything that waited runs in the order in which it arrived, over all relays of the environment, however many events wait. A paused relay, a retry or a receiver that hangs does not stop the others.",
+    },
   ],
   codesAdded: ["other_product"],
   codesRemoved: [],

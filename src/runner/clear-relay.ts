@@ -48,12 +48,12 @@ function listSending(events: readonly EventToCome[], relays: Snapshot | null): n
   const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
   const environments = new Set<number>();
   for (const relay of found)
-    if (relay?.sends === true && !relay.waiting) environments.add(relay.environmentId);
+    if (relay?.sends === true && !relay.waiting && !relay.releasing) environments.add(relay.environmentId);
   return [...environments].sort((one, other) => one - other);
 }
 
-function runsHere({ waiting, sends }: LiveRelay): boolean {
-  return !waiting && !sends;
+function runsHere({ waiting, releasing, sends }: LiveRelay): boolean {
+  return !waiting && !releasing && !sends;
 }
 
 /** Where there are few, all that may be asked for: then every call asks the same, and is answered with the first. */
@@ -75,7 +75,8 @@ const ASKED_AT_ONCE = 16;
 const STANDING = `SELECT relay_id AS "id", relay.version AS version
   FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id
   WHERE relay_key.key IN (${Array.from({ length: ASKED_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})
-    AND relay.state = 'active' AND environment.held_at IS NULL AND environment.deleted_at IS NULL`;
+    AND relay.state = 'active' AND environment.held_at IS NULL
+    AND environment.released_through IS NULL AND environment.deleted_at IS NULL`;
 const CLEAR = `${STANDING}
     AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
       ORDER BY seq LIMIT 1) IS NULL`;

@@ -17,10 +17,10 @@ import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole }
 /** Events in one transaction. */
 export const BATCH_SIZE = 128;
 /** Of those that have to be read: each may take 32 KB, and is read anew where the time did not suffice for it. */
-const MOST_READ = 64;
+export const MOST_READ = 64;
 /** A batch ends after so many, and after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
-const MOST_RUN = 384;
-const MAX_BATCH_MS = { whole: 8, shared: 40 } as const;
+export const MOST_RUN = 384;
+export const MAX_BATCH_MS = { whole: 8, shared: 40 } as const;
 /** Events that are held for batches. Some megabytes at most, as a payload that is stored whole takes 32 KB. */
 const MAX_HELD = 1_024;
 const MAX_HELD_CHARS = 4 * 1024 * 1024;
@@ -125,7 +125,8 @@ export class Beside {
   #free({ whole, relays, clear }: Open, relayId: string, mapVersion: number | null): LiveRelay | null {
     const { arrivals, clock } = this.#deps;
     const relay = relays.findRelay(relayId);
-    if (relay === null || relay.waiting || relay.sends || relay.version !== mapVersion) return null;
+    if (relay === null || relay.waiting || relay.releasing || relay.sends) return null;
+    if (relay.version !== mapVersion) return null;
     if (whole.hasTouched("event", relayId) || whole.hasTouched("event_left", relayId)) return null;
     if (!arrivals.isClear(whole, relayId, clear && clear.get(relayId) === relay.version)) return null;
     return clock.monotonicMs() < this.#endMs ? relay : null;

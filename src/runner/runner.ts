@@ -1,7 +1,6 @@
 /**
- * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback; events of one relay start in arrival
- * order; different relays never wait for each other. It never knows where an event came from.
- *
+ * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback. Events of one relay start in arrival
+ * order. Different relays never wait for each other, except while a hold's release is in progress (release.ts). It never knows where an event came from.
  * Relays whose actions only touch the database run beside the ingest or in batches (database-run.ts): an event, its effects, results and next state
  * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
  * transaction, then runs each by itself, committing before and after every send.
@@ -11,7 +10,7 @@ import type { EventToRun, HandedEvent } from "../event/event.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
 import {
   type Ahead,
@@ -26,15 +25,12 @@ import { type EventToCome, lookAhead } from "./clear-relay.ts";
 import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
+import { Releases } from "./release.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
+import { UnderWay } from "./under-way.ts";
 
 /** A graceful stop waits so long for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
-
-interface RunWatcher {
-  /** Told of every run that ended, after its commit. */
-  noteRun(run: EndedRun): void;
-}
 
 interface RunnerDeps {
   holding: Holder;
@@ -48,7 +44,8 @@ interface RunnerDeps {
   printRun: (line: string) => void;
   /** Told of every run that failed, after its line. */
   teller: { tellRun(told: ToldRun): void };
-  watchers: readonly RunWatcher[];
+  /** Told of every run that ended, after its commit. */
+  watchers: readonly { noteRun(run: EndedRun): void }[];
 }
 
 export class Runner {
@@ -65,8 +62,8 @@ export class Runner {
   readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
   /** The stores that a batch is on its way in. */
   readonly #batching = new Set<FencedStore>();
-  /** Pieces of work that are on their way, each with whose environment's it is. */
-  readonly #working = new Map<Promise<void>, number>();
+  readonly #releases: Releases;
+  readonly #working = new UnderWay();
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
@@ -80,6 +77,7 @@ export class Runner {
       for (const relayId of relayIds) this.#lookInto(relayId);
       this.#pump();
     });
+    this.#releases = new Releases({ ...deps, slots: this.#slots, poller: this.#poller });
     const isOpen = (environmentId: number): boolean => this.#isOpen(environmentId);
     this.#besideDeps = { ...deps, isOpen, arrivals: this.#arrivals, onFinished: this.#onFinished };
   }
@@ -125,7 +123,7 @@ export class Runner {
   /** Takes none of the environment's events any more. `wait`: resolves when those that run have ended, or after a while. */
   async drop(environmentId: number, { wait }: { wait: boolean }): Promise<void> {
     this.#poller.drop(environmentId);
-    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#whenIdle(environmentId));
+    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
   }
 
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
@@ -173,22 +171,7 @@ export class Runner {
   async #stop(): Promise<void> {
     this.#stopped = true;
     const polled = this.#poller.stop();
-    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, this.#whenIdle()]));
-  }
-
-  /** The environment's work is on its way until it has ended. */
-  #follow(environmentId: number, work: Promise<void>): void {
-    const piece = work.finally(() => this.#working.delete(piece));
-    this.#working.set(piece, environmentId);
-  }
-
-  /** Resolves once none is on its way: of the environment, or of all. */
-  async #whenIdle(environmentId?: number): Promise<void> {
-    for (;;) {
-      const pieces = [...this.#working].filter(([, whose]) => whose === (environmentId ?? whose));
-      if (pieces.length === 0) return;
-      await Promise.all(pieces.map(([piece]) => piece));
-    }
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, this.#working.whenIdle()]));
   }
 
   #pump(): void {
@@ -204,14 +187,14 @@ export class Runner {
 
   async #launch(): Promise<void> {
     const { holding } = this.#deps;
-    let snapshot: Awaited<ReturnType<LiveRelays["current"]>>;
+    let snapshot: Snapshot;
     try {
       snapshot = await this.#deps.relays.current();
     } catch (error) {
       // Nothing can run before the relays are read; the next poll tries again.
       return this.#onTrouble(error);
     }
-    const inBatch: LiveRelay[] = [];
+    const [inBatch, inRelease]: [LiveRelay[], LiveRelay[]] = [[], []];
     for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
       if (this.#busy.has(relayId) || this.#poller.unsure.has(relayId)) continue;
@@ -221,12 +204,19 @@ export class Runner {
       else if (relay === null || relay.waiting || !this.#isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
         this.#arrivals.lose(relayId);
-      } else if (!relay.sends) inBatch.push(relay);
+      } else if (relay.releasing) inRelease.push(relay);
+      else if (!relay.sends) inBatch.push(relay);
       else {
         this.#arrivals.lose(relayId);
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
         if (slots > 0) this.#begin(relay.environmentId, [relayId], () => this.#claim(relay, slots));
       }
+    }
+    for (const [environmentId, relays] of Map.groupBy(inRelease, (relay) => relay.environmentId)) {
+      if (this.#releases.isRunning(environmentId)) continue;
+      for (const { id } of relays) this.#arrivals.lose(id);
+      const ids = relays.map(({ id }) => id);
+      this.#begin(environmentId, ids, () => this.#runRelease(environmentId, snapshot));
     }
     // One for all that a lease stands for.
     for (const [store, relays] of Map.groupBy(inBatch, (relay) => holding.storeOf(relay.environmentId)))
@@ -262,7 +252,7 @@ export class Runner {
         for (const relayId of relayIds) this.#busy.delete(relayId);
         this.#pump();
       });
-    this.#follow(environmentId, ending);
+    this.#working.follow(environmentId, ending);
   }
 
   #onTrouble(error: unknown, environmentId = HOUSE): void {
@@ -285,6 +275,15 @@ export class Runner {
     return relays.flatMap(({ id }) => (arrivals.mayHold(id) ? [id] : []));
   }
 
+  async #runRelease(environmentId: number, snapshot: Snapshot): Promise<readonly string[]> {
+    const store = this.#deps.holding.storeOf(environmentId);
+    const { finished, started, more } = await this.#releases.run(environmentId, snapshot);
+    finished.forEach(this.#onFinished);
+    for (const { relay, claimed } of started)
+      this.#working.follow(environmentId, this.#runSending(store, relay, claimed));
+    return more;
+  }
+
   async #claim(relay: LiveRelay, free: number): Promise<readonly string[]> {
     const alone = this.#undone.delete(relay.id);
     const slots = alone ? 1 : free;
@@ -301,7 +300,7 @@ export class Runner {
     } finally {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
-    for (const one of claimed) this.#follow(relay.environmentId, this.#runSending(store, relay, one));
+    for (const one of claimed) this.#working.follow(relay.environmentId, this.#runSending(store, relay, one));
     return more && (!alone || claimed.length === 0) ? [relay.id] : [];
   }
 
@@ -323,6 +322,7 @@ export class Runner {
       this.#slots.giveBack(relay.id, 1);
       // Others waited for the one that was taken alone.
       if (claimed.begun === null) this.#ready.add(relay.id);
+      for (const relayId of this.#releases.listWaiting()) this.#ready.add(relayId);
       this.#pump();
     }
   }

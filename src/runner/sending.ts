@@ -21,7 +21,7 @@ const MAX_RUNNING_PER_RELAY = 8;
 /** A claim takes no further event after this long: every receiver waits meanwhile. The usual one takes less. */
 const MAX_CLAIM_MS = 8;
 
-interface SendingDeps extends AttemptDeps {
+export interface SendingDeps extends AttemptDeps {
   store: FencedStore;
   holding: Holder;
   clock: Clock;
@@ -92,11 +92,23 @@ async function claimDue(
   const nowMs = clock.now();
   const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
   for (const one of due) {
-    const event = await claimEvent(tx, one, nowMs);
-    claimed.push({ event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) });
+    claimed.push(await claimOne(tx, relay, one, { alone }, nowMs, deps));
     if (clock.monotonicMs() >= endMs) break;
   }
   return { claimed, more: due.length === limit || claimed.length < due.length };
+}
+
+/** Takes one due event, with its attempt's first step unless `alone`. */
+export async function claimOne(
+  tx: Writer,
+  relay: LiveRelay,
+  due: EventToRun,
+  { alone }: { alone: boolean },
+  nowMs: number,
+  deps: SendingDeps,
+): Promise<Claimed> {
+  const event = await claimEvent(tx, due, nowMs);
+  return { event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) };
 }
 
 /**

@@ -32,6 +32,7 @@ import {
 } from "../mail/mail-settings.ts";
 import { findSenderDomain, senderDomainView, viewSenderDomain } from "../mail/sender-domain.ts";
 import { parseAllowList } from "../outbound/address.ts";
+import { findNewestArrival } from "../people/access-order.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { keepProcessorSecret } from "../relay/relay-secret.ts";
 import { VERSION } from "../release/change.ts";
@@ -169,7 +170,10 @@ export async function changeSettings(
   requireVersion(before, input.version);
   const sections = changeSections(before, input, deps, nowMs);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
-  if (input.held !== undefined) await setHold(tx, before.id, input.held, nowMs);
+  if (input.held !== undefined) {
+    const newestArrival = await findNewestArrival(tx);
+    await setHold(tx, before.id, input.held, { newestArrival, nowMs });
+  }
   if (input.held === false) await clearExpiring(tx, before.id, nowMs);
   if (input.processorSecret !== undefined) {
     const kept =

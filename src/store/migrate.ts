@@ -84,6 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 50, name: "moved-event", sql: movedEvent },
   { number: 51, name: "as-released", sql: asReleased },
   { number: 52, name: "arrival", sql: arrival },
+  { number: 53, name: "hold-release", sql: holdRelease },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -269,3 +270,4 @@ import planEnd from "../../migrations/0049-plan-end.sql" with { type: "text" };
 import movedEvent from "../../migrations/0050-moved-event.sql" with { type: "text" };
 import asReleased from "../../migrations/0051-as-released.sql" with { type: "text" };
 import arrival from "../../migrations/0052-arrival.sql" with { type: "text" };
+import holdRelease from "../../migrations/0053-hold-release.sql" with { type: "text" };

@@ -256,7 +256,7 @@ CREATE TABLE environment (
   held_at INTEGER,
   settings TEXT NOT NULL DEFAULT '{}',
   version INTEGER NOT NULL DEFAULT 1,
-  created_at INTEGER NOT NULL, deleted_at INTEGER,
+  created_at INTEGER NOT NULL, deleted_at INTEGER, released_through INTEGER,
   UNIQUE (app_id, name)
 );
 

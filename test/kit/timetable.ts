@@ -65,7 +65,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
     },
     async hold(on) {
       const { id } = await opened.environment("development");
-      await store.write("dashboard", (tx) => setHold(tx, id, on, clock.now()));
+      await store.write("dashboard", (tx) => setHold(tx, id, on, { newestArrival: 0, nowMs: clock.now() }));
       await changed();
     },
     ticks: (name) => store.read(async (tx) => (await tx.all<TickRow>(TICKS, name)).map(toTick)),

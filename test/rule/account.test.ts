@@ -78,7 +78,7 @@ describe("an environment", () => {
 
   test("is put on hold once and released once", async () => {
     const { id } = await environment("production");
-    const hold = (held: boolean, at: number) => store.write("app", (tx) => setHold(tx, id, held, at));
+    const hold = (held: boolean, at: number) => store.write("app", (tx) => setHold(tx, id, held, { newestArrival: 0, nowMs: at }));
     expect([await hold(true, 5), await hold(true, 6), (await environment("production")).heldAt]).toEqual([true, false, 5]);
     expect([await hold(false, 7), await hold(false, 8), (await environment("production")).heldAt]).toEqual([true, false, null]);
   });

@@ -104,7 +104,7 @@ describe("events that waited for 30 days", () => {
     await using cared = await openCaredStore();
     await cared.addRelay("shop", why === "paused" ? "paused" : "active");
     const { environmentId, clock } = cared;
-    if (why === "held") await cared.store.write("app", (tx) => setHold(tx, environmentId, true, clock.now()));
+    if (why === "held") await cared.store.write("app", (tx) => setHold(tx, environmentId, true, { newestArrival: 0, nowMs: clock.now() }));
     for (let i = 0; i < 230; i++) await cared.put({ atMs: clock.now() - 31 * DAY_MS, state: "queued" });
     await cared.put({ atMs: clock.now() - 29 * DAY_MS, state: "queued" });
     await cared.round();

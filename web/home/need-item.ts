@@ -84,7 +84,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     await send({
       ...wanted,
       changes: [...changes, path],
-      done: "The hold is released: what waited runs now.",
+      done: "The hold is released: what waited runs now, in the order in which it arrived.",
     });
   };
   const events = (state: string, reason?: string): string =>

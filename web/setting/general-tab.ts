@@ -61,7 +61,7 @@ function Hold({ place }: { place: Place }): View {
       heldAt === null
         ? html`<button type="button" onClick=${() => setAsking(true)}>Hold everything…</button>`
         : html`<button type="button" class="primary" disabled=${isSending}
-          onClick=${() => void change({ held: false }, "The hold is released: what waited runs now.", changes)}>Release the hold</button>`
+          onClick=${() => void change({ held: false }, "The hold is released: what waited runs now, in the order in which it arrived.", changes)}>Release the hold</button>`
     }
     <p class="quiet">For a mishap that touches every relay: senders go on being answered 200, and nothing is lost for 30 days. Ticks of schedules during a hold are not recorded.</p>
     ${

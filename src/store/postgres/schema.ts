@@ -13,6 +13,7 @@ import planEnd from "../../../migrations/postgres/0049-plan-end.sql" with { type
 import movedEvent from "../../../migrations/postgres/0050-moved-event.sql" with { type: "text" };
 import asReleased from "../../../migrations/postgres/0051-as-released.sql" with { type: "text" };
 import arrival from "../../../migrations/postgres/0052-arrival.sql" with { type: "text" };
+import holdRelease from "../../../migrations/postgres/0053-hold-release.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -36,4 +37,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 50, name: "moved-event", sql: movedEvent },
   { number: 51, name: "as-released", sql: asReleased },
   { number: 52, name: "arrival", sql: arrival },
+  { number: 53, name: "hold-release", sql: holdRelease },
 ];

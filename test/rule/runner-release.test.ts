@@ -1,0 +1,263 @@
+/**
+ * The release of a hold: until the newest event of that moment is reached, events run in the order in which they arrived, whichever relay they are of
+ * and however many wait. Events that send start in that order. What cannot start now is not waited for.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { setHold as writeHoldOf } from "../../src/account/environment.ts";
+import { until } from "../kit/event-flow.ts";
+import { EVENT_ID } from "../kit/event-sql.ts";
+import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { type Arriving, storeEvents } from "../kit/held-events.ts";
+import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { rounds } from "../kit/rounds.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { RAISED_LIMITS } from "../kit/service-config.ts";
+
+const map = { event_id: "id", person_email: "email" };
+const WRITE = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
+const CALL = { type: "call_url", url: "https://example.com/notice" };
+const GIVE = { type: "grant_access", entitlement: "access:club" };
+const TAKE = { type: "revoke_access", entitlement: "access:club" };
+
+let running: RunningService;
+let caller: FakeCaller;
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  running = await startRunningService({ ports: { caller }, config: { limits: { ...RAISED_LIMITS, relaysPerEnvironment: 1_000 } } });
+  await makeOrders(running);
+  await running.api("PUT", "/access/club", {});
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const make = (name: string, actions: readonly ActionLike[], at: object = map) =>
+  saveRelay(running, receiverDefinition({ name, actions, map: at as Record<string, string> }));
+
+async function setHold(held: boolean): Promise<void> {
+  const { version } = (await running.api("GET", "/settings")).body.settings;
+  expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
+}
+
+/** As `setHold(true)`, in the next transaction. */
+const writeHold = () => running.service.store.write("app", (tx) => writeHoldOf(tx, 1, true, { newestArrival: 0, nowMs: running.clock.now() }));
+
+/** Events of the relays in an order that is no pattern of theirs; `each`: of one of them, in its order. */
+function mix(count: number, relays: readonly string[]): Arriving[] {
+  let state = 7;
+  return Array.from({ length: count }, (_, at) => {
+    state = (state * 48_271) % 2_147_483_647;
+    return { relay: relays[state % relays.length] as string, email: `b${at % 50}@example.com` };
+  });
+}
+
+/** The events that ran, by the order of their runs. */
+async function listRun(): Promise<string[]> {
+  const rows = await running.rows<{ event: string }>("SELECT event_id AS event FROM audit WHERE action = 'run' ORDER BY seq");
+  return rows.map(({ event }) => event);
+}
+
+/** The events whose first step wrote a record, in that order. */
+async function listWritten(): Promise<string[]> {
+  const rows = await running.rows<{ id: string }>(
+    `SELECT ${EVENT_ID} AS id FROM record JOIN event ON json_extract(event.payload, '$.mapped.event_id') = json_extract(record.data, '$.order') ORDER BY record.seq`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+const releasedThrough = async () =>
+  (await running.rows<{ through: number | null }>("SELECT released_through AS through FROM environment"))[0]?.through;
+
+/** Once, right after the first commit that moves an event, before the next one begins. */
+function afterFirstRun(work: () => Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const stop = running.service.store.listen(() => {
+      stop();
+      work().then(resolve, reject);
+    }, ["event_moved"]);
+  });
+}
+
+const COUNT = rounds({ slice: 500, soak: 5_000 });
+
+describe("events of all relays run in the order in which they arrived", () => {
+  test(`${COUNT} held events of relays that grant and revoke, and people have what the last one left`, async () => {
+    await make("paid", [GIVE]);
+    await make("canceled", [TAKE]);
+    await make("written", [WRITE]);
+    await setHold(true);
+    const arriving = mix(COUNT, ["paid", "paid", "canceled", "written"]);
+    const ids = await storeEvents(running, arriving);
+    await setHold(false);
+    await running.drain();
+    expect(await listRun()).toEqual(ids);
+    const last = new Map(arriving.filter(({ relay }) => relay !== "written").map(({ email, relay }) => [email, relay]));
+    const holders = await running.rows<{ email: string }>(
+      "SELECT DISTINCT email FROM access_grant JOIN person ON person.id = person_id WHERE revoked_at IS NULL ORDER BY email",
+    );
+    const paid = [...last].filter(([, relay]) => relay === "paid").map(([email]) => email);
+    expect(holders.map(({ email }) => email).sort()).toEqual(paid.sort());
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+  });
+
+  test("of many relays", async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `relay-${at}`);
+    for (const name of names) await make(name, [WRITE]);
+    await setHold(true);
+    const ids = await storeEvents(running, mix(400, names));
+    await setHold(false);
+    await running.drain();
+    expect(await listRun()).toEqual(ids);
+  });
+
+  test("across a restart, and across a second hold in the middle with events that arrive during it", async () => {
+    await make("one", [WRITE]);
+    await make("two", [WRITE]);
+    await setHold(true);
+    const ids = await storeEvents(running, mix(COUNT, ["one", "two"]));
+    const again = afterFirstRun(() => writeHold());
+    await setHold(false);
+    await again;
+    await running.drain();
+    const ran = (await listRun()).length;
+    expect([ran > 0, ran < COUNT]).toEqual([true, true]);
+    ids.push(...(await storeEvents(running, mix(100, ["two", "one"]))));
+    const restarted = afterFirstRun(() => running.restart());
+    await setHold(false);
+    await restarted;
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await listRun()).toEqual(ids);
+    expect(await releasedThrough()).toBeNull();
+  });
+
+  test("what arrives during the release runs after what waited, and a relay that only touches the database runs at once again after it", async () => {
+    await make("one", [WRITE]);
+    await make("two", [WRITE]);
+    await setHold(true);
+    // All that wait are of one relay, so the other has nothing to wait for.
+    const ids = await storeEvents(running, mix(COUNT, ["one"]));
+    const call = (id: string) => running.hook("two", signedCall({ id, email: "new@example.com" }));
+    const arriving = afterFirstRun(() => call("late"));
+    await setHold(false);
+    // biome-ignore lint/suspicious/noExplicitAny: read as JSON
+    const { eventId } = ((await arriving) as any).body;
+    await running.drain();
+    expect(await listRun()).toEqual([...ids, eventId]);
+    const next = (await call("next")).body.eventId;
+    expect((await running.api("GET", `/events/${next}`)).body.event.state).toBe("done");
+  });
+
+  test("a release where nothing waited ends too", async () => {
+    await make("one", [WRITE]);
+    await setHold(true);
+    await setHold(false);
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+  });
+});
+
+describe("relays that send", () => {
+  test("start their events in the order of arrival among all relays", async () => {
+    await make("calls", [WRITE, CALL]);
+    await make("tells", [WRITE, { ...CALL, url: "https://example.com/other" }]);
+    await make("writes", [WRITE]);
+    await setHold(true);
+    const arriving = mix(120, ["calls", "tells", "writes"]);
+    const ids = await storeEvents(running, arriving);
+    await setHold(false);
+    await running.drain();
+    expect(await listWritten()).toEqual(ids);
+    expect(caller.ids).toEqual(ids.filter((_, at) => arriving[at]?.relay !== "writes"));
+  });
+
+  test("whose receiver hangs hold up the others for a few seconds only, and are run all the same", async () => {
+    caller.reply = () => "hang";
+    await make("calls", [CALL]);
+    await make("writes", [WRITE]);
+    await setHold(true);
+    const calls = await storeEvents(running, mix(12, ["calls"]));
+    const [write] = await storeEvents(running, [{ relay: "writes", email: "b@example.com" }]);
+    await setHold(false);
+    await until("eight calls are out", () => caller.hanging() === 8);
+    expect(await listRun()).toEqual([]);
+    await running.clock.advance(10_000);
+    expect([await listRun(), caller.hanging()]).toEqual([[write as string], 8]);
+    expect(await releasedThrough()).not.toBeNull();
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    expect(caller.ids).toEqual(calls);
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+  });
+});
+
+describe("what cannot start now is not waited for", () => {
+  test("events of a relay that is paused, which run when it is resumed", async () => {
+    await make("paused", [WRITE]);
+    await make("one", [WRITE]);
+    await running.api("POST", "/relays/paused/pause");
+    await setHold(true);
+    const [held] = await storeEvents(running, mix(1, ["paused"]));
+    const ids = await storeEvents(running, mix(20, ["one"]));
+    await setHold(false);
+    await running.drain();
+    expect(await listRun()).toEqual(ids);
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+    await running.api("POST", "/relays/paused/resume");
+    await running.drain();
+    expect(await listRun()).toEqual([...ids, held as string]);
+  });
+
+  test("events of a relay that is paused in the middle", async () => {
+    await make("paused", [WRITE]);
+    await make("one", [WRITE]);
+    await setHold(true);
+    const arriving = mix(COUNT, ["one", "paused"]);
+    const ids = await storeEvents(running, arriving);
+    const pausing = afterFirstRun(() => running.api("POST", "/relays/paused/pause"));
+    await setHold(false);
+    await pausing;
+    await running.drain();
+    const isOf = (name: string) => (id: string) => arriving[ids.indexOf(id)]?.relay === name;
+    expect((await listRun()).filter(isOf("one"))).toEqual(ids.filter(isOf("one")));
+    expect((await listRun()).filter(isOf("paused")).length).toBeLessThan(ids.filter(isOf("paused")).length);
+    await running.api("POST", "/relays/paused/resume");
+    await running.drain();
+    expect((await listRun()).filter(isOf("paused"))).toEqual(ids.filter(isOf("paused")));
+  });
+
+  test("an event that failed and waits for its retry, one that is dead, and one whose payload breaks its run", async () => {
+    await make("fails", [CALL]);
+    await make("dies", [{ ...WRITE, collection: "nowhere" }]);
+    await make("one", [WRITE]);
+    caller.reply = () => ({ kind: "unreachable", code: "timeout", message: "no answer" });
+    await setHold(true);
+    const [, , broken] = await storeEvents(running, [...mix(1, ["fails"]), ...mix(1, ["dies"]), ...mix(1, ["one"])]);
+    await running.service.store.write("app", (tx) => tx.run(`UPDATE event SET payload = '{broken' WHERE ${EVENT_ID} = ?1`, broken as string));
+    const ids = await storeEvents(running, mix(20, ["one"]));
+    await setHold(false);
+    await running.drain();
+    expect((await listRun()).filter((id) => ids.includes(id))).toEqual(ids);
+    const states = await running.rows("SELECT state, reason FROM event ORDER BY seq LIMIT 3");
+    expect(states).toEqual([
+      { state: "queued", reason: "timeout" },
+      { state: "dead", reason: "collection_missing" },
+      { state: "queued", reason: "internal" },
+    ]);
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+  });
+
+  test("a relay that cannot be opened", async () => {
+    await make("closed", [WRITE]);
+    await make("one", [WRITE]);
+    await setHold(true);
+    await storeEvents(running, mix(1, ["closed"]));
+    await breakRelay(running.service.store, "closed", ({ actions }) => {
+      for (const action of actions) action.type = "nothing";
+    });
+    const ids = await storeEvents(running, mix(20, ["one"]));
+    await setHold(false);
+    await until("the others ran", async () => (await listRun()).length === 20);
+    expect(await listRun()).toEqual(ids);
+    await until("the release has ended", async () => (await releasedThrough()) === null);
+  });
+});
