@@ -57,12 +57,15 @@ export class Snapshot {
   /** Relays that send and are not waiting. */
   readonly sendingCount: number;
   readonly hasSchedule: boolean;
+  /** Relays that a release is in progress for, whether any event of theirs waits or none. */
+  readonly releasing: readonly string[];
   readonly #byId = new Map<string, LiveRelay>();
   readonly #receivers = new Map<string, ReceiverRelay[]>();
 
   constructor(relays: readonly LiveRelay[]) {
     this.relays = relays;
     this.sendingCount = relays.filter(({ sends, waiting }) => sends && !waiting).length;
+    this.releasing = relays.filter(({ releasing, waiting }) => releasing && !waiting).map(({ id }) => id);
     this.hasSchedule = relays.some(({ definition }) => definition.trigger.kind === "schedule");
     for (const relay of relays) {
       this.#byId.set(relay.id, relay);

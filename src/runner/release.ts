@@ -7,7 +7,13 @@
 import { endRelease, findRelease } from "../account/environment.ts";
 import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
-import { OutcomeUnknown, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
+import {
+  type FencedStore,
+  OutcomeUnknown,
+  type Reader,
+  StoreUnavailable,
+  type Writer,
+} from "../store/port.ts";
 import { Attempt } from "./attempt.ts";
 import { MAX_BATCH_MS, MOST_READ, MOST_RUN } from "./database-run.ts";
 import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./end.ts";
@@ -37,6 +43,8 @@ export interface ReleaseStep {
   started: Started[];
   /** Relays whose events may run now. */
   more: string[];
+  /** The store that it was done in. */
+  store: FencedStore;
 }
 
 export class Releases {
@@ -135,7 +143,7 @@ class Step {
   async run(environmentId: number): Promise<ReleaseStep> {
     const more = await this.#runInOrder(environmentId);
     await this.#writeDown();
-    return { finished: this.#finished, started: this.#started, more };
+    return { finished: this.#finished, started: this.#started, more, store: this.#deps.store };
   }
 
   /** Answers the relays whose events may run now. */

@@ -74,7 +74,8 @@ export class Runner {
     this.#deps = deps;
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
-      for (const relayId of relayIds) this.#lookInto(relayId);
+      const releasing = deps.relays.known?.releasing ?? [];
+      for (const relayId of [...relayIds, ...releasing]) this.#lookInto(relayId);
       this.#pump();
     });
     this.#releases = new Releases({ ...deps, slots: this.#slots, poller: this.#poller });
@@ -276,8 +277,7 @@ export class Runner {
   }
 
   async #runRelease(environmentId: number, snapshot: Snapshot): Promise<readonly string[]> {
-    const store = this.#deps.holding.storeOf(environmentId);
-    const { finished, started, more } = await this.#releases.run(environmentId, snapshot);
+    const { finished, started, more, store } = await this.#releases.run(environmentId, snapshot);
     finished.forEach(this.#onFinished);
     for (const { relay, claimed } of started)
       this.#working.follow(environmentId, this.#runSending(store, relay, claimed));

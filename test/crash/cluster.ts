@@ -11,16 +11,26 @@ import { signedCall } from "../kit/relay-definition.ts";
 
 const TRY_FOR_MS = 2_000;
 
+interface NodePlace {
+  /** Empty: it is on SQLite. */
+  databaseUrl: string;
+  aheadMs: number;
+  sinkUrl: string;
+  /** One that outlives the node. */
+  dataDir?: string;
+}
+
 export class ClusterNode {
-  readonly #place: { databaseUrl: string; aheadMs: number; sinkUrl: string };
-  readonly #dataDir = mkdtempSync(join(tmpdir(), "relay-cluster-"));
+  readonly #place: NodePlace;
+  readonly #dataDir: string;
   #child: Bun.Subprocess<"ignore", "pipe", "ignore"> | null = null;
   url = "";
   /** What the database calls it. */
   id = "";
 
-  constructor(place: { databaseUrl: string; aheadMs: number; sinkUrl: string }) {
+  constructor(place: NodePlace) {
     this.#place = place;
+    this.#dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "relay-cluster-"));
   }
 
   /** Resolves once it listens. */
@@ -41,8 +51,8 @@ export class ClusterNode {
     }
     const { port } = JSON.parse(text) as { port: number };
     this.url = `http://127.0.0.1:${port}`;
-    const ready = (await (await fetch(`${this.url}/readyz`)).json()) as { node: string };
-    this.id = ready.node;
+    const ready = (await (await fetch(`${this.url}/readyz`)).json()) as { node?: string };
+    this.id = ready.node ?? "";
   }
 
   signal(name: "SIGSTOP" | "SIGCONT"): void {
@@ -62,7 +72,7 @@ export class ClusterNode {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
-    rmSync(this.#dataDir, { recursive: true, force: true });
+    if (this.#place.dataDir === undefined) rmSync(this.#dataDir, { recursive: true, force: true });
   }
 }
 

@@ -9,8 +9,11 @@ export interface Arriving {
   ref?: string;
 }
 
+/** Where they are stored. */
+type Place = { service: Pick<RunningService["service"], "store">; clock: Pick<RunningService["clock"], "now">; rows: RunningService["rows"] };
+
 /** Stores them as receivers would, past their caps, in one transaction; answers their ids. It wakes no runner. */
-export async function storeEvents(running: RunningService, arriving: readonly Arriving[]): Promise<string[]> {
+export async function storeEvents(running: Place, arriving: readonly Arriving[]): Promise<string[]> {
   const relays = await running.rows<{ id: string; name: string; environmentId: number }>(
     "SELECT id, name, environment_id AS environmentId FROM relay",
   );

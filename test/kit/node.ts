@@ -23,8 +23,9 @@ export interface Node extends AsyncDisposable {
   logged: string[];
 }
 
-export async function startNode(databaseUrl: string): Promise<Node> {
-  const dataDir = await mkdtemp(join(tmpdir(), "relay-node-"));
+/** `given`: a data directory that outlives the node. Without a database's URL it is on SQLite. */
+export async function startNode(databaseUrl: string, given?: string): Promise<Node> {
+  const dataDir = given ?? (await mkdtemp(join(tmpdir(), "relay-node-")));
   const caller = new FakeCaller();
   const lines: string[] = [];
   const logged: string[] = [];
@@ -32,7 +33,7 @@ export async function startNode(databaseUrl: string): Promise<Node> {
   let ended: Promise<void> | null = null;
   const end = async (): Promise<void> => {
     await service[Symbol.asyncDispose]();
-    await rm(dataDir, { recursive: true, force: true });
+    if (given === undefined) await rm(dataDir, { recursive: true, force: true });
   };
   return { service, caller, lines, logged, [Symbol.asyncDispose]: () => (ended ??= end()) };
 }
@@ -42,7 +43,7 @@ export function serveNode(
   { dataDir, databaseUrl, config }: { dataDir: string; databaseUrl: string; config?: Partial<ServiceConfig> },
   ports: ServicePorts,
 ): Promise<Service> {
-  const database = readDatabaseUrl(databaseUrl);
+  const database = databaseUrl === "" ? null : readDatabaseUrl(databaseUrl);
   if (typeof database === "string") throw new Error(database);
   return startService(serviceConfig(dataDir, { database, masterKey: MASTER_KEY, ...config }), ports);
 }
