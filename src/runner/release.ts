@@ -37,7 +37,7 @@ interface Started {
 }
 
 /** What one transaction of a release did. */
-export interface ReleaseStep {
+interface ReleaseStep {
   finished: Finished[];
   /** Each has a slot, and is still to be sent. */
   started: Started[];

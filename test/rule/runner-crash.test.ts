@@ -364,9 +364,10 @@ describe("the relays cannot be read", () => {
     const runner = new Runner({
       holding: holdAll(running.service.store),
       clock: running.clock,
-      relays: Object.assign(Object.create(relays) as typeof relays, {
-        current: () => (readable ? current() : Promise.reject(new Error("a fault"))),
-      }),
+      relays: Object.create(relays, {
+        current: { value: () => (readable ? current() : Promise.reject(new Error("a fault"))) },
+        known: { get: () => relays.known },
+      }) as typeof relays,
       ports: { caller, mailer: { send: async () => ({ kind: "sent" }) as const } },
       log: running.service.log,
       concurrency: 32,
