@@ -5,7 +5,14 @@
  */
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../ground/id.ts";
-import { DEFAULT_LOGIN_KEY_DAYS, HOUR_MS, LOGIN_LIFE_MS, MAX_WAITING_LOGINS } from "../ground/limit.ts";
+import {
+  DEFAULT_LOGIN_KEY_DAYS,
+  HOUR_MS,
+  LOGIN_LIFE_MS,
+  MAX_WAITING_LOGINS,
+  MAX_WAITING_LOGINS_PER_PROVIDER,
+} from "../ground/limit.ts";
+import { providerOf, siteOf } from "../ground/network.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { show, time } from "../ground/schema.ts";
 import { cutToLine, plain } from "../ground/text.ts";
@@ -80,7 +87,7 @@ export async function beginLogin(
   },
 ): Promise<{ login: Login; deviceCode: string; userCode: string }> {
   const { source, digest, nowMs } = input;
-  await makeRoom(tx, nowMs);
+  await makeRoom(tx, source, nowMs);
   const deviceCode = newToken(DEVICE_CODE_CHARS);
   const code = newToken(CODE_CHARS, CODE_LETTERS);
   const login: Login = {
@@ -102,19 +109,46 @@ export async function beginLogin(
   return { login, deviceCode, userCode: `${code.slice(0, 4)}-${code.slice(4)}` };
 }
 
+interface WaitingLogin {
+  id: string;
+  source: string;
+  expiresAt: number;
+}
+
 /**
- * Where as many wait as may, one of the address with the most of them goes, its oldest: strangers who begin many push out their own, and the
- * one that somebody types just now is the last to go.
+ * Makes room for one more login where as many wait as may, in all or from one provider. Strangers never push out the only login of a
+ * network: where each network has one, the new login is refused with `login_capped`.
  */
-async function makeRoom(tx: Writer, nowMs: number): Promise<void> {
-  const waiting = "login_request WHERE expires_at > $nowMs AND state = 'waiting'";
-  const found = await tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${waiting}`, { nowMs });
-  if (found === null || found.count < MAX_WAITING_LOGINS) return;
-  await tx.run(
-    `DELETE FROM login_request WHERE id = (
-       SELECT id FROM (SELECT id, count(*) OVER (PARTITION BY source) AS beside FROM ${waiting}) ORDER BY beside DESC, id LIMIT 1)`,
+async function makeRoom(tx: Writer, source: string, nowMs: number): Promise<void> {
+  const waiting = await tx.all<WaitingLogin>(
+    `SELECT id, source, expires_at AS expiresAt FROM login_request WHERE expires_at > $nowMs AND state = 'waiting' ORDER BY id`,
     { nowMs },
   );
+  const provider = providerOf(source);
+  const ofProvider = waiting.filter((one) => providerOf(one.source) === provider);
+  const isProviderFull = ofProvider.length >= MAX_WAITING_LOGINS_PER_PROVIDER;
+  if (!isProviderFull && waiting.length < MAX_WAITING_LOGINS) return;
+  const crowd = isProviderFull ? ofProvider : waiting;
+  const goes = chooseToGo(crowd, source);
+  if (goes === null)
+    throw new Refusal(
+      "login_capped",
+      `${crowd.length} logins of ${isProviderFull ? `the network ${provider}` : "this server"} wait for an owner's answer, the most at one time: wait until resetAt, or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.`,
+      { resetAtMs: Math.min(...crowd.map(({ expiresAt }) => expiresAt)) },
+    );
+  await LOGIN.delete(tx, { id: goes.id });
+}
+
+/**
+ * The oldest login of the network with the most: the caller's own where no other has more, else one with several. Of equal networks the one
+ * that began last gives it, as it is not the one that waited before the crowd came.
+ */
+function chooseToGo(waiting: readonly WaitingLogin[], source: string): WaitingLogin | null {
+  const perSite = Map.groupBy(waiting, (one) => siteOf(one.source));
+  const own = perSite.get(siteOf(source)) ?? [];
+  const [most = []] = [...perSite.values()].reverse().sort((one, other) => other.length - one.length);
+  if (own.length >= most.length) return own[0] ?? null;
+  return most.length > 1 ? (most[0] ?? null) : null;
 }
 
 /** What lies beyond the first plane is two characters to some and one to others. */

@@ -1,8 +1,8 @@
 /**
  * Caps sign-in attempts in memory: per address, per IPv6 network, per account. An attempt is counted before the password is looked at, so
- * that parallel guesses gain nothing, and given back when it was right; a refused one opens and counts nothing. A device that signed in to
- * the account before (it shows a cookie signed here), or an address that did, has a window of its own and spends no other, so that
- * strangers who guess cannot lock the owner out. It never looks at a password; the addresses are forgotten with the process, the devices not.
+ * that parallel guesses gain nothing, and given back when it was right; a refused one opens and counts nothing. A place that signed in to the
+ * account before has a window of its own and spends no other, so that strangers who guess cannot lock the owner out. It never looks at a
+ * password, and never decides which places are known.
  */
 import type { Clock } from "../ground/clock.ts";
 import {
@@ -16,8 +16,11 @@ import {
 import { ALONE, Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
-/** A bound on the memory; each one costs a right password. */
-const MAX_KNOWN = 20_000;
+/** A place that the account signed in from before: a device (its cookie's name, already verified) or a network (owner-network.ts). */
+export interface KnownPlace {
+  kind: "device" | "address";
+  name: string;
+}
 
 /** One window that an attempt needs room in. */
 interface Need {
@@ -30,12 +33,10 @@ export class SigninCap {
   readonly #addresses: Limiter;
   readonly #networks: Limiter;
   readonly #accounts: Limiter;
-  /** Devices and addresses that the account signed in from: strangers open none of these, so none of theirs crowds one out. */
+  /** Places that the account signed in from: strangers open none of these windows, so none of theirs crowds one out. */
   readonly #places: Limiter;
   readonly #linkAddresses: Limiter;
   readonly #linkNetworks: Limiter;
-  /** Accounts with an address they signed in from. */
-  readonly #known = new Set<string>();
 
   constructor(clock: Clock, nodes: Nodes = ALONE) {
     const limiter = (limit: number) => new Limiter(clock, limit, PASSWORD_WINDOW_MS, { nodes });
@@ -47,20 +48,14 @@ export class SigninCap {
     this.#linkNetworks = limiter(MAX_LINK_TRIES_PER_NETWORK);
   }
 
-  /** Whether the account signed in from this device (its cookie's name, already verified; null: none) or address before. */
-  knows(address: string, account: string, device: string | null): boolean {
-    return device !== null || this.#known.has(placeKey(address, account));
-  }
-
   /** Counts a password for `account`. Refuses with `signin_capped` and `resetAtMs`, having counted nothing. */
-  count(address: string, account: string, device: string | null = null): void {
-    this.#take(this.#needs(address, account, device));
+  count(address: string, account: string, place: KnownPlace | null = null): void {
+    this.#take(this.#needs(address, account, place));
   }
 
-  /** The password was right: the attempt is given back, and the address is known from now on. */
-  succeeded(address: string, account: string, device: string | null = null): void {
-    for (const { limiter, name } of this.#needs(address, account, device)) limiter.giveBack(name);
-    this.#remember(placeKey(address, account));
+  /** The password was right: the attempt is given back. */
+  succeeded(address: string, account: string, place: KnownPlace | null = null): void {
+    for (const { limiter, name } of this.#needs(address, account, place)) limiter.giveBack(name);
   }
 
   /**
@@ -71,11 +66,15 @@ export class SigninCap {
     this.#take(needSource(address, this.#linkAddresses, this.#linkNetworks));
   }
 
-  #needs(address: string, account: string, device: string | null): Need[] {
-    const limiter = this.#places;
-    if (device !== null) return [{ limiter, name: placeKey(device, account), where: "from this device" }];
-    const place = placeKey(address, account);
-    if (this.#known.has(place)) return [{ limiter, name: place, where: "from this address" }];
+  #needs(address: string, account: string, place: KnownPlace | null): Need[] {
+    if (place !== null)
+      return [
+        {
+          limiter: this.#places,
+          name: `${accountKey(account)} from ${place.name}`,
+          where: `from this ${place.kind}`,
+        },
+      ];
     return [
       ...needSource(address, this.#addresses, this.#networks),
       { limiter: this.#accounts, name: accountKey(account), where: "on this account" },
@@ -93,13 +92,6 @@ export class SigninCap {
       { resetAtMs },
     );
   }
-
-  #remember(key: string): void {
-    this.#known.delete(key);
-    this.#known.add(key);
-    const [oldest] = this.#known;
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
-  }
 }
 
 function needSource(address: string, byAddress: Limiter, byNetwork: Limiter): Need[] {
@@ -107,10 +99,6 @@ function needSource(address: string, byAddress: Limiter, byNetwork: Limiter): Ne
     ...need,
     where: need.network === null ? "from this address" : `from the network ${need.network}`,
   }));
-}
-
-function placeKey(place: string, account: string): string {
-  return `${accountKey(account)} from ${place}`;
 }
 
 function accountKey(account: string): string {

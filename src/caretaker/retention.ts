@@ -4,6 +4,7 @@
  */
 import { findEnvironmentAfter } from "../account/environment.ts";
 import { forgetEndedLogins } from "../account/login.ts";
+import { forgetOwnerNetworks } from "../account/owner-network.ts";
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
@@ -65,6 +66,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     ),
   ),
   sessions: once(forgetEndedSessions),
+  "owners' networks": once(forgetOwnerNetworks),
   logins: once(forgetEndedLogins),
   "people's sessions": once(forgetEndedPersonSessions),
   // A busy relay's runs must not fill the disk for a year.

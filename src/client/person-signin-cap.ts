@@ -1,7 +1,7 @@
 /**
  * How many codes may be asked for and how many tries made within an hour, in memory: per network address and IPv6 network, per e-mail
- * address, per e-mail address and network, and of an environment as a whole. Whatever refuses, refuses every address alike, whether or
- * not anybody has it. It never knows a code, and forgets with the process.
+ * address, per e-mail address and network, and of an environment as a whole. Of the environment's codes no network takes what others need.
+ * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code, and forgets with the process.
  */
 import type { Clock } from "../ground/clock.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type RaisableLimits,
   SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
-import { Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { findFull, Limiter, type Nodes, needsOfShare, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
@@ -27,7 +27,12 @@ interface Need {
   sentence: string;
   /** How much it counts: 1 unless told. */
   amount?: number;
+  /** A bound of this window below its limiter's own. */
+  atMost?: number;
 }
+
+/** Whether the code may leave; if not, what is used up: the codes for addresses that no person here has, or the caller's network's part of them. */
+type CodeAdmission = "sends" | "strangers full" | "network full";
 
 export class PersonSigninCap {
   readonly #codesBySource: Limiter;
@@ -35,7 +40,9 @@ export class PersonSigninCap {
   readonly #codesByEmail: Limiter;
   readonly #codesByEmailAndNetwork: Limiter;
   readonly #codes: Limiter;
+  readonly #codesOfNetworks: Limiter;
   readonly #strangerCodes: Limiter;
+  readonly #strangerCodesOfNetworks: Limiter;
   readonly #triesBySource: Limiter;
   readonly #triesByNetwork: Limiter;
 
@@ -50,7 +57,9 @@ export class PersonSigninCap {
     this.#codesByEmail = limiter(MAX_CODES_PER_EMAIL);
     this.#codesByEmailAndNetwork = limiter(MAX_CODES_PER_EMAIL_AND_NETWORK);
     this.#codes = limiter(limits.codesPerHour);
+    this.#codesOfNetworks = limiter(limits.codesPerHour);
     this.#strangerCodes = limiter(limits.strangerCodesPerHour);
+    this.#strangerCodesOfNetworks = limiter(limits.strangerCodesPerHour);
     this.#triesBySource = limiter(MAX_SIGNINS_PER_ADDRESS);
     this.#triesByNetwork = limiter(MAX_SIGNINS_PER_NETWORK);
   }
@@ -63,38 +72,57 @@ export class PersonSigninCap {
   /**
    * Counts a request for a code; refuses with `code_capped`, having counted nothing. A person who signed in from this network before
    * (`isKnown`) is refused by no limit that others can fill, and counted in none of them. Answers whether the code may leave: not one for an
-   * address that nobody has (`isStranger`), once strangers used up what the hour holds for them. Such a one takes nothing of the
-   * environment's hour, the rest of which is for the people it has.
+   * address that nobody has (`isStranger`), once strangers, or those of this network, used up what the hour holds for them. Such a one takes
+   * nothing of the environment's hour, the rest of which is for the people it has.
    */
-  countCode(source: string, holder: CodeHolder, by: { isKnown: boolean; isStranger: boolean }): boolean {
+  countCode(
+    source: string,
+    holder: CodeHolder,
+    by: { isKnown: boolean; isStranger: boolean },
+  ): CodeAdmission {
     const { environmentId, email, network } = holder;
     const environment = String(environmentId);
     const name = `${environment} ${toEmailKey(email)}`;
-    const isCrowded = by.isStranger && this.#strangerCodes.fullUntil(environment) !== null;
-    const needs = needsFrom(source, this.#codesBySource, this.#codesByNetwork, "sign-in codes");
+    const strangers = { limiter: this.#strangerCodes, name: environment };
+    const strangerNeeds = [strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)].map(
+      (need) => ({ ...need, sentence: "" }),
+    );
+    const crowd = by.isStranger ? findFull(strangerNeeds) : null;
+    const needs: Need[] = needsFrom(source, this.#codesBySource, this.#codesByNetwork, "sign-in codes");
     needs.push({
       limiter: this.#codesByEmailAndNetwork,
       name: `${name} ${network}`,
       sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
     });
     if (!by.isKnown) {
-      needs.push(
-        {
-          limiter: this.#codesByEmail,
-          name,
-          sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
-        },
-        {
-          limiter: this.#codes,
-          name: environment,
-          sentence: `The limit of ${this.#codes.limit} sign-in codes an hour of this app is reached:`,
-          amount: isCrowded ? 0 : 1,
-        },
-      );
+      needs.push({
+        limiter: this.#codesByEmail,
+        name,
+        sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
+      });
+      needs.push(...this.#needsOfEnvironment(source, environment, crowd === null ? 1 : 0));
     }
+    if (by.isStranger && crowd === null) needs.push(...strangerNeeds);
     take("code_capped", needs);
-    if (by.isStranger && !isCrowded) this.#strangerCodes.count(environment);
-    return !isCrowded;
+    if (crowd === null) return "sends";
+    return crowd.need.limiter === this.#strangerCodes ? "strangers full" : "network full";
+  }
+
+  #needsOfEnvironment(source: string, environment: string, amount: 0 | 1): Need[] {
+    const codes = { limiter: this.#codes, name: environment };
+    const { limit } = this.#codes;
+    return [
+      {
+        ...codes,
+        amount,
+        sentence: `The limit of ${limit} sign-in codes an hour of this app is reached:`,
+      },
+      ...needsOfShare(source, codes, this.#codesOfNetworks).map((need) => ({
+        ...need,
+        amount,
+        sentence: `The network ${need.network} has used its part of the ${limit} sign-in codes an hour of this app, and the rest is for other networks:`,
+      })),
+    ];
   }
 
   /** Counts a try to sign in; refuses with `signin_capped`. */

@@ -6,7 +6,8 @@
 import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes, wideNetworkOf } from "../ground/limiter.ts";
+import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
+import { siteOf } from "../ground/network.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
@@ -102,9 +103,11 @@ export class PersonSignin {
       await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
     }
     const isStranger = person === null;
-    const isCrowded = !this.#cap.countCode(context.source, holder, { isKnown, isStranger });
+    const admission = this.#cap.countCode(context.source, holder, { isKnown, isStranger });
+    const isCrowded = admission !== "sends";
     const isClosed = isStranger && isInvitedOnly(environment);
-    const isTold = isCrowded && !isClosed && this.#takesTelling(environment, "strangerCodesPerHour");
+    const usedUp = admission === "network full" ? "strangerCodesOfNetwork" : "strangerCodesPerHour";
+    const isTold = isCrowded && !isClosed && this.#takesTelling(environment, usedUp);
     const sender = await store.read((tx) => findCodeSender(tx, environment, local));
     if (typeof sender !== "string") {
       const why = `${sender.why}: ${sender.todo}.`;
@@ -112,7 +115,7 @@ export class PersonSignin {
       throw refuseCodeMail(sender.why, sender.todo);
     }
     const kept = await store.write("app", async (tx) => {
-      if (isTold) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
+      if (isTold) await this.#tellOwner(tx, environment, usedUp);
       return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
     });
     const failed =
@@ -231,22 +234,24 @@ export class PersonSignin {
       environmentId: environment.id,
       code: "codes_capped",
       target: "signin:codes",
-      message: USED_UP[limit](limits[limit]),
+      message: USED_UP[limit](limits),
       nowMs: clock.now(),
     });
   }
 }
 
 const USED_UP = {
-  codesPerHour: (limit: number) =>
-    `More than ${limit} sign-in codes were asked for within an hour, the limit of this environment: until the hour is over people sign in only where they did before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
-  strangerCodesPerHour: (limit: number) =>
-    `Codes were asked for more than ${limit} times within an hour for addresses that nobody has, the limit of this environment: until the hour is over such addresses are mailed no code and nobody new signs up; whoever you know still signs in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+  codesPerHour: ({ codesPerHour }: RaisableLimits) =>
+    `More than ${codesPerHour} sign-in codes were asked for within an hour, the limit of this environment: until the hour is over people sign in only where they did before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
+  strangerCodesPerHour: ({ strangerCodesPerHour }: RaisableLimits) =>
+    `Codes were asked for more than ${strangerCodesPerHour} times within an hour for addresses that nobody has, the limit of this environment: until the hour is over such addresses are mailed no code and nobody new signs up; whoever you know still signs in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+  strangerCodesOfNetwork: ({ strangerCodesPerHour }: RaisableLimits) =>
+    `One network used its part of the ${strangerCodesPerHour} sign-in codes an hour for addresses that no person here has. New people of that network get no code until the hour is over. All others still sign up. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
 };
 
 /** An IPv6 network is the /48: whoever holds one changes addresses at will. */
 function holderOf({ environmentId, source }: SigninContext, email: string): CodeHolder {
-  return { environmentId, email, network: wideNetworkOf(source) ?? source };
+  return { environmentId, email, network: siteOf(source) };
 }
 
 /** In one composition, so that two spellings that count as one address are one mailbox too. */

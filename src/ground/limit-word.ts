@@ -44,12 +44,12 @@ export const LIMIT_WORDS: Readonly<Record<keyof RaisableLimits, LimitWords>> = {
   codesPerHour: {
     variable: "RELAY_LIMIT_CODES_PER_HOUR",
     counts: "Sign-in codes of an environment, in an hour.",
-    hit: "Further codes are refused; people go on where they signed in before. An alert `codes_capped` says so.",
+    hit: "Further codes are refused; people go on where they signed in before. An alert `codes_capped` says so. One network gets half of them at most.",
   },
   strangerCodesPerHour: {
     variable: "RELAY_LIMIT_STRANGER_CODES_PER_HOUR",
     counts: "Of these codes, those for addresses that nobody here has.",
-    hit: "Newcomers wait; an alert `codes_capped` says so.",
+    hit: "Newcomers wait; an alert `codes_capped` says so. One network gets half of them at most.",
   },
   emailsPerHour: {
     variable: "RELAY_LIMIT_EMAILS_PER_HOUR",

@@ -115,8 +115,10 @@ export const MAX_LINK_TRIES_PER_ADDRESS = 10;
 export const MAX_LINK_TRIES_PER_NETWORK = 30;
 /** Passwords that wait to be hashed: strangers', and beside them as many of known devices, sessions and one-time links. */
 export const MAX_WAITING_PASSWORDS = 16;
-/** How long a browser stays known to the account that signed in from it. */
+/** How long a browser, and a network, stays known to the account that signed in from it. */
 export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
+/** Networks that stay known to an account; the one that was used least recently makes room. */
+export const MAX_NETWORKS_PER_OWNER = 20;
 /** How long a change of production waits for an owner's approval in the browser, and how many may be asked for in a minute. */
 export const APPROVAL_LIFE_MS = 10 * MINUTE_MS;
 export const APPROVALS_PER_MINUTE = 10;
@@ -125,8 +127,9 @@ export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
 /** Signing a command in through the dashboard; `account/login.ts`. */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;
-/** Logins that have not ended: of the whole server, and begun from one address or IPv6 /48 within their life. */
+/** Logins that wait: of the whole server, and of one IPv4 /24 or IPv6 /32; and those begun from one address or IPv6 /48 within their life. */
 export const MAX_WAITING_LOGINS = 1_000;
+export const MAX_WAITING_LOGINS_PER_PROVIDER = 250;
 export const MAX_LOGINS_PER_ADDRESS = 10;
 export const MAX_LOGINS_PER_NETWORK = 30;
 /** Wrong codes that an owner types within a login's life. */

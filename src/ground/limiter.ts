@@ -6,6 +6,7 @@
  * node's windows go on where others come or go, so that in such a minute as many may pass as after a restart.
  */
 import type { Clock } from "./clock.ts";
+import { sharingNetworksOf, wideNetworkOf } from "./network.ts";
 
 export interface Nodes {
   /** Nodes that serve now, this one among them. */
@@ -73,13 +74,23 @@ export class Limiter {
     this.#share = shareOf(limit, nodes);
   }
 
-  /** When there is room for one more of the name, milliseconds since the epoch; null while there is. Opens nothing. */
-  fullUntil(name: string): number | null {
+  /**
+   * When there is room for one more of the name, milliseconds since the epoch; null while there is. Opens nothing. `atMost` bounds the
+   * window further than the limit does.
+   */
+  fullUntil(name: string, atMost = Number.POSITIVE_INFINITY): number | null {
     const nowMs = this.#clock.monotonicMs();
     if (this.#shareNow() === 0) return this.#clock.now() + this.#windowMs;
     const window = this.#find(name, nowMs);
-    const blocking = window === undefined ? this.#findCrowd(nowMs) : this.#isFull(window) ? window : null;
+    const isFull = window !== undefined && (this.#isFull(window) || window.count >= atMost);
+    const blocking = window === undefined ? this.#findCrowd(nowMs) : isFull ? window : null;
     return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
+  }
+
+  /** How many more of the name there is room for. */
+  left(name: string): number {
+    const share = this.#shareNow();
+    return Math.max(0, share - (this.#find(name, this.#clock.monotonicMs())?.count ?? 0));
   }
 
   /** Counts one where there is room for it, and answers null; else what `fullUntil` does, having counted nothing. */
@@ -187,14 +198,23 @@ interface Need {
   name: string;
   /** How much it counts: 1 unless told; 0 only looks. */
   amount?: number;
+  /** A bound of this window below its limiter's own. */
+  atMost?: number;
+}
+
+/** The first window without room, and when it has some; null where each has room. Counts nothing. */
+export function findFull<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
+  for (const need of needs) {
+    const resetAtMs = need.limiter.fullUntil(need.name, need.atMost);
+    if (resetAtMs !== null) return { need, resetAtMs };
+  }
+  return null;
 }
 
 /** Counts in every window, having looked at all of them before; or in none, and answers the first one without room and when it has some. */
 export function takeAll<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
-  for (const need of needs) {
-    const resetAtMs = need.limiter.fullUntil(need.name);
-    if (resetAtMs !== null) return { need, resetAtMs };
-  }
+  const full = findFull(needs);
+  if (full !== null) return full;
   for (const { limiter, name, amount = 1 } of needs) if (amount > 0) limiter.count(name, amount);
   return null;
 }
@@ -211,10 +231,19 @@ export function needsOfSource(
 }
 
 /**
- * The network that a caller's address belongs to beyond what one customer holds: of an IPv6 caller (counted as its /64) the /48, of which
- * a single line or host often is given all 65,536. Null for any other, as IPv4 addresses are dear enough.
+ * What each network of a caller may take of a limit that others share: one more only while the limit has as much left as the network has
+ * taken, times its weight. One network stops at half of the limit, two at a third each, and k leave the part 1 / (k + 1) for others.
  */
-export function wideNetworkOf(source: string): string | null {
-  const found = /^([0-9a-f]{1,4}:[0-9a-f]{1,4}:[0-9a-f]{1,4}):/i.exec(source)?.[1];
-  return found === undefined ? null : `${found}::/48`;
+export function needsOfShare(
+  source: string,
+  shared: { limiter: Limiter; name: string },
+  byNetwork: Limiter,
+): (Need & { network: string })[] {
+  const left = shared.limiter.left(shared.name);
+  return sharingNetworksOf(source).map(({ network, weight }) => ({
+    limiter: byNetwork,
+    name: `${shared.name} ${network}`,
+    network,
+    atMost: weight * left,
+  }));
 }

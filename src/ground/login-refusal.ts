@@ -4,7 +4,7 @@ import type { RefusalEntry } from "./command-refusal.ts";
 export const LOGIN_REFUSALS = {
   login_capped: {
     status: 429,
-    when: "More logins of the command line were begun from an address, or more wrong codes were typed, than the limit.",
+    when: "More logins of the command line were begun from an address, or wait for an answer, or more wrong codes were typed, than the limit.",
     todo: "Wait until resetAt; or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.",
   },
   login_used: {

@@ -175,7 +175,7 @@ export const REFUSALS = {
   signin_capped: {
     status: 429,
     when: "Too many sign-in attempts failed.",
-    todo: "Wait until resetAt, sign in from a browser that signed in before, or reset the password on the command line.",
+    todo: "Wait until resetAt, sign in from a browser or a network that signed in before, or reset the password on the command line.",
   },
   signin_busy: {
     status: 503,
@@ -249,7 +249,7 @@ export const REFUSALS = {
   },
   code_capped: {
     status: 429,
-    when: "More sign-in codes were asked for, for one e-mail address, from one network address or in the whole environment, than the limit.",
+    when: "More sign-in codes were asked for, for one e-mail address, from one network or in the whole environment, than the limit.",
     todo: "Wait until resetAt; a code that was sent works for ten minutes.",
   },
   code_invalid: {

@@ -90,13 +90,14 @@ export const sessionRoutes = [
     answer: null,
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
       // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
-      deps.signinCap.count(source, owner.email, owner.sessionId);
+      const place = { kind: "device", name: owner.sessionId } as const;
+      deps.signinCap.count(source, owner.email, place);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
         throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
       }
-      deps.signinCap.succeeded(source, owner.email, owner.sessionId);
+      deps.signinCap.succeeded(source, owner.email, place);
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         const now = await findOwnerByEmail(tx, owner.email);

@@ -10,6 +10,7 @@ import {
   setOwnerPassword,
   verifyPassword,
 } from "../account/owner.ts";
+import { digestOwnerNetwork, knowsOwnerNetwork, recordOwnerNetwork } from "../account/owner-network.ts";
 import {
   createSession,
   findSigninLink,
@@ -17,6 +18,7 @@ import {
   refuseEndedLink,
   type SigninLinkKind,
 } from "../account/session.ts";
+import type { KnownPlace } from "../account/signin-cap.ts";
 import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
@@ -41,13 +43,26 @@ interface SignedIn {
   email: string;
 }
 
-/** Starts the owner's session in the transaction; the answer is what the cookie needs. */
+/** A call of one of these routes. */
+interface SigninCall {
+  deps: HttpDeps;
+  request: Request;
+  source: string;
+  nowMs: number;
+}
+
+/** Starts the owner's session in the transaction, and makes the network known; the answer is what the cookie needs. */
 async function startSession(
   tx: Writer,
   owner: SignedIn,
   how: string,
-  { request, source, nowMs }: { request: Request; source: string; nowMs: number },
+  { deps, request, source, nowMs }: SigninCall,
 ) {
+  // Local development has no password to guess.
+  if (deps.config.mode === "server") {
+    const networkDigest = digestNetwork(deps, owner.email, source);
+    await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
+  }
   await writeAudit(tx, {
     environmentId: WHOLE_SERVER,
     nowMs,
@@ -72,18 +87,34 @@ function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<Return
  * among those whose password will be: what is turned away as too much opens no window.
  */
 async function checkPassword(
-  { deps, request, source }: { deps: HttpDeps; request: Request; source: string },
+  { deps, request, source, nowMs }: SigninCall,
   given: { email: string; password: string },
 ): Promise<NonNullable<Awaited<ReturnType<typeof findOwnerByEmail>>>> {
   const { signinCap } = deps;
-  const device = readDeviceCookie(deps, request, given.email);
-  using slot = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
-  signinCap.count(source, given.email, device);
+  const place = await findKnownPlace({ deps, request, source, nowMs }, given.email);
+  using slot = passwordQueue.take(place === null ? "stranger" : "known");
+  signinCap.count(source, given.email, place);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
   if (owner === null || !right) throw refuseWrong(deps, source);
-  signinCap.succeeded(source, given.email, device);
+  signinCap.succeeded(source, given.email, place);
   return owner;
+}
+
+/** The device, or else the network, that the account signed in from before; null where both are new to it. */
+async function findKnownPlace(
+  { deps, request, source, nowMs }: SigninCall,
+  account: string,
+): Promise<KnownPlace | null> {
+  const device = readDeviceCookie(deps, request, account);
+  if (device !== null) return { kind: "device", name: device };
+  const network = digestNetwork(deps, account, source);
+  const isKnown = await deps.store.read((tx) => knowsOwnerNetwork(tx, network, nowMs));
+  return isKnown ? { kind: "address", name: source } : null;
+}
+
+function digestNetwork({ sealer }: HttpDeps, account: string, source: string): Uint8Array {
+  return digestOwnerNetwork((text) => sealer.digest(text), account, source);
 }
 
 function refuseWrong({ log }: HttpDeps, source: string): Refusal {
@@ -103,7 +134,7 @@ export const signinRoutes = [
     answer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
-      const owner = await checkPassword({ deps, request, source }, body);
+      const owner = await checkPassword({ deps, request, source, nowMs }, body);
       return answerSession(
         deps,
         headers,
@@ -111,7 +142,7 @@ export const signinRoutes = [
           // While the password waited for its turn it may have been changed, or its owner removed.
           const now = await findOwnerByEmail(tx, owner.email);
           if (!keepsPassword(now, owner)) throw refuseWrong(deps, source);
-          return await startSession(tx, owner, "password", { request, source, nowMs });
+          return await startSession(tx, owner, "password", { deps, request, source, nowMs });
         }),
       );
     },
@@ -129,7 +160,7 @@ export const signinRoutes = [
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
-        return await startSession(tx, owner, "local link", { request, source, nowMs });
+        return await startSession(tx, owner, "local link", { deps, request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },
@@ -159,7 +190,7 @@ export const signinRoutes = [
       const started = await deps.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
         const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
-        return await startSession(tx, owner, "set-up link", { request, source, nowMs });
+        return await startSession(tx, owner, "set-up link", { deps, request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },
@@ -180,7 +211,7 @@ export const signinRoutes = [
         if (owner === undefined)
           throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
-        return await startSession(tx, owner, "reset link", { request, source, nowMs });
+        return await startSession(tx, owner, "reset link", { deps, request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },

@@ -85,6 +85,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 51, name: "as-released", sql: asReleased },
   { number: 52, name: "arrival", sql: arrival },
   { number: 53, name: "hold-release", sql: holdRelease },
+  { number: 54, name: "owner-network", sql: ownerNetwork },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -271,3 +272,4 @@ import movedEvent from "../../migrations/0050-moved-event.sql" with { type: "tex
 import asReleased from "../../migrations/0051-as-released.sql" with { type: "text" };
 import arrival from "../../migrations/0052-arrival.sql" with { type: "text" };
 import holdRelease from "../../migrations/0053-hold-release.sql" with { type: "text" };
+import ownerNetwork from "../../migrations/0054-owner-network.sql" with { type: "text" };

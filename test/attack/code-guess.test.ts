@@ -120,7 +120,7 @@ describe("six digits", () => {
   test("are compared at most 800 times an hour in a whole environment", async () => {
     const town = await openTown();
     for (let n = 0; n < 60; n++) await town.invite(`p${n}@example.com`);
-    for (let n = 0; n < 600; n++) await tried(town.ask(`p${n % 60}@example.com`, `10.0.${n >> 5}.1`));
+    for (let n = 0; n < 600; n++) await tried(town.ask(`p${n % 60}@example.com`, `10.0.${n % 150}.1`));
     expect(town.mails).toHaveLength(100);
     expect(town.mails.length * (5 + 3)).toBe(800);
   });
@@ -158,6 +158,64 @@ describe("a person signs in", () => {
     for (let n = 0; n < 300; n++) await tried(town.ask(`nobody${n}@example.com`, `192.0.${n}.1`));
     await town.ask(email);
     expect((await town.enter(email, town.codeOf(email))).person.email).toBe(email);
+  });
+});
+
+describe("no network uses up the codes of others:", () => {
+  const networks: [string, (n: number) => string][] = [
+    ["58 code requests from one IPv6 /48", (n) => `2001:db8:1:${(n % 50).toString(16)}::/64`],
+    ["58 code requests from one IPv4 /24", (n) => `198.51.100.${n % 40}`],
+    ["400 code requests from as many /48 of one IPv6 /32", (n) => `2001:db8:${n.toString(16)}:1::/64`],
+    ["400 code requests from three IPv4 /24", (n) => ["192.0.2.1", "198.51.100.1", "203.0.112.1"][n % 3]?.replace(/1$/, String(n % 40)) ?? ""],
+    ["400 code requests from nine IPv6 /32", (n) => `2001:${n % 9}:1:${(n % 40).toString(16)}::/64`],
+  ];
+  const askAll = async (town: Town, from: (n: number) => string, who: (n: number) => string): Promise<void> => {
+    for (let n = 0; n < 400; n++) await tried(town.ask(who(n), from(n)));
+  };
+
+  test.each(networks)("after %s for addresses that no person has, a new person of another network signs up", async (_, from) => {
+    const town = await openTown();
+    await askAll(town, from, (n) => `nobody${n}@example.com`);
+    for (const [n, source] of ["2001:db9:7:1::/64", "203.0.113.7"].entries()) {
+      await town.ask(`new${n}@example.com`, source);
+      expect((await town.enter(`new${n}@example.com`, town.codeOf(`new${n}@example.com`), source)).person.status).toBe("active");
+    }
+  });
+
+  test.each(networks)("after %s for people of the app, a person signs in at a new place", async (_, from) => {
+    const town = await openTown();
+    for (let n = 0; n < 60; n++) await town.invite(`p${n}@example.com`);
+    await town.invite("ada@example.com");
+    await askAll(town, from, (n) => `p${n % 60}@example.com`);
+    await town.ask("ada@example.com");
+    expect((await town.enter("ada@example.com", town.codeOf("ada@example.com"))).person.email).toBe("ada@example.com");
+  });
+
+  test("k networks leave the part 1 / (k + 1) of them", async () => {
+    const mailed: number[] = [];
+    for (const count of [1, 2, 4, 9]) {
+      const town = await openTown();
+      for (let n = 0; n < 100 * count; n++) await tried(town.ask(`nobody${n}@example.com`, `198.51.${n % count}.${n % 100}`));
+      mailed.push(town.mails.length);
+    }
+    expect(mailed).toEqual([25, 34, 40, 45]);
+  });
+
+  test("the owner is told that one network used its part, and the refused caller which limit it was", async () => {
+    const town = await openTown({ codesPerHour: 8 });
+    for (let n = 0; n < 6; n++) await town.invite(`p${n}@example.com`);
+    for (let n = 0; n < 4; n++) await town.ask(`p${n}@example.com`);
+    const refusal = await refusalOf(() => town.ask("p4@example.com"));
+    expect([refusal.code, refusal.message]).toEqual([
+      "code_capped",
+      "The network 203.0.113.0/24 has used its part of the 8 sign-in codes an hour of this app, and the rest is for other networks: wait until resetAt.",
+    ]);
+    const other = await openTown({ strangerCodesPerHour: 4 });
+    for (let n = 0; n < 4; n++) await other.ask(`s${n}@example.com`);
+    const alerts = await other.store.read((tx) => listAlerts(tx, other.environmentId, { limit: 10, after: null }));
+    expect(alerts.items.map(({ message }) => message.split(".")[0])).toEqual([
+      "One network used its part of the 4 sign-in codes an hour for addresses that no person here has",
+    ]);
   });
 });
 

@@ -4,10 +4,11 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
+import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue, removeOwner } from "../../src/account/owner.ts";
+import { forgetOwnerNetworks } from "../../src/account/owner-network.ts";
 import { createSigninLink } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
-import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { KNOWN_DEVICE_LIFE_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { Limiter } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
@@ -159,11 +160,33 @@ describe("the owner, while strangers hold the account's window full,", () => {
     expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie })).status).toBe(200);
   });
 
-  test("signs in from an address that signed in before", async () => {
+  const homes: [string, string, string][] = [
+    ["an IPv4 address", "203.0.113.1", "203.0.113.1"],
+    ["an IPv6 /64", "2001:db8:1:1::5", "2001:db8:1:1::9"],
+  ];
+  test.each(homes)("signs in from %s that signed in before, also after a restart, with no cookie", async (_, first, later) => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
-    await signIn(api, { address: "203.0.113.1", password: PASSWORD });
+    await signIn(api, { address: first, password: PASSWORD });
     await besiege(api);
+    expect((await signIn(api, { address: later, password: PASSWORD })).status).toBe(200);
+    await api.restart();
+    await besiege(api);
+    expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD })).json.code).toBe("signin_capped");
+    expect((await signIn(api, { address: later, password: PASSWORD })).status).toBe(200);
+  });
+
+  test("signs in where the reset link was used, and a wrong password makes no place known", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const { token } = await api.store.write("dashboard", async (tx) =>
+      createSigninLink(tx, { kind: "reset", ownerId: (await findOwnerByEmail(tx, OWNER))?.id ?? null, nowMs: START_MS }),
+    );
+    const headers = { origin: api.base, "x-forwarded-for": "203.0.113.1" };
+    expect((await api.call("/api/session/reset", { method: "POST", body: { token, password: PASSWORD }, headers })).status).toBe(200);
+    await api.restart();
+    await besiege(api);
+    expect((await signIn(api, { address: "198.51.100.1", password: PASSWORD })).json.code).toBe("signin_capped");
     expect((await signIn(api, { address: "203.0.113.1", password: PASSWORD })).status).toBe(200);
   });
 
@@ -183,6 +206,47 @@ describe("the owner, while strangers hold the account's window full,", () => {
       },
     });
     expect(changed.status).toBe(204);
+  });
+});
+
+describe("the networks that an owner signed in from", () => {
+  const networks = (api: ApiServer) =>
+    api.store.read((tx) => tx.all<{ owner_id: string; seen_at: number }>("SELECT * FROM owner_network ORDER BY seen_at"));
+  const signInAt = async (api: ApiServer, count: number) => {
+    for (let n = 0; n < count; n++) {
+      expect((await signIn(api, { address: `203.0.113.${n}`, password: PASSWORD })).status).toBe(200);
+      api.clock.jump(1_000);
+    }
+  };
+
+  test("are stored as digests, the 20 used last, and the address is nowhere in them", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    await signInAt(api, 25);
+    const rows = await networks(api);
+    expect(rows.map(({ seen_at }) => seen_at)).toEqual(Array.from({ length: 20 }, (_, n) => START_MS + (n + 5) * 1_000));
+    expect(JSON.stringify(rows)).not.toContain("203.0.113");
+    await signIn(api, { address: "203.0.113.5", password: PASSWORD });
+    expect(await networks(api)).toHaveLength(20);
+  });
+
+  test("stay known for 400 days", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    await signInAt(api, 1);
+    api.clock.jump(KNOWN_DEVICE_LIFE_MS);
+    for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
+    expect((await signIn(api, { address: "203.0.113.0", password: PASSWORD })).json.code).toBe("signin_capped");
+    await api.store.write("app", (tx) => forgetOwnerNetworks(tx, api.clock.now()));
+    expect(await networks(api)).toEqual([]);
+  });
+
+  test("go with the owner", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    await signInAt(api, 3);
+    await api.store.write("dashboard", async (tx) => removeOwner(tx, (await findOwnerByEmail(tx, OWNER))?.id ?? ""));
+    expect(await networks(api)).toEqual([]);
   });
 });
 

@@ -473,6 +473,16 @@ CREATE TABLE owner (
   created_at INTEGER NOT NULL
 );
 
+CREATE TABLE owner_network (
+  network_digest BLOB PRIMARY KEY,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  seen_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX owner_network_by_owner ON owner_network (owner_id, seen_at);
+
+CREATE INDEX owner_network_by_time ON owner_network (seen_at);
+
 CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
 WHEN NEW.status IN ('suspended', 'erased') BEGIN
   DELETE FROM person_session WHERE person_id = NEW.id;

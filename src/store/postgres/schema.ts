@@ -14,6 +14,7 @@ import movedEvent from "../../../migrations/postgres/0050-moved-event.sql" with 
 import asReleased from "../../../migrations/postgres/0051-as-released.sql" with { type: "text" };
 import arrival from "../../../migrations/postgres/0052-arrival.sql" with { type: "text" };
 import holdRelease from "../../../migrations/postgres/0053-hold-release.sql" with { type: "text" };
+import ownerNetwork from "../../../migrations/postgres/0054-owner-network.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -38,4 +39,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 51, name: "as-released", sql: asReleased },
   { number: 52, name: "arrival", sql: arrival },
   { number: 53, name: "hold-release", sql: holdRelease },
+  { number: 54, name: "owner-network", sql: ownerNetwork },
 ];
