@@ -58,13 +58,13 @@ interface Handshake {
   ask?(question: Question): Answered;
   /** Asked by a call that verified, with the secret that verified it. */
   answer?(body: JsonObject, secret: string): Answered;
-  /** Why `verify` cannot check it, completing a sentence; null: it can. */
+  /** Why it does not go with `verify`, and what to use, completing "handshake is …, "; null: it does. */
   misfit(verify: VerifyFields): string | null;
 }
 
 /** Characters of a challenge that mean nothing in markup, in a script or in JSON. */
 const CHALLENGE = /^[A-Za-z0-9._~+/=-]{1,256}$/;
-/** No colon and no bracket, so that the signature of a token is never that of an event. */
+/** No dot and no colon, one of which the signed text of an event holds: the signature of a token is never that of an event. */
 const PLAIN_TOKEN = /^[A-Za-z0-9_-]{1,100}$/;
 const MAX_QUERY_CHARS = 2_048;
 const NO_ECHO = `has other characters than letters, digits and . _ ~ + / = -, or more than 256 of them`;
@@ -108,7 +108,7 @@ const HANDSHAKES = {
       return new HandshakeAnswer(writeJson({ plainToken, encryptedToken }), "application/json");
     },
     sample: (plainToken) => send({ event: "endpoint.url_validation", payload: { plainToken } }),
-    misfit: (verify) => misfitOf(verify, "hmac-sha256"),
+    misfit: (verify) => misfitOf(verify, "hmac-sha256") ?? signsToken(verify),
   },
   discord: {
     called: "Discord's PING",
@@ -142,7 +142,7 @@ const HANDSHAKES = {
     },
     sample: (challenge) =>
       send({ challenge, subscription: { status: "webhook_callback_verification_pending" } }),
-    misfit: ({ scheme }) => (scheme === "twitch" ? null : "scheme twitch"),
+    misfit: ({ scheme }) => (scheme === "twitch" ? null : checkedOnlyBy("scheme twitch")),
   },
   probe: {
     called: "A HEAD or GET probe",
@@ -168,17 +168,20 @@ export interface NamedHandshake extends Handshake {
   name: HandshakeName;
 }
 
-/** The handshake that a definition names. */
-export function findHandshake({ handshake }: VerifyFields): NamedHandshake | null {
-  const name = NAMES.find((one) => one === handshake);
-  return name === undefined ? null : { ...(HANDSHAKES[name] as Handshake), name };
+/** The handshake that a definition names. An older definition may hold what a save refuses today: no call of it is answered. */
+export function findHandshake(verify: VerifyFields): NamedHandshake | null {
+  const name = NAMES.find((one) => one === verify.handshake);
+  if (name === undefined) return null;
+  const handshake: NamedHandshake = { ...(HANDSHAKES[name] as Handshake), name };
+  const [problem] = checkHandshake(handshake, verify);
+  return problem === undefined ? handshake : { ...handshake, answer: () => problem.message };
 }
 
 /** Problems of a named handshake beside its scheme; fields that fit the shape. */
 export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verify: VerifyFields): Problem[] {
   const misfit = misfitIn(verify);
   if (misfit === null) return [];
-  const message = `handshake is ${name}, which is answered only where that sender's own signature is checked: use ${misfit}, or remove handshake.`;
+  const message = `handshake is ${name}, ${misfit}, or remove handshake.`;
   return [{ field: "handshake", message }];
 }
 
@@ -187,7 +190,19 @@ function misfitOf(verify: VerifyFields, algorithm: string): string | null {
   const way = wayOf(verify);
   const fits =
     way.scheme === "signature" && way.algorithm === algorithm && namesPlaceholder(way.payload, "body");
-  return fits ? null : `scheme signature with algorithm ${algorithm} over {body}`;
+  return fits ? null : checkedOnlyBy(`scheme signature with algorithm ${algorithm} over {body}`);
+}
+
+function checkedOnlyBy(verify: string): string {
+  return `which is answered only where that sender's own signature is checked: use ${verify}`;
+}
+
+/** Zoom's answer holds the signature of a token that the caller chose: such a text must never be what signs an event. */
+function signsToken(verify: VerifyFields): string | null {
+  const { payload } = wayOf(verify);
+  const literals = payload.replaceAll(/\{[^{}]*\}/g, "");
+  if (/[.:]/.test(literals) || namesPlaceholder(payload, "url")) return null;
+  return `whose answer signs a text of the caller with the relay's secret, and with signedPayload ${payload} that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
 }
 
 /** What a GET or HEAD of a receiver URL is answered. */

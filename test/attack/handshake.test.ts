@@ -1,15 +1,21 @@
 /** Whatever a stranger asks a receiver URL, what is said back is short, harmless and asked for by the definition; and no text that could sign an event. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { checkDefinition } from "../../src/relay/definition.ts";
 import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer } from "../../src/verify/handshake.ts";
-import { makeCall } from "../kit/sender-call.ts";
+import { bindScheme } from "../../src/verify/registry.ts";
+import { makeCall, NOW_MS, RECEIVER_URL } from "../kit/sender-call.ts";
 
 const TOKEN = "vt_ownTokenOfTheRelay";
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 const HARMLESS = /^[A-Za-z0-9._~+/=-]{0,256}$/;
 const NAMES = ["meta", "slack", "zoom", "discord", "dropbox", "twitch", "probe"];
+const verifyOf = (name: string) =>
+  name === "twitch"
+    ? { scheme: "twitch" }
+    : { scheme: "signature", algorithm: name === "discord" ? "ed25519" : "hmac-sha256", signedPayload: "v0:{timestamp}:{body}" };
 const found = (name: string) => {
-  const handshake = findHandshake({ scheme: "signature", handshake: name });
+  const handshake = findHandshake({ ...verifyOf(name), handshake: name });
   if (handshake === null) throw new Error(name);
   return handshake;
 };
@@ -74,4 +80,43 @@ test("a call of any JSON is answered with harmless text, or JSON of it, or not a
     }),
     { numRuns: 2_000 },
   );
+});
+
+describe("no answer signs a text that verifies as an event:", () => {
+  const LITERALS = ["", "v0:", "v0-", ".", ":", "_", "-", "a1"];
+  const payloads = LITERALS.flatMap((before) => [
+    `${before}{body}`,
+    ...LITERALS.map((after) => `${before}{timestamp}${after}{body}`),
+    `${before}{url}{body}`,
+  ]);
+  const verifies = payloads.map((signedPayload) => ({
+    scheme: "signature",
+    header: "x-signature",
+    ...(signedPayload.includes("{timestamp}") ? { timestampHeader: "x-time" } : {}),
+    signedPayload,
+  }));
+  const isSaved = (verify: object) => {
+    const trigger = { kind: "receiver", verify, map: {} };
+    return !("problems" in checkDefinition({ name: "paid", trigger, actions: [{ type: "call_url", url: "https://example.com/" }] }));
+  };
+  const EVENT = "true";
+
+  test.each(NAMES)("%s", (name) => {
+    for (const verify of verifies) {
+      const handshake = findHandshake({ ...verify, handshake: name });
+      if (handshake === null) throw new Error(name);
+      const timestamp = String(Math.floor(NOW_MS / 1000));
+      const token = verify.signedPayload.replace("{timestamp}", timestamp).replace("{url}", RECEIVER_URL).replace("{body}", EVENT);
+      const asked = { event: "endpoint.url_validation", payload: { plainToken: token }, type: "url_verification", challenge: token };
+      const answer = answerHandshake(handshake, makeCall({ body: JSON.stringify(asked) }), SECRET);
+      const signed = answer instanceof HandshakeAnswer ? /[0-9a-f]{64}/.exec(answer.body)?.[0] : undefined;
+      const headers = { "x-signature": signed ?? "", "x-time": timestamp };
+      const verdict = bindScheme(verify)
+        ?.prepare(SECRET)
+        .verify(makeCall({ body: EVENT, headers, nowMs: NOW_MS }));
+      expect([verify.signedPayload, verdict?.verified]).toEqual([verify.signedPayload, false]);
+      // A definition that is refused is not answered where an earlier version stored it.
+      if (!isSaved({ ...verify, handshake: name })) expect(answer).not.toBeInstanceOf(HandshakeAnswer);
+    }
+  });
 });

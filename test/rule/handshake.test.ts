@@ -7,8 +7,12 @@ import { makeCall } from "../kit/sender-call.ts";
 
 const TOKEN = "vt_ownTokenOfTheRelay";
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+const verifyOf = (name: string) =>
+  name === "twitch"
+    ? { scheme: "twitch" }
+    : { scheme: "signature", algorithm: name === "discord" ? "ed25519" : "hmac-sha256", signedPayload: "v0:{timestamp}:{body}" };
 const of = (name: string): NamedHandshake => {
-  const found = findHandshake({ scheme: "signature", handshake: name });
+  const found = findHandshake({ ...verifyOf(name), handshake: name });
   if (found === null) throw new Error(name);
   return found;
 };
@@ -124,6 +128,8 @@ describe("verify.handshake", () => {
     { ...SIGNED, handshake: "meta" },
     { ...SIGNED, handshake: "slack" },
     { ...SIGNED, timestampHeader: "x-time", signedPayload: "v0:{timestamp}:{body}", handshake: "zoom" },
+    { ...SIGNED, timestampHeader: "x-time", handshake: "zoom" },
+    { ...SIGNED, signedPayload: "{url}{body}", handshake: "zoom" },
     { ...SIGNED, algorithm: "ed25519", timestampHeader: "x-time", signedPayload: "{timestamp}{body}", handshake: "discord" },
     { scheme: "shared_token", handshake: "probe" },
     { scheme: "hooks", handshake: "dropbox" },
@@ -138,6 +144,8 @@ describe("verify.handshake", () => {
     [{ scheme: "shared_token", handshake: "zoom" }, "use scheme signature with algorithm hmac-sha256 over {body}"],
     [{ ...SIGNED, signedPayload: "{token}", tokenField: "token", handshake: "zoom" }, "over {body}"],
     [{ ...SIGNED, signedPayload: "{params}", handshake: "slack" }, "over {body}"],
+    [{ ...SIGNED, handshake: "zoom" }, "signedPayload {body} that signature would verify an event: set signedPayload to v0:{timestamp}:{body}"],
+    [{ ...SIGNED, timestampHeader: "x-time", signedPayload: "v0-{timestamp}-{body}", handshake: "zoom" }, "with signedPayload v0-{timestamp}-{body}"],
     [{ ...SIGNED, handshake: "discord" }, "algorithm ed25519"],
     [{ ...SIGNED, handshake: "twitch" }, "use scheme twitch"],
     [{ scheme: "hooks", handshake: "slack" }, "over {body}"],
