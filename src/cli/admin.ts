@@ -4,6 +4,7 @@
  */
 
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { listOtherOwners, listValidKeys, removeOwners, revokeKeys } from "../account/other-way-in.ts";
 import {
   createOwner,
   findOwnerByEmail,
@@ -15,7 +16,8 @@ import {
 } from "../account/owner.ts";
 import { createSigninLink, endSessions, signinLinkUrl } from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
+import { type JsonObject, writeJson } from "../ground/json.ts";
+import { plain } from "../ground/text.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { AuditAction } from "../watch/audit-action.ts";
@@ -37,6 +39,12 @@ const OWNER_OPTIONS: readonly Option[] = [
   ...DATA,
 ];
 
+const END_KEYS: Option = {
+  name: "end-keys",
+  help: "also revoke every key that was made in the dashboard or here, of all apps",
+};
+const END_OWNERS: Option = { name: "end-owners", help: "also remove every other owner" };
+
 interface GivenOwner {
   email: string;
   /** null: the owner sets a password under a one-time link. */
@@ -50,6 +58,8 @@ async function settleOwner(
   world: World,
   action: "owner.created" | "owner.reset",
   settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
+  /** What else is done and then said, in the same transaction. */
+  andThen: (tx: Writer, owner: Owner, nowMs: number) => Promise<AlsoSaid> = async () => NOTHING_ELSE,
 ): Promise<void> {
   const email = input.text("email");
   if (email === null) throw new UsageError("--email is missing: write --email you@example.com.");
@@ -67,11 +77,11 @@ async function settleOwner(
     });
     const link =
       passwordHash === null ? await createSigninLink(tx, { kind: "reset", ownerId: owner.id, nowMs }) : null;
-    return { owner, link };
+    return { owner, link, also: await andThen(tx, owner, nowMs) };
   };
   const create = action === "owner.created";
   if (create) refuseProjectFolder(input, world);
-  const { owner, link } = await withStore(input, world, (store) => store.write("dashboard", change), {
+  const { owner, link, also } = await withStore(input, world, (store) => store.write("dashboard", change), {
     create,
   });
   const baseUrl =
@@ -79,7 +89,7 @@ async function settleOwner(
   const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
   const expiresAt = link === null ? null : toIso(link.expiresAt);
   if (input.on("json")) {
-    world.say(writeJson({ email: owner.email, link: url, expiresAt }, 2));
+    world.say(writeJson({ email: owner.email, link: url, expiresAt, ...also.data }, 2));
   } else if (url === null) {
     world.say(owner.email);
     world.tell(
@@ -87,8 +97,74 @@ async function settleOwner(
     );
   } else {
     world.say(url);
-    world.tell(`${owner.email} sets a password under this link; it works once, until ${expiresAt}.`);
+    world.tell(
+      `${owner.email} sets a password under this link; it works once, until ${expiresAt}.${action === "owner.reset" ? " Until then earlier sessions and keys of relay login stay valid: relay admin sign-out ends the sessions." : ""}`,
+    );
   }
+  for (const line of also.lines) world.tell(line);
+}
+
+interface AlsoSaid {
+  lines: readonly string[];
+  data: JsonObject;
+}
+const NOTHING_ELSE: AlsoSaid = { lines: [], data: {} };
+
+const MAX_NAMED = 10;
+
+/** What whoever had the password may have made: ended where the line says so, else named with the way to end it. */
+async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
+  const [keys, owners] = [await listValidKeys(tx), await listOtherOwners(tx, owner.id)];
+  const row = { nowMs, by: actorWords(COMMAND_LINE) };
+  const endsKeys = input.on("end-keys");
+  if (endsKeys) {
+    await revokeKeys(tx, keys, nowMs);
+    for (const { id, environmentId, kind, name, hint } of keys)
+      await writeAudit(tx, {
+        ...row,
+        environmentId,
+        action: "key.revoked",
+        target: `key:${id}`,
+        before: { kind, name, hint, why: "owner reset" },
+      });
+  }
+  const endsOwners = input.on("end-owners");
+  if (endsOwners) {
+    await removeOwners(tx, owners);
+    for (const { email } of owners)
+      await writeAudit(tx, {
+        ...row,
+        environmentId: WHOLE_SERVER,
+        action: "owner.removed",
+        target: `owner:${email}`,
+      });
+  }
+  const keyWords = keys.map(({ app, environment, name, hint }) => `${app}/${environment} ${hint} "${name}"`);
+  const emails = owners.map(({ email }) => email);
+  const left = [...(keys.length > 0 && !endsKeys ? ["--end-keys"] : [])];
+  if (owners.length > 0 && !endsOwners) left.push("--end-owners");
+  return {
+    lines: [
+      ...sayOthers(endsKeys ? "Revoked" : "Still valid", "key", keyWords),
+      ...sayOthers(endsOwners ? "Removed" : "Still valid", "other owner", emails),
+      ...(left.length === 0
+        ? []
+        : [
+            `Whoever knew the password may have made them. To end them, run this command again with ${left.join(" and ")}.`,
+          ]),
+    ],
+    data: {
+      keys: keys.map(({ environmentId: _, ...key }) => ({ ...key, ended: endsKeys })),
+      owners: emails.map((email) => ({ email, ended: endsOwners })),
+    },
+  };
+}
+
+function sayOthers(what: string, noun: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  const shown = plain(names.slice(0, MAX_NAMED).join(", "));
+  return [`${what}: ${names.length} ${noun}${names.length === 1 ? "" : "s"}: ${shown}${more}.`];
 }
 
 export const adminCreate: Command = {
@@ -106,17 +182,28 @@ export const adminCreate: Command = {
 export const adminReset: Command = {
   words: ["admin", "reset"],
   summary: "reset an owner's password, with a one-time link",
-  options: OWNER_OPTIONS,
-  examples: ["relay admin reset --email you@example.com"],
+  details:
+    "A new password ends the owner's sessions and the keys of their logins. It then says which keys and which other owners stay valid: whoever knew the password may have made them. --end-keys and --end-owners end these too.",
+  options: [...OWNER_OPTIONS, END_KEYS, END_OWNERS],
+  examples: [
+    "relay admin reset --email you@example.com",
+    "relay admin reset --email you@example.com --end-keys --end-owners",
+  ],
   run: (input, world) =>
-    settleOwner(input, world, "owner.reset", async (tx, { email, passwordHash, nowMs }) => {
-      const owner = await findOwnerByEmail(tx, email);
-      if (owner === null) {
-        throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
-      }
-      if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
-      return owner;
-    }),
+    settleOwner(
+      input,
+      world,
+      "owner.reset",
+      async (tx, { email, passwordHash, nowMs }) => {
+        const owner = await findOwnerByEmail(tx, email);
+        if (owner === null) {
+          throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
+        }
+        if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
+        return owner;
+      },
+      (tx, owner, nowMs) => settleOthers(tx, owner, nowMs, input),
+    ),
 };
 
 export const adminList: Command = {

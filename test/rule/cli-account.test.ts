@@ -194,6 +194,36 @@ describe("owners", () => {
     expect(await emails()).toEqual(["ada@example.com"]);
   });
 
+  test("admin reset says which keys and owners stay valid, and ends them where the line says so", async () => {
+    await run("admin create --email eve@example.com");
+    const key = JSON.parse((await run("keys create --app app_test --environment production --name server --json")).said);
+    const reset = await run("admin reset --email ada@example.com");
+    expect(reset.said).toMatch(/reset#/);
+    expect(reset.told).toContain("Until then earlier sessions and keys of relay login stay valid");
+    expect(reset.told).toMatch(/Still valid: \d+ keys: .*app_test\/production relay_live_….{4} "server"/);
+    expect(reset.told).toContain("Still valid: 1 other owner: eve@example.com.");
+    expect(reset.told).toContain("To end them, run this command again with --end-keys and --end-owners.");
+    const shown = JSON.parse((await run("admin reset --email ada@example.com --json")).said);
+    expect(shown.keys).toContainEqual({
+      id: key.id,
+      app: "app_test",
+      environment: "production",
+      kind: "secret",
+      name: "server",
+      hint: expect.stringMatching(/^relay_live_…/),
+      ended: false,
+    });
+    expect(shown.owners).toEqual([{ email: "eve@example.com", ended: false }]);
+    const ended = await run("admin reset --email ada@example.com --password-stdin --end-keys --end-owners", "correct horse battery\n");
+    expect(ended.told).toMatch(/Revoked: \d+ keys: /);
+    expect(ended.told).toContain("Removed: 1 other owner: eve@example.com.");
+    expect(ended.told).not.toContain("To end them");
+    expect(await run(`keys revoke ${key.id} --app app_test --environment production`)).toMatchObject({ code: 1 });
+    expect((await run("admin audit --limit 5")).said).toMatch(/owner\.removed +owner:eve@example\.com/);
+    const after = await run("admin reset --email ada@example.com");
+    expect(after.told).not.toMatch(/Still valid|To end them/);
+  });
+
   test("admin reset of nobody is refused", async () => {
     expect(await run("admin reset --email eve@example.com")).toMatchObject({
       code: 1,
