@@ -14,7 +14,7 @@ import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
-import { askPlace } from "./remote.ts";
+import { askPlace, tellPlace } from "./remote.ts";
 import { saySheet } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -131,7 +131,7 @@ export const domainRemove: Command = {
         const { senderDomain } = await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH);
         if (senderDomain === null) return null;
         await requireMeant(input, world, senderDomain.domain);
-        await askPlace(remote, "DELETE", PATH);
+        await tellPlace(remote, "DELETE", PATH);
         return senderDomain.domain;
       },
     });

@@ -7,7 +7,7 @@ import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { plain } from "../ground/text.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { eventIdHere, eventIdThere, eventPath } from "./events.ts";
+import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -44,8 +44,7 @@ export const eventsReplay: Command = {
       },
       there: async (remote) => {
         const id = await eventIdThere(remote, input.first());
-        await askPlace(remote, "POST", `${eventPath(id)}/replay`, { run });
-        return id;
+        return await postEvent(remote, `${eventPath(id)}/replay`, { run });
       },
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));

@@ -4,7 +4,7 @@ import { type TriedEvents, tryEventNow, tryRelayNow } from "../event/try-now.ts"
 import { writeJson } from "../ground/json.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { eventIdHere, eventIdThere, eventPath } from "./events.ts";
+import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { askPlace } from "./remote.ts";
 
@@ -28,8 +28,7 @@ export const eventsRetry: Command = {
       },
       there: async (remote) => {
         const id = await eventIdThere(remote, input.first());
-        await askPlace(remote, "POST", `${eventPath(id)}/retry`);
-        return id;
+        return await postEvent(remote, `${eventPath(id)}/retry`);
       },
     });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));

@@ -136,6 +136,12 @@ export function eventIdThere(remote: Remote, text: string): Promise<string> {
   return wholeEventId(text, (most, cursor) => pageRemote<EventItem>(remote, "/events", {}, most, cursor));
 }
 
+/** A POST about an event, which answers the event; answers its id. */
+export async function postEvent(remote: Remote, path: string, sent: object = {}): Promise<string> {
+  const { event } = await askPlace<{ event: { id: string } }>(remote, "POST", path, sent);
+  return event.id;
+}
+
 export const eventsShow: Command = {
   words: ["events", "show"],
   summary: "one event: its payload, and what each attempt did",
@@ -189,8 +195,7 @@ export const eventsExpunge: Command = {
       },
       there: async (remote) => {
         const id = await eventIdThere(remote, input.first());
-        await askPlace(remote, "POST", `${eventPath(id)}/expunge`);
-        return id;
+        return await postEvent(remote, `${eventPath(id)}/expunge`);
       },
     });
     world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);

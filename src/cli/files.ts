@@ -21,7 +21,7 @@ import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
 import { wholeId } from "./id-ending.ts";
 import { LIMIT, pagesOf, SINCE } from "./listing.ts";
 import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./place.ts";
-import { askPlace, askRemote, fetchPlace, NothingSent, pageRemote, type Remote } from "./remote.ts";
+import { askRemote, fetchPlace, NothingSent, pageRemote, type Remote, tellPlace } from "./remote.ts";
 import { readDataDir, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
@@ -226,7 +226,7 @@ export const filesDelete: Command = {
       there: async (remote) => {
         const id = await fileIdThere(remote, text);
         await askFirst(input, world, id);
-        await askPlace(remote, "DELETE", `/files/${encodeURIComponent(id)}`);
+        await tellPlace(remote, "DELETE", `/files/${encodeURIComponent(id)}`);
         return id;
       },
     });

@@ -21,6 +21,7 @@ import {
   requireProfileFile,
   saveProfile,
 } from "./profile.ts";
+import { refuseMisread } from "./read-answer.ts";
 import { describeError } from "./refusal-words.ts";
 import { askServer, readServerUrl } from "./remote.ts";
 import type { World } from "./world.ts";
@@ -75,7 +76,13 @@ export const login: Command = {
     const { name: machine, account } = world.machine;
     const bare = { url, key: null, profile: null };
     const asked = { machine: machine.slice(0, 200), account: account.slice(0, 200), days };
-    const begun = await askServer<Begun>(bare, "POST", "/api/login", asked);
+    const begun = requireTexts(
+      await askServer<Begun>(bare, "POST", "/api/login", asked),
+      ["deviceCode", "userCode", "verificationUri", "expiresAt"],
+      url,
+    );
+    if (!URL.canParse(begun.verificationUri) || Number.isNaN(Date.parse(begun.expiresAt)))
+      throw refuseMisread(url, "begins no login");
     world.tell(
       [
         `Open ${plain(begun.verificationUri)} in a browser, sign in, and type this code:`,
@@ -118,6 +125,17 @@ export const login: Command = {
   },
 };
 
+/** The answer, of which these are texts: a profile is made of them. */
+function requireTexts<Answer extends object>(
+  answer: Answer,
+  names: readonly (keyof Answer & string)[],
+  url: string,
+): Answer {
+  for (const name of names)
+    if (typeof answer[name] !== "string") throw refuseMisread(url, `has no text in ${name}`);
+  return answer;
+}
+
 function findUrl(wanted: string | null, input: Input, world: World): string {
   const known =
     wanted === null ? undefined : readProfiles(world).profiles.find(({ name }) => name === wanted);
@@ -142,7 +160,8 @@ async function fetchKey(
   for (;;) {
     await sleep(world.clock, seconds * 1000);
     try {
-      return await askServer<Fetched>(bare, "POST", "/api/login/token", { deviceCode });
+      const fetched = await askServer<Fetched>(bare, "POST", "/api/login/token", { deviceCode });
+      return requireTexts(fetched, ["token", "app", "environment", "owner", "expiresAt"], bare.url);
     } catch (error) {
       const { code, message } = describeError(error);
       if (code === "slow_down") seconds += SLOWER_SECONDS;

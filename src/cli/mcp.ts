@@ -64,6 +64,8 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     if (answer.jsonrpc !== undefined) world.say(writeJson(answer));
     else if (status >= 300)
       refuse(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
+    else if (id !== undefined)
+      refuse(REFUSED, "The service answered what is no message of JSON-RPC: check its address.", answer);
     return remote;
   } catch (error) {
     const { code, message } = describeError(error);

@@ -13,7 +13,8 @@ import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
-import { askPlace, type Remote } from "./remote.ts";
+import { refuseMisread } from "./read-answer.ts";
+import { askPlace, type Remote, tellPlace } from "./remote.ts";
 
 /** What was ended. */
 interface Ended {
@@ -86,8 +87,10 @@ async function endThere(remote: Remote, name: string, what: string): Promise<End
   for (let more = ENTITLEMENT_NAME.test(what); more; ) {
     const path = `${of}/access/${encodeURIComponent(what)}`;
     const held = await askPlace<{ grants: GrantView[] }>(remote, "GET", path);
+    if (held.grants.some(({ id }) => grants.includes(id)))
+      throw refuseMisread(remote.url, "goes on with grants that it ended");
     for (const grant of held.grants)
-      await askPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
+      await tellPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
     grants.push(...held.grants.map((grant) => grant.id));
     more = held.grants.length > 0;
   }

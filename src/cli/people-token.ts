@@ -12,7 +12,7 @@ import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
-import { askPlace } from "./remote.ts";
+import { askPlace, tellPlace } from "./remote.ts";
 import type { World } from "./world.ts";
 
 const ARGUMENTS = [
@@ -94,7 +94,7 @@ export const peopleRemoveToken: Command = {
       },
       there: async (remote) => {
         const { id } = await findPersonThere(remote, name);
-        await askPlace(remote, "POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
+        await tellPlace(remote, "POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
         return id;
       },
     });

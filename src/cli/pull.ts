@@ -1,5 +1,5 @@
 /** `relay pull`: dashboard edits of a server's environment brought back to the files; the plan first, then exactly that. */
-import { isJsonObject, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../ground/shape.ts";
 import { plain } from "../ground/text.ts";
 import { type Memory, readMemory, writeMemory } from "../sync/folder-memory.ts";
@@ -126,12 +126,18 @@ export async function readStanding(remote: Remote): Promise<Standing[]> {
 
 /** What a server names becomes a file's name here, so it must be one of ours. */
 function checkStanding(one: Standing): Standing {
+  if (!isJsonObject(one as Json)) throw refuseStanding(one);
   const pattern = one.kind === "relay" ? RELAY_NAME : CATALOG_NAME;
   const isOurs = THING_KINDS.includes(one.kind) && (one.content === null || isJsonObject(one.content));
   if (isOurs && typeof one.name === "string" && pattern.test(one.name)) return one;
-  throw new CommandFailure(
+  throw refuseStanding(one);
+}
+
+function refuseStanding(one: Partial<Standing> | null): CommandFailure {
+  const name = plain(writeJson(one?.name ?? null).slice(0, 80));
+  return new CommandFailure(
     "invalid_input",
-    `The server names a ${plain(String(one.kind))} ${plain(writeJson(one.name).slice(0, 80))}, which is no name of one: nothing was written.`,
+    `The server names a ${plain(String(one?.kind))} ${name}, which is no name of one: nothing was written.`,
   );
 }
 
@@ -226,6 +232,7 @@ function sayPlan(entries: readonly PullEntry[], wish: PullWish, world: World): v
 
 function tellState(entry: PullEntry, wish: PullWish): string {
   const deed = deedOf(entry, wish);
+  if (deed === "refuse") return `not valid here, never written: ${plain(entry.problem ?? "")}`;
   switch (entry.state) {
     case "created":
       return "created";

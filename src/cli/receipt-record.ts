@@ -183,12 +183,7 @@ async function lookThere(remote: Remote, who: string, { ref, product, plan }: Pa
       throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(who) : error;
     },
   );
-  const path =
-    plan === undefined
-      ? `/products/${encodeURIComponent(product ?? "")}`
-      : `/plans/${encodeURIComponent(plan)}`;
-  type Item = { product?: Sold & { key: string; credits: number }; plan?: Sold };
-  const item = await askPlace<Item>(remote, "GET", path);
+  const item = plan === undefined ? await readProduct(remote, product ?? "") : await readPlan(remote, plan);
   const { items } = await listRemote<PurchaseView>(remote, "/purchases", { ref, kind: "purchase" }, 1);
   const { person, subscription } = now;
   return {
@@ -198,11 +193,23 @@ async function lookThere(remote: Remote, who: string, { ref, product, plan }: Pa
       isSuspended: person.status === "suspended",
       plan: subscription?.plan ?? null,
     },
-    key: item.product?.key ?? plan ?? "",
-    credits: item.product?.credits ?? 0,
-    relay: relayOf(item.product ?? item.plan ?? { soldThrough: null }),
+    key: item.key,
+    credits: item.credits,
+    relay: relayOf(item),
     before: items[0] ?? null,
   };
+}
+
+type Item = Sold & { key: string; credits: number };
+
+async function readProduct(remote: Remote, name: string): Promise<Item> {
+  const path = `/products/${encodeURIComponent(name)}`;
+  return (await askPlace<{ product: Item }>(remote, "GET", path)).product;
+}
+
+async function readPlan(remote: Remote, name: string): Promise<Item> {
+  const { plan } = await askPlace<{ plan: Sold }>(remote, "GET", `/plans/${encodeURIComponent(name)}`);
+  return { ...plan, key: name, credits: 0 };
 }
 
 /** A ref that is there already gives nothing, or is refused: there is nothing to ask. */

@@ -22,7 +22,7 @@ import { findPersonThere, wholePersonId } from "./people.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { readJsonObject } from "./read-json.ts";
 import { COLLECTION, RECORD_ID, recordIdHere, recordPathThere, recordsPath } from "./records.ts";
-import { askPlace, type Remote } from "./remote.ts";
+import { askPlace, type Remote, tellPlace } from "./remote.ts";
 import { readDataDir, readLimits } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -163,7 +163,7 @@ export const recordsDelete: Command = {
         const path = await recordPathThere(remote, name, text);
         const { record } = await askPlace<{ record: RecordItem }>(remote, "GET", path);
         await askFirst(input, world, record);
-        await askPlace(remote, "DELETE", path);
+        await tellPlace(remote, "DELETE", path);
         return record.id;
       },
     });

@@ -6,8 +6,9 @@ import type { RecentCallView } from "../receiver/call.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { RelayView } from "../relay/relay-view.ts";
 import type { ProblemView } from "../watch/problem.ts";
+import { refuseMisread } from "./read-answer.ts";
 import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./relay-words.ts";
-import { askPlace, listRemote, type Remote } from "./remote.ts";
+import { askPlace, listRemote, type Remote, tellPlace } from "./remote.ts";
 
 export function pathOf(name: string): string {
   return `/relays/${encodeURIComponent(name)}`;
@@ -58,19 +59,26 @@ export async function setStateThere(
   return { relay, held: (await readHeldAt(remote)) !== null };
 }
 
-export function rotateSigningThere(remote: Remote, name: string): Promise<{ signingSecret: string }> {
-  return askPlace(remote, "PUT", `${pathOf(name)}/signing-secret`);
+export async function rotateSigningThere(remote: Remote, name: string): Promise<{ signingSecret: string }> {
+  const made = await askPlace<{ signingSecret: string }>(remote, "PUT", `${pathOf(name)}/signing-secret`);
+  if (typeof made.signingSecret !== "string") throw refuseMisread(remote.url, "has no signingSecret");
+  return made;
 }
 
-export function changeSecretThere(
+/** `value`: null to have the server make one, which it answers. */
+export async function changeSecretThere(
   remote: Remote,
   name: string,
   value: string | null,
   overlapSeconds: number,
 ): Promise<{ receiverSecret?: string; previousUntil?: string }> {
-  return askPlace(remote, "PUT", `${pathOf(name)}/secret`, { value, overlapSeconds });
+  const path = `${pathOf(name)}/secret`;
+  const made = await askPlace<{ receiverSecret?: string }>(remote, "PUT", path, { value, overlapSeconds });
+  if (value === null && typeof made.receiverSecret !== "string")
+    throw refuseMisread(remote.url, "has no receiverSecret");
+  return made;
 }
 
 export async function endOverlapThere(remote: Remote, name: string): Promise<void> {
-  await askPlace(remote, "DELETE", `${pathOf(name)}/previous-secret`);
+  await tellPlace(remote, "DELETE", `${pathOf(name)}/previous-secret`);
 }

@@ -8,6 +8,7 @@ import { type Problem, Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { CommandFailure, UsageError } from "./command.ts";
+import { noteAnswer, readStrictly, refuseMisread } from "./read-answer.ts";
 import { toRefusalCode } from "./refusal-words.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -88,7 +89,7 @@ export async function findServer(
 /** Whose key it is. Fails with `service_not_running` where what answers is no relay server. */
 export async function askKey(remote: Asked): Promise<KeyAnswer> {
   const known = await askRemote<Partial<KeyAnswer>>(remote, "GET", "/api/key");
-  const { app, environment, owner, expiresAt } = known;
+  const { app, environment, owner, expiresAt } = { ...known };
   if (typeof app !== "string" || typeof environment !== "string") throw noServer(remote.url, 200);
   return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
 }
@@ -135,6 +136,7 @@ async function exchange(
     const signal = AbortSignal.timeout(patienceMs);
     const body = sent === null ? {} : { body: sent as BodyInit };
     const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...body });
+    noteAnswer(url);
     return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
   } catch (error) {
     const code = errorCode(error);
@@ -170,9 +172,10 @@ export async function askRemote<Answer>(
   const body = sent === undefined ? null : raw ? sent : writeJson(sent);
   const { status, text } = await callRemote(remote, method, path, body, mediaType);
   const answer = readObject(text);
+  if (status === 204) return answer as Answer;
   // An answer that was cut on the way is none.
-  const isWhole = status === 204 || text.trim() === "{}" || Object.keys(answer).length > 0;
-  if (status >= 200 && status < 300 && isWhole) return answer as Answer;
+  const isWhole = text.trim() === "{}" || Object.keys(answer).length > 0;
+  if (status >= 200 && status < 300 && isWhole) return readStrictly(answer, remote.url) as Answer;
   throw readRefusal(remote, status, answer);
 }
 
@@ -216,6 +219,19 @@ export function askPlace<Answer>(
   return askRemote(remote, method, `${remote.place}${path}`, sent ?? (method === "GET" ? undefined : {}));
 }
 
+/** A call below `{E}` that is answered with nothing. */
+export async function tellPlace(
+  remote: Remote,
+  method: "POST" | "DELETE",
+  path: string,
+  sent?: unknown,
+): Promise<void> {
+  const { status, text } = await callRemote(remote, method, `${remote.place}${path}`, writeJson(sent ?? {}));
+  if (status === 204) return;
+  if (status >= 200 && status < 300) throw refuseMisread(remote.url, "is not what this command reads");
+  throw readRefusal(remote, status, readObject(text));
+}
+
 /** A POST below `{E}`, its answer as that route's schema says. Refuses as the server does. */
 export function postRemote<Answer>(remote: Remote, path: string, sent: unknown): Promise<Answer> {
   return askPlace(remote, "POST", path, sent);
@@ -250,8 +266,11 @@ export async function pageRemote<Item>(
   cursor: string | null,
 ): Promise<Page<Item>> {
   const asked = writeQuery({ ...query, limit: Math.min(MAX_PAGE, limit), cursor });
-  const page = await askPlace<{ items?: Item[]; next?: string | null }>(remote, "GET", `${path}${asked}`);
-  return { items: (page.items ?? []).map(withoutDocs), next: page.next ?? null };
+  const { items, next } = await askPlace<Page<Item>>(remote, "GET", `${path}${asked}`);
+  const isPage = Array.isArray(items) && items.every((item) => isJsonObject(item as Json));
+  if (!isPage || (next !== null && (typeof next !== "string" || next === cursor)))
+    throw refuseMisread(remote.url, "is no page of a list");
+  return { items: items.map(withoutDocs), next };
 }
 
 /** The first `most` items of a list below `{E}`, page by page. */

@@ -9,6 +9,7 @@ import { COMPLETE_WORD, completeLine } from "./completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
 import { withNearName } from "./known-name.ts";
 import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
+import { blameAnswer } from "./read-answer.ts";
 import { sayRefusal } from "./refusal-words.ts";
 import { PIPE } from "./screen.ts";
 import { serve } from "./serve.ts";
@@ -24,7 +25,7 @@ export async function runCommandLine(line: readonly string[], world: World): Pro
   try {
     return await run(line, world);
   } catch (error) {
-    sayRefusal(error, line, world);
+    sayRefusal(blameAnswer(error), line, world);
     if (world.env.RELAY_DEBUG !== undefined && error instanceof Error)
       world.tell(maskPasswords(error.stack ?? ""));
     return error instanceof UsageError ? 2 : 1;

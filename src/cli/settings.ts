@@ -77,7 +77,7 @@ export const settingsGet: Command = {
         limits: tellLimits(input, world),
       }),
       there: async (remote) => ({
-        ...(await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)),
+        settings: (await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)).settings,
         limits: "The limits are those that the server was started with.",
       }),
     });

@@ -1,12 +1,14 @@
 /**
  * In local development: what stands in the service folder's public/ at /public/, so that a page with g.js can be tried at once. Such a page
  * runs whatever script it likes, so it has an origin of its own: it is served under the name localhost alone, where no session of the
- * dashboard is taken (cookie.ts). Nothing hidden, and nothing that a link leads to outside of the folder, is served; nothing is kept.
+ * dashboard is taken (cookie.ts). Nothing hidden, and nothing that a link leads to outside of the folder, is served; nothing is kept. The
+ * folder itself may be a link within the service folder alone.
  */
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { staticPlugin } from "@elysiajs/static";
 import { Refusal } from "../ground/refusal.ts";
+import { leadsOutside } from "../sync/own-folder.ts";
 import { addressOf } from "./address.ts";
 import { redirect } from "./answer.ts";
 import { isPagesHost, pagesHost } from "./cookie.ts";
@@ -25,10 +27,12 @@ const HEADERS = {
 type Files = Awaited<ReturnType<typeof staticPlugin>>;
 
 export class PublicFolder {
+  readonly #serviceDir: string;
   readonly #folder: string;
   #files: { of: string; app: Promise<Files> } | null = null;
 
   constructor(serviceDir: string) {
+    this.#serviceDir = serviceDir;
     this.#folder = join(serviceDir, "public");
   }
 
@@ -37,6 +41,7 @@ export class PublicFolder {
     const { pathname, search } = addressOf(request);
     if (pathname !== PREFIX && !pathname.startsWith(`${PREFIX}/`)) return null;
     if (!isPagesHost(request)) return redirect(`http://${pagesHost(request)}${pathname}${search}`);
+    if (leadsOutside(this.#serviceDir, this.#folder)) throw outside();
     const root = await realpath(this.#folder).catch(() => null);
     if (root === null || !(await stat(root)).isDirectory()) throw missing();
     const file = pathname === PREFIX ? null : await this.#find(root, pathname.slice(PREFIX.length + 1));
@@ -90,6 +95,13 @@ function readName(part: string): string {
 /** Whether a path that starts at the folder stays in it and names nothing hidden. */
 function isShown(path: string): boolean {
   return !isAbsolute(path) && path.split(sep).every((name) => !name.startsWith("."));
+}
+
+function outside(): Refusal {
+  return new Refusal(
+    "not_found",
+    "The service folder's public/ is a link to a folder outside of it, so it is not followed: replace the link with a folder that holds the files.",
+  );
 }
 
 function missing(): Refusal {

@@ -11,6 +11,7 @@ import { checkDefinition } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
 import type { JsonPlaces } from "./json-text.ts";
+import { requireOwnFolder } from "./own-folder.ts";
 
 /** What a definition file holds; `name` is the file's. */
 type DefinitionFile =
@@ -24,14 +25,20 @@ export function relaysFolder(serviceDir: string): string {
   return join(serviceDir, "relays");
 }
 
-/** The file of the relay with this name. */
+/** The file of the relay with this name. Refuses with `invalid_input` where the folder leads outside of the service directory. */
 export function definitionPath(serviceDir: string, name: string): string {
-  return join(relaysFolder(serviceDir), `${name}${ENDING}`);
+  const folder = relaysFolder(serviceDir);
+  requireOwnFolder(serviceDir, folder);
+  return join(folder, `${name}${ENDING}`);
 }
 
-/** Full paths of the definition files, by name; none where the folder does not exist. Hidden and other files are left alone. */
+/**
+ * Full paths of the definition files, by name; none where the folder does not exist. Hidden and other files are left alone. Refuses as
+ * `definitionPath`.
+ */
 export async function listDefinitionFiles(serviceDir: string): Promise<string[]> {
   const folder = relaysFolder(serviceDir);
+  requireOwnFolder(serviceDir, folder);
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;

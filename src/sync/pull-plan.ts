@@ -6,8 +6,10 @@ import { existsSync } from "node:fs";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
 import { refuseDefinition } from "../ground/refusal.ts";
-import { catalogPath, checkCatalogFile } from "./catalog-file.ts";
-import { listItems } from "./catalog-file-edit.ts";
+import { showText } from "../ground/shape.ts";
+import { checkDefinition } from "../relay/definition.ts";
+import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
+import { editCatalog, listItems } from "./catalog-file-edit.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";
 import type { Memory } from "./folder-memory.ts";
 import { parseFileText, readFileText } from "./json-file.ts";
@@ -48,6 +50,8 @@ export interface PullEntry extends Thing {
   threeWay: ThreeWay[];
   /** As the server has it; null: it is gone. */
   there: JsonObject | null;
+  /** Why what the server has is no definition, or no item of a catalog, and is never written; null: it is one. */
+  problem: string | null;
   mark: string | null;
 }
 
@@ -152,9 +156,22 @@ function compare(
     state,
     path,
     there,
+    problem: there === null ? null : findProblem(kind, name, there),
     diff: shows ? listDifferences(said, there) : [],
     threeWay: state === "changed_both" ? threeWay(base, said, there) : [],
   };
+}
+
+/** What a save of it would refuse: a server's word is written to a file only where it is what the file is for. */
+function findProblem(kind: Thing["kind"], name: string, there: JsonObject): string | null {
+  const checked =
+    kind === "relay"
+      ? checkDefinition(there)
+      : checkCatalog(editCatalog({}, [{ kind, name, content: there }]));
+  if ("problems" in checked) return checked.problems[0]?.message ?? null;
+  return kind === "relay" && there.name !== name
+    ? `\`name\` is ${showText(String(there.name))}, and not ${name}.`
+    : null;
 }
 
 function stateOf(here: Here | null, there: JsonObject | null, base: Json | undefined): PullState {

@@ -16,10 +16,18 @@ export interface PullWish {
   prune: boolean;
 }
 
-type PullDeed = "write" | "remove" | "settle" | "leave" | "nothing";
+type PullDeed = "write" | "remove" | "settle" | "leave" | "nothing" | "refuse";
 
-/** What the wish makes of an entry. `settle`: the file stays, and from now on counts as what replaces the server's; `leave`: it waits to be decided. */
-export function deedOf({ state, there }: PullEntry, { side, prune }: PullWish): PullDeed {
+/**
+ * What the wish makes of an entry. `settle`: the file stays, and from now on counts as what replaces the server's; `leave`: it waits to be
+ * decided; `refuse`: it would be written, and what the server has is nothing that a file may say.
+ */
+export function deedOf(entry: PullEntry, wish: PullWish): PullDeed {
+  const deed = wishedDeed(entry, wish);
+  return deed === "write" && entry.problem !== null ? "refuse" : deed;
+}
+
+function wishedDeed({ state, there }: PullEntry, { side, prune }: PullWish): PullDeed {
   if (state === "created" || state === "changed") return "write";
   if (state === "deleted_there") return prune ? "remove" : "nothing";
   if (state === "deleted_here") return side === "theirs" ? "write" : "nothing";
@@ -49,12 +57,17 @@ export function writePull(
   const changed: PullEntry[] = [];
   for (const entry of entries) {
     const deed = deedOf(entry, wish);
+    if (deed === "refuse") failed.set(entry, sayProblem(entry));
     if (deed !== "write" && deed !== "remove") continue;
     if (entry.kind === "relay") attempt([entry], () => writeRelay(folder, entry, deed));
     else changed.push(entry);
   }
   if (changed.length > 0) attempt(changed, () => writeCatalog(folder, changed, wish));
   return failed;
+}
+
+function sayProblem({ problem }: PullEntry): string {
+  return `what the server has is not valid here (${problem}) Update relay where the server is newer, else correct it in the server's dashboard.`;
 }
 
 function writeRelay({ texts }: Folder, { path, there }: PullEntry, deed: "write" | "remove"): void {

@@ -1,6 +1,6 @@
 /** Pages of local development: what stands in service/public/ is at /public/, under a name where the dashboard's session is not. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -206,4 +206,23 @@ describe("a page and the dashboard are two sites to a browser", () => {
     expect((await answer.json()).code).toBe("unauthenticated");
     expect((await ask("/client/g.js")).status).toBe(200);
   });
+});
+
+test("the folder itself is not followed where it is a link out of the service folder, and is where it stays within", async () => {
+  const moved = join(folder, "service", "moved");
+  await rename(pages, moved);
+  try {
+    await symlink(folder, pages);
+    const outside = await ask("/public/outside.txt");
+    expect([outside.status, (await outside.json()).message]).toEqual([
+      404,
+      expect.stringContaining("is a link to a folder outside of it, so it is not followed"),
+    ]);
+    await rm(pages);
+    await symlink(moved, pages);
+    expect(await (await ask("/public/shop/")).text()).toBe("<p>shop</p>");
+  } finally {
+    await rm(pages);
+    await rename(moved, pages);
+  }
 });

@@ -1,0 +1,28 @@
+/**
+ * Whether a folder of the service directory is really in it. A link that leads elsewhere would have files read that are somebody else's, or
+ * files written where nobody looks for them.
+ */
+import { realpathSync } from "node:fs";
+import { isAbsolute, relative, sep } from "node:path";
+import { fileErrorCode } from "../ground/durable-file.ts";
+import { Refusal } from "../ground/refusal.ts";
+
+/** Whether the folder is a link to somewhere outside of the service directory. One that does not exist leads nowhere. */
+export function leadsOutside(serviceDir: string, folder: string): boolean {
+  try {
+    const way = relative(realpathSync(serviceDir), realpathSync(folder));
+    return way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way);
+  } catch (error) {
+    if (fileErrorCode(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/** Refuses with `invalid_input` a folder that leads outside. */
+export function requireOwnFolder(serviceDir: string, folder: string): void {
+  if (leadsOutside(serviceDir, folder))
+    throw new Refusal(
+      "invalid_input",
+      `${folder} is a link to a folder outside of the service directory, so it is not followed: replace the link with a folder that holds the files.`,
+    );
+}
