@@ -193,6 +193,52 @@ test("above all else stands what a captured call and a payment link mean for pro
   expect(await run.exited).toBe(3);
 });
 
+test("a change deep inside a long value is marked and in sight, and letters that imitate others are shown, on Promote's card too", async () => {
+  const words = Array.from({ length: 1_200 }, (_, n) => `word${n}`);
+  const long = (text: string, url: string) =>
+    receiver("texts", {}, [
+      { ...WRITES, data: { text } },
+      { type: "call_url", url },
+    ]);
+  write(long(words.join(" "), "https://paypal.example/hook"));
+  await using first = relay("sync", "--live", "--yes");
+  await page.goto(urlIn(await first.line("/approvals/")));
+  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  expect(await first.exited).toBe(0);
+  const changed = long(words.join(" ").replace("word900", "evil900"), "https://p\u0430yp\u0430l.example/ho\u200bok");
+  write(changed);
+  const look = async (name: string): Promise<void> => {
+    const diff = page.getByRole("group", { name: /Differences? of texts/ });
+    await diff.waitFor();
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const seen = await diff.evaluate((box) => {
+        const { top, bottom, left, right } = box.getBoundingClientRect();
+        const mark = box.querySelector(".diff-mark")?.getBoundingClientRect();
+        return {
+          wide: box.scrollWidth - box.clientWidth,
+          isInSight: mark !== undefined && mark.top >= top && mark.bottom <= bottom && mark.left >= left && mark.right <= right,
+        };
+      });
+      expect(seen).toEqual({ wide: 0, isInSight: true });
+    }
+    expect(await diff.locator(".diff-mark").allInnerTexts()).toContain("evil900");
+    expect(await diff.locator(".escaped").allInnerTexts()).toEqual(["\\u0430", "\\u0430", "\\u200b"]);
+    expect(await diff.locator(".escaped").first().getAttribute("title")).toBe("U+0430, a Cyrillic letter that looks like a");
+    expect(await findBarriers(page)).toEqual([]);
+    await shoot(page, name, { fullPage: true });
+  };
+  await using run = relay("sync", "--live");
+  await page.goto(urlIn(await run.line("/approvals/")));
+  await look("approval-hidden-change");
+  await page.getByRole("button", { name: "Refuse" }).click();
+  expect(await run.exited).toBe(3);
+  expect((await runCommand(["sync", "--yes"], given())).code).toBe(0);
+  await page.goto(`${base}/apps/shop/development/relays/to/production`);
+  await page.getByText("This is a dry run").waitFor();
+  await look("promote-hidden-change");
+});
+
 test("what is asked for on the way names nothing as markup, and the pages complain of nothing", async () => {
   const nasty = '<img src=x onerror="document.title=1">\u202e';
   write(receiver("orders", { when: { event_id: nasty } }, [WRITES]));

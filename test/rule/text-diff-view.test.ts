@@ -1,6 +1,6 @@
 /** What is shown of two definitions beside each other cannot deceive: what would turn or hide text stands as its escape. */
 import { expect, test } from "bun:test";
-import { TextDiff } from "../../web/relay/text-diff-view.ts";
+import { DiffRows } from "../../web/relay/text-diff-view.ts";
 
 /** The text of a view, its parts in order. */
 function textOf(view: unknown): string {
@@ -18,7 +18,7 @@ for (const [what, hidden, shownAs] of [
   ["a pattern of no dots", "\u2800", "\\u2800"],
 ] as const) {
   test(`${what} in a definition`, () => {
-    const shown = textOf(TextDiff({ left: '"reason": "a"', right: `"reason": "a${hidden}b"`, label: "Differences" }));
+    const shown = textOf(DiffRows({ left: '"reason": "a"', right: `"reason": "a${hidden}b"` }));
     expect(shown).toContain(`a${shownAs}b`);
     expect(shown).not.toContain(hidden);
   });
@@ -31,7 +31,7 @@ for (const [what, marks, shownAs] of [
   ["and so do those below and around it", `${PILE}\u0316\u20dd`, `${PILE}\\u0316\\u20dd`],
 ] as const) {
   test(what, () => {
-    const shown = textOf(TextDiff({ left: "a", right: `a${marks}b`, label: "Differences" }));
+    const shown = textOf(DiffRows({ left: "a", right: `a${marks}b` }));
     expect(shown).toContain(`a${shownAs}b`);
   });
 }

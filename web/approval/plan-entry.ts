@@ -5,10 +5,10 @@ import { sayCount } from "../ground/count-words.ts";
 import { type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { Notice } from "../part/notice.ts";
-import { escapeTricky, SafeText } from "../part/safe-text.ts";
+import { revealText, SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { WarningList } from "../part/warning-list.ts";
-import { diffLines, shortenDiff } from "../relay/text-diff.ts";
+import { DiffBox, DiffRows } from "../relay/text-diff-view.ts";
 
 type Shown = NonNullable<ApprovalView["shown"]>["entries"][number];
 /** As a dry run tells it, or as an owner is asked to approve it. */
@@ -23,7 +23,6 @@ const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
   unchanged: "The same",
   not_carried: "Not carried",
 };
-const SIGN = { same: " ", left: "−", right: "+" } as const;
 
 /** Whether the plan does anything about it. */
 export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean {
@@ -59,29 +58,15 @@ function CapturedCall({ captured }: { captured: NonNullable<PlanEntry["capturedC
 function Difference({ entry }: { entry: PlanEntry }): View {
   if ("diff" in entry) {
     if (entry.diff.length === 0) return null;
-    return html`<div class="diff" role="group" aria-label="Differences of ${entry.name}" tabindex="0">${entry.diff.map(
-      ({ field, before, after }) => html`<div class="diff-gap">${escapeTricky(field)}</div>
-        ${before !== undefined && html`<${Lines} kind="left" value=${before} />`}${after !== undefined && html`<${Lines} kind="right" value=${after} />`}`,
-    )}</div>`;
+    return html`<${DiffBox} label="Differences of ${entry.name}">${entry.diff.map(
+      ({ field, before, after }) => html`<div class="diff-gap">${revealText(field)}</div>
+        <${DiffRows} left=${textOf(before)} right=${textOf(after)} gap="that stay" />`,
+    )}<//>`;
   }
   const [before, after] = [textOf(entry.before), textOf(entry.after)];
   if (before === after) return null;
-  return html`<div class="diff" role="group" aria-label="Difference of ${entry.name}: minus is production now, plus is what it becomes" tabindex="0">
-    ${shortenDiff(diffLines(before, after).filter(({ text }) => text !== "")).map((line, at) =>
-      line.kind === "gap"
-        ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} that stay</div>`
-        : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span>${escapeTricky(line.text)}</div>`,
-    )}
-  </div>`;
-}
-
-function Lines({ kind, value }: { kind: "left" | "right"; value: unknown }): View {
-  return html`${textOf(value)
-    .split("\n")
-    .map(
-      (line, at) =>
-        html`<div key=${at} class="diff-${kind}"><span aria-hidden="true">${SIGN[kind]}</span>${escapeTricky(line)}</div>`,
-    )}`;
+  return html`<${DiffBox} label="Difference of ${entry.name}: minus is production now, plus is what it becomes">
+    <${DiffRows} left=${before} right=${after} gap="that stay" /><//>`;
 }
 
 function textOf(value: unknown): string {

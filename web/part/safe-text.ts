@@ -5,6 +5,7 @@
 import { useState } from "preact/hooks";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
+import { findDeceptive, listBeyondAscii } from "../ground/look-alike.ts";
 import { escapeOf, hexOf, TRICKY } from "../ground/tricky.ts";
 
 const CUT_CHARS = 1_000;
@@ -19,6 +20,26 @@ export function escapeTricky(text: string): View[] {
     from = match.index + match[0].length;
   }
   parts.push(text.slice(from));
+  return parts;
+}
+
+/**
+ * The text, or a part of it, with everything that deceives as its escape: what `escapeTricky` escapes, letters that imitate others, and blanks
+ * that are no space; `isExact`: all that is not ASCII. For text that somebody approves.
+ */
+export function revealText(
+  text: string,
+  { from = 0, to = text.length, isExact = false }: { from?: number; to?: number; isExact?: boolean } = {},
+): View[] {
+  const parts: View[] = [];
+  let at = from;
+  for (const one of isExact ? listBeyondAscii(text) : findDeceptive(text)) {
+    if (one.at < at || one.at >= to) continue;
+    if (one.at > at) parts.push(text.slice(at, one.at));
+    parts.push(html`<span class="escaped" title=${one.why}>${escapeOf(one.text)}</span>`);
+    at = one.at + one.text.length;
+  }
+  if (at < to) parts.push(text.slice(at, to));
   return parts;
 }
 

@@ -1,18 +1,63 @@
-/** What differs between two texts, line by line, with a few equal lines around it; what would turn or hide text stands as its escape. */
+/**
+ * What differs between two texts, line by line, with a few equal lines around it; inside a changed line the part that differs is marked, and the
+ * first mark is scrolled to. What hides, turns or imitates text stands as its escape.
+ */
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
-import { escapeTricky } from "../part/safe-text.ts";
+import { revealText } from "../part/safe-text.ts";
+import type { LinePart } from "./line-diff.ts";
 import { diffLines, shortenDiff } from "./text-diff.ts";
 
 const SIGN = { same: " ", left: "−", right: "+" } as const;
 const WORD = { same: "", left: "taken away: ", right: "added: " } as const;
 
 export function TextDiff({ left, right, label }: { left: string; right: string; label: string }): View {
-  return html`<div class="diff" role="group" aria-label=${label} tabindex="0">
-    ${shortenDiff(diffLines(left, right)).map((line, at) =>
-      line.kind === "gap"
-        ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} that both have</div>`
-        : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span><span class="off-screen">${WORD[line.kind]}</span>${escapeTricky(line.text)}</div>`,
-    )}
-  </div>`;
+  return html`<${DiffBox} label=${label}><${DiffRows} left=${left} right=${right} /><//>`;
+}
+
+/** A box around the rows of one difference, or of several. */
+export function DiffBox({ label, children }: { label: string; children: View }): View {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const mark = box.current?.querySelector<HTMLElement>(".diff-mark");
+    if (box.current === null || mark == null) return;
+    // The box alone scrolls: the page stays where its reader is.
+    const below = mark.getBoundingClientRect().bottom - box.current.getBoundingClientRect().bottom;
+    if (below > 0) box.current.scrollTop += below + box.current.clientHeight / 2;
+  }, []);
+  return html`<div ref=${box} class="diff" role="group" aria-label=${label} tabindex="0">${children}</div>`;
+}
+
+/** "" on a side: that side has nothing. `gap`: what is said of lines that are left out. */
+export function DiffRows({
+  left,
+  right,
+  gap = "that both have",
+}: {
+  left: string;
+  right: string;
+  gap?: string;
+}): View {
+  const lines = diffLines(left, right).filter(({ text }) => text !== "");
+  return html`${shortenDiff(lines).map((line, at) =>
+    line.kind === "gap"
+      ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} ${gap}</div>`
+      : html`<div key=${at} class="diff-${line.kind}"><span class="diff-sign" aria-hidden="true">${SIGN[line.kind]}</span><span class="off-screen">${WORD[line.kind]}</span>${
+          line.parts === undefined
+            ? revealText(line.text)
+            : showParts(line.text, line.parts, line.looksSame === true)
+        }</div>`,
+  )}`;
+}
+
+function showParts(text: string, parts: readonly LinePart[], isExact: boolean): View[] {
+  return parts.flatMap((part, at): View[] => {
+    if (part.kind === "skipped")
+      return [
+        html`<span key=${at} class="diff-skipped">… ${sayCount(part.characters, "character")} that stay …</span>`,
+      ];
+    const shown = revealText(text, { from: part.at, to: part.at + part.text.length, isExact });
+    return part.kind === "changed" ? [html`<mark key=${at} class="diff-mark">${shown}</mark>`] : shown;
+  });
 }

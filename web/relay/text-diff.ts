@@ -1,49 +1,45 @@
-/** Compares two texts line by line: what both have, what only one has. For texts of a screen or ten; beyond that it compares nothing. */
+/** Compares two texts line by line, and a changed line with its like. */
+import { diffLine, type LinePart } from "./line-diff.ts";
+import { diffParts, type Side } from "./sequence-diff.ts";
 
 interface DiffLine {
-  kind: "same" | "left" | "right";
+  kind: Side;
   text: string;
+  /** Of a line that has its like on the other side: what differs between the two. */
+  parts?: readonly LinePart[];
+  /** Whether the two look the same and are not, as of one letter with two spellings. */
+  looksSame?: boolean;
 }
 
-const MAX_LINES = 2_000;
-
-/** Lines of the longest common subsequence as `same`, the others by side, in order. */
+/** The lines of both, in order; a changed line of one side knows what differs from its like on the other. */
 export function diffLines(left: string, right: string): DiffLine[] {
-  const [a, b] = [left.split("\n"), right.split("\n")];
-  if (a.length * b.length > MAX_LINES * MAX_LINES) {
-    return [
-      ...a.map((text): DiffLine => ({ kind: "left", text })),
-      ...b.map((text): DiffLine => ({ kind: "right", text })),
-    ];
-  }
-  const width = b.length + 1;
-  const common = new Uint32Array((a.length + 1) * width);
-  const at = (row: number, column: number): number => common[row * width + column] ?? 0;
-  for (let row = a.length - 1; row >= 0; row--) {
-    for (let column = b.length - 1; column >= 0; column--) {
-      common[row * width + column] =
-        a[row] === b[column]
-          ? at(row + 1, column + 1) + 1
-          : Math.max(at(row + 1, column), at(row, column + 1));
-    }
-  }
   const lines: DiffLine[] = [];
-  let [row, column] = [0, 0];
-  while (row < a.length || column < b.length) {
-    const [mine, theirs] = [a[row], b[column]];
-    if (mine !== undefined && mine === theirs) {
-      lines.push({ kind: "same", text: mine });
-      row += 1;
-      column += 1;
-    } else if (mine !== undefined && (theirs === undefined || at(row + 1, column) >= at(row, column + 1))) {
-      lines.push({ kind: "left", text: mine });
-      row += 1;
-    } else if (theirs !== undefined) {
-      lines.push({ kind: "right", text: theirs });
-      column += 1;
-    }
+  let taken: DiffLine[] = [];
+  for (const { kind, items } of diffParts(left.split("\n"), right.split("\n"))) {
+    const run = items.map((text): DiffLine => ({ kind, text }));
+    lines.push(...run);
+    if (kind === "right") pair(taken, run);
+    taken = kind === "left" ? run : [];
   }
   return lines;
+}
+
+/** Lines of the same field are each other's like: `"url": …`. Lines without one are paired in their order. */
+function pair(left: readonly DiffLine[], right: readonly DiffLine[]): void {
+  const free = new Set(right);
+  for (const line of left) {
+    const like = [...free].find((one) => fieldOf(one) === fieldOf(line));
+    if (like === undefined) continue;
+    free.delete(like);
+    const parts = diffLine(line.text, like.text);
+    const looksSame = line.text.normalize("NFKC") === like.text.normalize("NFKC");
+    Object.assign(line, { parts: parts.left, looksSame });
+    Object.assign(like, { parts: parts.right, looksSame });
+  }
+}
+
+function fieldOf({ text }: DiffLine): string {
+  return /^\s*"(?:[^"\\]|\\.)*":/.exec(text)?.[0] ?? "";
 }
 
 /** Equal lines around each difference that are kept. */

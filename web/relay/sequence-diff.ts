@@ -1,0 +1,68 @@
+/** Compares two lists of texts: what both have, what only one has. Beyond some thousands it compares only where they begin and end. */
+
+export type Side = "same" | "left" | "right";
+
+const MAX_ITEMS = 2_000;
+
+/** A run of items that both sides have, or one of them. */
+interface DiffPart {
+  kind: Side;
+  items: string[];
+}
+
+/** Items of the longest common subsequence as `same`, the others by side, in order. What both begin and end with is not compared further. */
+export function diffParts(left: readonly string[], right: readonly string[]): DiffPart[] {
+  let start = 0;
+  while (start < left.length && start < right.length && left[start] === right[start]) start += 1;
+  let end = 0;
+  const most = Math.min(left.length, right.length) - start;
+  while (end < most && left[left.length - 1 - end] === right[right.length - 1 - end]) end += 1;
+  const parts: DiffPart[] = [];
+  const add = (kind: Side, item: string): void => {
+    const last = parts.at(-1);
+    if (last?.kind === kind) last.items.push(item);
+    else parts.push({ kind, items: [item] });
+  };
+  for (const item of left.slice(0, start)) add("same", item);
+  addCompared(left.slice(start, left.length - end), right.slice(start, right.length - end), add);
+  for (const item of left.slice(left.length - end)) add("same", item);
+  return parts;
+}
+
+function addCompared(
+  a: readonly string[],
+  b: readonly string[],
+  add: (kind: Side, item: string) => void,
+): void {
+  if (a.length * b.length > MAX_ITEMS * MAX_ITEMS) {
+    for (const item of a) add("left", item);
+    for (const item of b) add("right", item);
+    return;
+  }
+  const width = b.length + 1;
+  const common = new Uint32Array((a.length + 1) * width);
+  const at = (row: number, column: number): number => common[row * width + column] ?? 0;
+  for (let row = a.length - 1; row >= 0; row--) {
+    for (let column = b.length - 1; column >= 0; column--) {
+      common[row * width + column] =
+        a[row] === b[column]
+          ? at(row + 1, column + 1) + 1
+          : Math.max(at(row + 1, column), at(row, column + 1));
+    }
+  }
+  let [row, column] = [0, 0];
+  while (row < a.length || column < b.length) {
+    const [mine, theirs] = [a[row], b[column]];
+    if (mine !== undefined && mine === theirs) {
+      add("same", mine);
+      row += 1;
+      column += 1;
+    } else if (mine !== undefined && (theirs === undefined || at(row + 1, column) >= at(row, column + 1))) {
+      add("left", mine);
+      row += 1;
+    } else if (theirs !== undefined) {
+      add("right", theirs);
+      column += 1;
+    }
+  }
+}
