@@ -120,6 +120,51 @@ export const RELEASE_0_18: Release = {
       now: "Of a name that cannot be a relay's, or that looks like a secret, only the length and the fingerprint are stored and shown. The fingerprint is that of the same secret at a relay.",
     },
     {
+      subject: "Sign-in codes of an app that one network asks for",
+      was: "58 requests from one IPv6 /48 kept every new person from signing up for up to an hour.",
+      now: "An IPv4 /24 or IPv6 /48 gets one more of the hour's codes only while it leaves as many to others. An alert codes_capped says when one network used its part.",
+    },
+    {
+      subject: "Strangers who guess at an owner's password",
+      was: "After a restart, ten guesses kept the owner out for a quarter of an hour, except in a browser that had signed in before.",
+      now: "The networks that an owner signed in from stay known, as digests under the master key: the 20 used last, for 400 days. There the owner has attempts that strangers cannot use up.",
+    },
+    {
+      subject: "Logins of the command line that strangers begin",
+      was: "1,100 of them pushed out a login that waited for its owner.",
+      now: "No stranger pushes out the only login of a network. One IPv4 /24 or IPv6 /32 has 250 that wait at most, and where 1,000 networks have one each, a further login is refused.",
+    },
+    {
+      subject: "verify.handshake zoom with a recipe that signs the bare body",
+      was: "The answer to Zoom's question held the signature of a text that the caller chose, which then verified as an event.",
+      now: "A save refuses handshake zoom unless signedPayload holds a dot, a colon or {url}, as Zoom's own does. A relay that an earlier version stored so does not answer the question.",
+    },
+    {
+      subject: "service/relays and service/public that are links",
+      was: "A link out of the service directory was followed: files elsewhere were read, served and written.",
+      now: "Such a link is refused with a sentence. A link to another folder within the service directory works.",
+    },
+    {
+      subject: "relay pull",
+      was: "What a server had was written as it came.",
+      now: "A definition or an item of the catalog that no save would take is never written. The plan says why.",
+    },
+    {
+      subject: "Commands at a server that is none",
+      was: "An answer that a command could not read ended it with a sentence such as undefined is not an object.",
+      now: "The command says what the answer lacks, and to check the address and the versions.",
+    },
+    {
+      subject: "relay admin reset",
+      was: "Keys that were made in the dashboard and other owners stayed valid, and nothing said so.",
+      now: "It names them. --end-keys and --end-owners end them.",
+    },
+    {
+      subject: "Differences on the approval page, on Promote's card and between versions",
+      was: "A long value was one line of any width, in which the change was far out of sight.",
+      now: "Values wrap, the part that differs is marked and in sight, and a long part that stays is counted. Letters that imitate Latin ones, blanks that are no space and hidden characters stand as escapes.",
+    },
+    {
       subject: "A PostgreSQL that ends a connection because of its disk, its memory or an error of its own",
       was: "The node refused every write until it was restarted.",
       now: "The node drops the connection and writes over a new one. A full disk of the server is always 503.",
