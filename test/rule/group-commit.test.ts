@@ -9,6 +9,7 @@ import { GroupCommit } from "../../src/store/group-commit.ts";
 import type { GroupDatabase } from "../../src/store/group-database.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { PATIENCE_MS } from "../kit/patience.ts";
 import { holdRealClock } from "../kit/still-clock.ts";
 
 let directory: string;
@@ -261,7 +262,7 @@ test("another process that writes between two groups is waited for and seen by t
   const script = `
     const { Database } = require("bun:sqlite");
     const db = new Database(${JSON.stringify(file)});
-    db.run("PRAGMA busy_timeout = 5000");
+    db.run("PRAGMA busy_timeout = ${PATIENCE_MS}");
     let made = 0;
     for (let at = 0; at < 300; at++) made += db.run("INSERT OR IGNORE INTO app (id, name, created_at) VALUES (?1, 'other', 0)", ["n" + at]).changes;
     console.log(made);`;
