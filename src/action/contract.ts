@@ -97,6 +97,11 @@ export interface ActionRun {
   };
   /** null: the event has none. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
+  /**
+   * Whose earlier work a replay chose this action over, where that was another person's: a sale moves their purchase, whose receipt it names if
+   * that is known. null: none.
+   */
+  movesFrom: { personId: string; purchase: string | null } | null;
   /** Results of the actions that ran before this one. */
   results: readonly ActionResult[];
   /** The text with its {{paths}} filled in; a path that names nothing becomes "" and a warning on the event. */

@@ -9,6 +9,7 @@ import { readPaidAmount } from "../selling/paid-amount.ts";
 import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
 import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";
 import { type Payment, type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
+import { moveSale } from "../selling/sale-move.ts";
 import type { Writer } from "../store/port.ts";
 import { checkTemplateText } from "../template/template.ts";
 import type { DatabaseAction } from "./contract.ts";
@@ -55,7 +56,11 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
       const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
       if ("failure" in target) return target.failure;
       const paid = effect === "gives" ? readPaidAmount(run.event.payload, run.warn) : null;
-      return work(tx, found.sale, action[item], { ref: target.ref, ...paid });
+      const { ref } = target;
+      const name = action[item];
+      const sell = () => work(tx, found.sale, name, { ref, ...paid });
+      if (effect === "takes" || run.movesFrom === null) return sell();
+      return moveSale(tx, found.sale, run.movesFrom, { itemKind: item, item: name, ref }, sell);
     },
   };
 }

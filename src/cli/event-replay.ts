@@ -16,7 +16,7 @@ export const eventsReplay: Command = {
   words: ["events", "replay"],
   summary: "run an event again; done work is not done twice",
   details:
-    "--plan says first what each action will do. An action that was edited after it had done its work is skipped unless --run names it.",
+    "--plan says first what each action will do. An action that was edited after it had done its work, or did it for another person, is skipped unless --run names it. A purchase then moves to the new person.",
   arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
   options: [
     { name: "plan", help: "only say what each action would do" },
@@ -25,7 +25,7 @@ export const eventsReplay: Command = {
       value: "<index>",
       list: true,
       otherwise: "none",
-      help: "an action edited after its work that runs all the same, counted from 0 as the plan does",
+      help: "an action that the plan lets you choose and that runs although its work was done, counted from 0",
     },
     JSON_OUTPUT,
     ...ANYWHERE,

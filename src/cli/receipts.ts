@@ -61,7 +61,8 @@ export const receiptsList: Command = {
   },
 };
 
-function stateOf({ kind, refundedBy }: PurchaseView): string {
+function stateOf({ kind, refundedBy, movedTo }: PurchaseView): string {
+  if (movedTo !== null) return kind === "refund" ? "taken back" : "moved";
   if (kind !== "purchase") return kind;
   return refundedBy === null ? "paid" : "refunded";
 }

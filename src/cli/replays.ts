@@ -1,4 +1,4 @@
-/** `relay replays …`: replaying every failed or dead event that a filter chooses, as a job of the service. */
+/** `relay replays …`: replaying every failed or dead event that a filter chooses, or what was done for another person, as a job of the service. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import {
   BULK_STATES,
@@ -31,7 +31,7 @@ import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const FILTERS: readonly Option[] = [
-  { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or "), of: BULK_STATES },
+  { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(", "), of: BULK_STATES },
   { name: "relay", value: "<name>", help: "only this relay's", of: "relay" },
   { name: "reason", value: "<code>", help: "only what failed with this last" },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", "), of: EVENT_TRIGGERS },
@@ -74,6 +74,7 @@ const WILL_WORDS = {
   skip: "skipped, their work is done",
   again: "sent again, with the same id",
   edited: "skipped, edited after their work was done",
+  other_person: "skipped, their work was done for another person",
   settle: "looked at first, whether they left",
 } as const;
 
@@ -82,6 +83,7 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
   trigger_changed: "their relay has another trigger now",
+  same_person: "their work was done for the person whom they are about",
   action_unknown: "their relay holds an action that this version of the service does not know",
   not_replayable: "they are under way",
   not_found: "they are gone",
@@ -90,17 +92,33 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
 const NONE_MATCHES =
   "No event matches, so nothing is replayed: relay events list --state dead shows what is dead.";
 
-function writePlan({ matched, planned, relays, actions, leftOut }: BulkPlan): string {
+function writePlan(
+  { matched, planned, relays, actions, otherPerson, leftOut }: BulkPlan,
+  move: boolean,
+): string {
   if (matched === 0) return NONE_MATCHES;
   const scope = planned < matched ? `, of which the oldest ${say(planned)} were looked at one by one` : "";
   return [
     `${say(matched)} match${scope}.`,
     ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${say(events)}`),
     ...actions.map(({ type, will, events }) => `  ${type}  ${say(events)} ${WILL_WORDS[will]}`),
+    ...sayOther(otherPerson, move),
     ...Object.entries(leftOut).map(
-      ([code, count]) => `  ${say(count)} may not act any more: ${LEFT_OUT_WORDS[code] ?? code}`,
+      ([code, count]) =>
+        `  ${say(count)} ${code === "same_person" ? "are left out" : "may not act any more"}: ${LEFT_OUT_WORDS[code] ?? code}`,
     ),
   ].join("\n");
+}
+
+/** Events whose work was done for another person than they are about now. */
+function sayOther(events: number, move: boolean): string[] {
+  if (events === 0) return [];
+  const start = `${say(events)} did work for another person than they are about now`;
+  return [
+    move
+      ? `${start}: that work is done for the new person, and purchases move.`
+      : `${start}: that stays as it is. With --move, it is done for the new person, and purchases move.`,
+  ];
 }
 
 function say(count: number): string {
@@ -117,7 +135,7 @@ export const replaysStart: Command = {
   words: ["replays", "start"],
   summary: "replay every dead event that a filter chooses",
   details:
-    "Or every failed one, with --state failed. --plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
+    "Or every failed one, with --state failed. With --state done, those whose work was done for another person than they are about now: that work is done for the new person, and purchases move. --plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
   options: [
     ...FILTERS,
     {
@@ -125,6 +143,10 @@ export const replaysStart: Command = {
       value: "<number>",
       otherwise: String(DEFAULT_PER_SECOND),
       help: "how many events a second at most",
+    },
+    {
+      name: "move",
+      help: "do also what was done for another person than the event is about now; purchases move",
     },
     { name: "plan", help: "only say what it would do" },
     { name: "yes", help: "ask nothing" },
@@ -134,17 +156,19 @@ export const replaysStart: Command = {
   examples: [
     "relay replays start --relay checkout-completed --plan",
     "relay replays start --relay checkout-completed --since 2026-11-01T00:00:00Z",
+    "relay replays start --state done --relay checkout-completed --plan",
   ],
   async run(input, world) {
     const perSecond = input.number("per-second", { from: 1, to: MAX_PER_SECOND }) ?? DEFAULT_PER_SECOND;
     const filter = readFilter(input, world);
+    const move = input.on("move") || filter.state === "done";
     if (input.on("plan") || !input.on("yes")) {
       const planned = await plan(input, world);
       if (input.on("plan")) {
-        world.say(input.on("json") ? writeJson({ plan: planned }, 2) : writePlan(planned));
+        world.say(input.on("json") ? writeJson({ plan: planned }, 2) : writePlan(planned, move));
         return 0;
       }
-      world.tell(writePlan(planned));
+      world.tell(writePlan(planned, move));
       if (planned.matched === 0) return 0;
       if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
         const ask = world.interactive ? "" : " Where nobody can answer, --yes asks nothing.";
@@ -159,7 +183,7 @@ export const replaysStart: Command = {
         const counted = await countChosen(store, environmentId, found);
         const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
         return await store.write("dashboard", (tx) =>
-          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, ...counted }),
+          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, move, ...counted }),
         );
       },
       there: async (remote) =>
@@ -167,6 +191,7 @@ export const replaysStart: Command = {
           await askPlace<{ replay: BulkReplayView }>(remote, "POST", "/bulk-replays", {
             ...filter,
             perSecond,
+            move,
           })
         ).replay,
     });

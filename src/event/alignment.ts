@@ -2,10 +2,11 @@
  * What the present list of actions has to do after earlier attempts. The slots of the last attempt and the work done before it are laid
  * beside the list: equal actions first whatever their place, done ones before others; then, among the rest of the same type and target, in
  * order, slots that had not done their work before those that had; what is left is new. An action that falls on work done under another
- * text was edited after the fact: it is skipped, with both texts told, unless a replay chose it. It reads nothing and writes nothing.
- * Source: decisions section 3, "same work on retry and replay".
+ * text was edited after the fact: it is skipped, with both texts told, unless a replay chose it. So is one whose work was done for another person
+ * than the event is about now. It reads nothing and writes nothing.
+ * Source: decisions section 3, "same work on retry and replay", "the corrected person".
  */
-import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
+import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../ground/json.ts";
 import { cutUtf8 } from "../ground/text.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
 import { countPlaces, type Memory, type Work } from "./effect.ts";
@@ -15,12 +16,12 @@ import { type BoundKey, makeFreshKeys } from "./run.ts";
 export type Step =
   /** `instead`: it was chosen to run although this work was done for it. */
   | { does: "run"; key: string; instead?: Work }
-  /** Its work is done. `sure` is false for an earlier version's work whose text is not known. */
-  | { does: "skip"; key: string; work: Work; sure: boolean }
+  /** Its work is done. `sure` is false for an earlier version's work whose text is not known. `doneFor`: the other person that it was done for. */
+  | { does: "skip"; key: string; work: Work; sure: boolean; doneFor?: string }
   /** Its work began to leave the house, and how that ended was not written down. `instead`: it had been chosen although this work was done. */
   | { does: "settle"; key: string; work: Work; instead?: Work }
   /** Its work was done under another text: `was`, or undefined where that was not kept. */
-  | { does: "edited"; key: string; work: Work; was: unknown };
+  | { does: "edited"; key: string; work: Work; was: unknown; doneFor?: string };
 
 /** A slot of the last attempt, or work done before it. */
 interface Entry {
@@ -35,11 +36,15 @@ interface Entry {
   isFree: boolean;
 }
 
-/** One step an action. `chosen`: keys that run although they were edited after their work. */
+/**
+ * One step an action. `chosen`: keys that run although work was done for them. `personId`: whom the event is about now, "" for somebody who does not
+ * exist yet; null: nobody.
+ */
 export function alignActions(
   actions: readonly LiveAction[],
   memory: Memory,
   chosen: ReadonlySet<string> = new Set(),
+  personId: string | null = null,
 ): Step[] {
   const entries = listEntries(memory);
   const places = countPlaces(actions);
@@ -67,9 +72,14 @@ export function alignActions(
   );
   match(({ work }) => work === null);
   match(() => true);
-  const keys = makeKeys(actions, found, memory);
+  const doneFor = actions.map((action, at) => findOther(action, found[at]?.work ?? null, personId));
+  const keys = makeKeys(actions, found, memory, doneFor);
   return actions.map((action, at) => {
-    const step = judge(action, found[at] ?? null, keys[at] as string, places[at] as number, memory);
+    const other = doneFor[at] === undefined ? {} : { doneFor: doneFor[at] };
+    const step = {
+      ...judge(action, found[at] ?? null, keys[at] as string, places[at] as number, memory),
+      ...other,
+    };
     return mayChoose(step) && chosen.has(step.key)
       ? { does: "run", key: step.key, instead: step.work }
       : step;
@@ -78,7 +88,20 @@ export function alignActions(
 
 /** Whether a replay may choose the action to run although work was done for it. */
 export function mayChoose(step: Step): step is Extract<Step, { does: "skip" | "edited" }> {
-  return step.does === "edited" || (step.does === "skip" && !step.sure);
+  return step.does === "edited" || (step.does === "skip" && (!step.sure || step.doneFor !== undefined));
+}
+
+const NAMES_PERSON = /\{\{\s*person\./;
+
+/** The person that an action's work was done for, where that is another one than the event is about now. */
+function findOther(
+  { needsPerson, action }: LiveAction,
+  work: Work | null,
+  personId: string | null,
+): string | undefined {
+  if (work?.state !== "done" || work.personId === null || personId === null) return undefined;
+  if (work.personId === personId) return undefined;
+  return needsPerson || NAMES_PERSON.test(writeJson(action as Json)) ? work.personId : undefined;
 }
 
 function judge(action: LiveAction, entry: Entry | null, key: string, place: number, memory: Memory): Step {
@@ -143,9 +166,13 @@ function makeKeys(
   actions: readonly LiveAction[],
   found: readonly (Entry | null)[],
   { works }: Memory,
+  doneFor: readonly (string | undefined)[],
 ): string[] {
+  // Work for another person is other work.
   const isOwn = (at: number): boolean =>
-    found[at]?.work?.fingerprint !== undefined && found[at]?.work?.fingerprint === actions[at]?.fingerprint;
+    doneFor[at] === undefined &&
+    found[at]?.work?.fingerprint !== undefined &&
+    found[at]?.work?.fingerprint === actions[at]?.fingerprint;
   const fresh = actions.filter((_, at) => !isOwn(at));
   const keys = makeFreshKeys(fresh, works.keys());
   return actions.map((_, at) => (isOwn(at) ? (found[at]?.work?.key ?? "") : (keys.shift() ?? "")));
@@ -159,6 +186,12 @@ export function tellEdited(at: number, action: unknown, was: unknown): string {
   const name = `actions.${at} (${isJsonObject(action) ? String(action.type) : "unknown"})`;
   const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
   return `${name} was edited after it had done its work, so it is skipped: ${texts}. To run it as well, replay the event and choose it.`;
+}
+
+/** One sentence: the work was done for another person than the event is about now. `sells`: choosing it moves the purchase. */
+export function tellOtherPerson(was: string, is: string, sells: boolean): string {
+  const moves = sells ? `, which moves the purchase from ${was} to ${is}` : "";
+  return `Its work was done for ${was}, and the event is about ${is} now, so it is skipped. To do it for ${is}, replay the event and choose it${moves}.`;
 }
 
 /** One sentence on an action that an earlier version's work stands for, where nobody knows whether it reads as it did then. */

@@ -13,7 +13,8 @@ import { ANY_REASON } from "./list.ts";
 import { outlineReplay } from "./replay.ts";
 import { WILL } from "./replay-plan.ts";
 
-export const BULK_STATES = ["dead", "failed"] as const;
+/** Of done events only those are replayed whose work was done for another person than they are about now. */
+export const BULK_STATES = ["dead", "failed", "done"] as const;
 /** Events looked at in one step, and counted in one. */
 export const LOOK = 250;
 const COUNT = 1_000;
@@ -86,8 +87,11 @@ const ENDED = "coalesce(finished_at, created_at)";
 const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL) AND (reason = $reason OR $reason IS NULL)
   AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND ${ENDED} <= $endedUntil) AS fits`;
 
-/** Each state's own text, so that the planner sees that the index's condition holds. */
+/** Each state's own text, so that the planner sees that the index's condition holds. Done events are most events, so all events are looked at. */
 function lookSql(state: Chosen["state"], columns: string): string {
+  if (state === "done")
+    return `SELECT ${columns}, ${FITS.replace("AS fits", "AND state = 'done' AS fits")} FROM event
+      WHERE seq > $cursor AND seq <= $untilSeq ORDER BY seq LIMIT $limit`;
   return `SELECT ${columns}, ${FITS} FROM event INDEXED BY event_unhappy
     WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = '${state}' AND seq > $cursor AND seq <= $untilSeq
     ORDER BY seq LIMIT $limit`;
@@ -153,6 +157,8 @@ export const bulkPlan = Type.Object({
   relays: Type.Array(Type.Object({ relay: Type.String(), events: Type.Integer() })),
   /** What becomes of the planned events' actions, by type. */
   actions: Type.Array(Type.Object({ type: Type.String(), will: oneOf(WILL), events: Type.Integer() })),
+  /** Planned events with work that was done for another person than they are about now: it is skipped unless the replay moves it. */
+  otherPerson: Type.Integer(),
   /** Planned events that may not act any more, by why. */
   leftOut: Type.Record(Type.String(), Type.Integer()),
 });
@@ -182,7 +188,7 @@ export async function planBulkReplay(
   const relays = new Map<string, number>();
   const actions = new Map<string, BulkPlan["actions"][number]>();
   const leftOut: Record<string, number> = {};
-  let planned = 0;
+  let [planned, otherPerson] = [0, 0];
   let chosen = await store.read((tx) => choose(tx, environmentId, filter));
   while (chosen !== null && planned < MAX_PLANNED) {
     const at: Chosen = chosen;
@@ -195,6 +201,7 @@ export async function planBulkReplay(
         continue;
       }
       relays.set(outline.relay, (relays.get(outline.relay) ?? 0) + 1);
+      if (outline.will.some(([, will]) => will === "other_person")) otherPerson += 1;
       for (const [type, will] of outline.will) {
         const key = `${type} ${will}`;
         actions.set(key, { type, will, events: (actions.get(key)?.events ?? 0) + 1 });
@@ -208,6 +215,7 @@ export async function planBulkReplay(
     planned,
     relays: [...relays].map(([relay, events]) => ({ relay, events })).sort((a, b) => b.events - a.events),
     actions: [...actions.values()].sort((a, b) => b.events - a.events),
+    otherPerson,
     leftOut,
   };
 }

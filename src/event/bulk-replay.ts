@@ -1,5 +1,5 @@
 /**
- * A bulk replay: every failed or dead event that a filter chooses is replayed once, oldest first and no faster than was asked. It is a row, and
+ * A bulk replay: every failed or dead event that a filter chooses, or every done one whose work was another person's, is replayed once, oldest first and no faster than was asked. It is a row, and
  * its cursor moves in the transaction that queues the events, so that nothing is replayed twice or left out whenever the service stops. An
  * event that fails again lies behind the cursor. When its steps are taken is caretaker's.
  */
@@ -9,7 +9,7 @@ import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { type BulkFilter, bulkFilter, type Counted, choose, LOOK, look } from "./bulk-choice.ts";
@@ -40,6 +40,8 @@ const BULK_REPLAY = defineTable({
     state: text<(typeof RUN_STATES)[number]>(),
     chosen: json<KeptFilter>(),
     perSecond: integer(),
+    /** Whether it also runs what was done for another person than the event is about now. */
+    move: flag(),
     /** How many matched when it began. */
     matched: integer(),
     replayed: integer(),
@@ -62,6 +64,8 @@ export const bulkReplayView = Type.Object({
   state: oneOf(RUN_STATES),
   filter: Type.Object(bulkFilter),
   perSecond: Type.Integer(),
+  /** Whether it also runs what was done for another person than the event is about now: purchases move. */
+  move: Type.Boolean(),
   matched: Type.Integer(),
   replayed: Type.Integer(),
   leftOut: Type.Record(Type.String(), Type.Integer()),
@@ -74,11 +78,12 @@ export type BulkReplayView = Static<typeof bulkReplayView>;
 interface NewBulkReplay extends Change, Counted {
   filter: BulkFilter;
   perSecond: number;
+  move: boolean;
 }
 
 /** Begins one; where nothing matched it has ended at once. Refuses with `replay_running` while another of the environment is under way. */
 export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
-  const { environmentId, by, nowMs, filter, perSecond, matched, endedUntil } = wanted;
+  const { environmentId, by, nowMs, filter, perSecond, move, matched, endedUntil } = wanted;
   const other = await findRunning(tx, environmentId);
   if (other !== null) {
     throw new Refusal(
@@ -87,12 +92,14 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
     );
   }
   const chosen = matched === 0 ? null : await choose(tx, environmentId, filter);
+  const moves = move || filter.state === "done";
   const row: BulkReplayRow = {
     id: newId("rpl", nowMs),
     environmentId,
     state: chosen === null ? "done" : "running",
     chosen: filter.reason === undefined ? filter : { state: filter.state, relay: "", asked: filter },
     perSecond,
+    move: moves,
     matched,
     replayed: 0,
     leftOut: {},
@@ -105,7 +112,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
   };
   await BULK_REPLAY.insert(tx, row);
   tx.touch("bulk_replay", environmentId);
-  const after = { filter, perSecond, matched };
+  const after = { filter, perSecond, matched, ...(moves ? { move: true } : {}) };
   await writeAudit(tx, { environmentId, by, nowMs, action: "replay.began", target: targetOf(row), after });
   return view(row);
 }
@@ -138,7 +145,8 @@ export async function stepBulkReplay(
   const isCut = step !== null && step.found.length > most;
   const leftOut = { ...row.leftOut };
   let { replayed } = row;
-  const request = { environmentId: row.environmentId, actor: row.createdBy, nowMs, bulkReplay: id };
+  const { environmentId, createdBy: actor, move } = row;
+  const request = { environmentId, actor, nowMs, move, bulkReplay: id };
   const refusals = await tryReplays(
     tx,
     found.map((event) => ({ ...request, id: eventIdOf(event) })),

@@ -21,7 +21,7 @@ export const EFFECT = defineTable({
     state: text<"intended" | "done">(),
     /** JSON text of what it left; null: nothing. */
     result: orNull(text()),
-    /** The number of the run that did it. */
+    /** The number of the run that did it, or intended it. */
     run: orNull(integer()),
   },
 });
@@ -41,6 +41,8 @@ export interface Work {
   after: Json | undefined;
   /** When the attempt that did it began, milliseconds since the epoch; null: not known, or not done. */
   doneAt: number | null;
+  /** The person that the attempt was about; null: it had none, or an earlier version did not keep it. */
+  personId: string | null;
 }
 
 /** The attempt that works: the event and its run's number. */
@@ -85,11 +87,11 @@ export function countPlaces(actions: readonly Pick<LiveAction, "type" | "target"
 /** Before something leaves the house that must not leave twice. `mark` is the work's `after` until it is settled. */
 export async function intendEffect(
   tx: Writer,
-  eventSeq: number,
+  { seq: eventSeq, runs: run }: Working,
   key: string,
   mark: Json | undefined,
 ): Promise<void> {
-  await EFFECT.insert(tx, { eventSeq, key, state: "intended", result: writeAfter(mark), run: null });
+  await EFFECT.insert(tx, { eventSeq, key, state: "intended", result: writeAfter(mark), run });
 }
 
 /**
@@ -105,7 +107,7 @@ export async function completeEffect(
   await EFFECT.insert(tx, { eventSeq, key, state: "done", result: writeAfter(after), run });
 }
 
-/** As `completeEffect`, of what was intended before. Throws where the intent is not there, or was settled by another. */
+/** As `completeEffect`, of what was intended before: it stays the work of the attempt that intended it. Throws where the intent is not there, or was settled by another. */
 export async function settleEffect(
   tx: Writer,
   { seq, runs }: Working,
@@ -113,7 +115,7 @@ export async function settleEffect(
   after: Json | undefined,
 ): Promise<void> {
   const settled = await tx.run(
-    "UPDATE effect SET state = 'done', result = $result, run = $runs WHERE event_seq = $seq AND key = $key AND state = 'intended'",
+    "UPDATE effect SET state = 'done', result = $result, run = coalesce(run, $runs) WHERE event_seq = $seq AND key = $key AND state = 'intended'",
     { seq, runs, key, result: writeAfter(after) },
   );
   if (settled !== 1) throw new Error("An effect was settled that is not intended any more.");

@@ -17,12 +17,14 @@ import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 /** Everything the event's attempts left behind. */
 export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
   const effects = await tx.all<EffectRow>(
-    `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt FROM effect
+    `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
+     FROM effect JOIN event ON event.seq = effect.event_seq
      LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
     eventSeq,
   );
-  const ran = await tx.all<{ list: string }>(
-    `SELECT ${RAN.columnsOf("run")}, ran_actions.actions AS list FROM run
+  const ran = await tx.all<{ list: string; person: string | null }>(
+    `SELECT ${RAN.columnsOf("run")}, ran_actions.actions AS list, coalesce(run.person_id, event.person_id) AS person
+     FROM run JOIN event ON event.seq = run.event_seq
      JOIN ran_actions ON ran_actions.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
     eventSeq,
   );
@@ -39,10 +41,11 @@ export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> 
   });
 }
 
-type EffectRow = RowOf<typeof EFFECT> & { doneAt: number | null };
+type EffectRow = RowOf<typeof EFFECT> & Pick<Work, "doneAt" | "personId">;
 
-function readWork({ key, state, result, doneAt }: EffectRow): Work {
-  return { ...readWorkKey(key), state, after: result === null ? undefined : parseJson(result), doneAt };
+function readWork({ key, state, result, doneAt, personId }: EffectRow): Work {
+  const after = result === null ? undefined : parseJson(result);
+  return { ...readWorkKey(key), state, after, doneAt: state === "done" ? doneAt : null, personId };
 }
 
 function readWorkKey(key: string): Pick<Work, "key" | "type" | "target" | "fingerprint" | "ordinal"> {
@@ -57,24 +60,33 @@ const RAN = RUN.pick("startedAt", "results", "work");
 interface RanAttempt {
   startedAt: number;
   results: readonly StoredResult[];
+  personId: string | null;
   actions: readonly LiveAction[];
   /** One an action. */
   keys: readonly BoundKey[];
 }
 
-function openAttempt({ list, work, ...attempt }: RowOf<typeof RAN> & { list: string }): RanAttempt {
+function openAttempt({
+  list,
+  work,
+  person,
+  ...attempt
+}: RowOf<typeof RAN> & { list: string; person: string | null }): RanAttempt {
   const actions = openActions(parseJson(list) as ActionDefinition[]);
-  return { ...attempt, actions, keys: work ?? makeFreshKeys(actions) };
+  return { ...attempt, personId: person, actions, keys: work ?? makeFreshKeys(actions) };
 }
 
 /** Adds the work that this run did: what it says of an action that did not fail, unless the work was done before and skipped here. */
-function addWorks(works: Map<string, Work>, { startedAt, results, actions, keys }: RanAttempt): void {
+function addWorks(
+  works: Map<string, Work>,
+  { startedAt, results, personId, actions, keys }: RanAttempt,
+): void {
   for (const [at, result] of results.entries()) {
     const [action, bound] = [actions[at], keys[at]];
     if (action === undefined || bound === undefined || action.type !== result.type) continue;
     const key = typeof bound === "string" ? bound : bound[0];
     if (action.repeats || result.outcome === "failed" || works.has(key)) continue;
-    works.set(key, { ...readWorkKey(key), state: "done", after: result.after, doneAt: startedAt });
+    works.set(key, { ...readWorkKey(key), state: "done", after: result.after, doneAt: startedAt, personId });
   }
 }
 

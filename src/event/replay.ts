@@ -1,11 +1,12 @@
 /**
  * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
- * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
+ * by the same alignment that a run then follows; what was edited after its work, or did it for another person, is skipped unless the replay
+ * chooses it.
  */
 import { findAction } from "../action/registry.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Definition } from "../relay/definition-shape.ts";
+import { namePerson } from "../people/person.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
 import { arrivesUnsigned, barsUnsigned } from "../relay/unsigned-rule.ts";
@@ -23,6 +24,7 @@ import {
   refuseUnknownEvent,
 } from "./event.ts";
 import { readMemory } from "./memory.ts";
+import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
 import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
 
 const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
@@ -44,6 +46,8 @@ interface ReplayRequest {
   nowMs: number;
   /** Indexes of actions the plan offers to run although work was done for them. */
   run?: readonly number[] | undefined;
+  /** Runs all actions as well whose work was done for another person than the event is about now. */
+  move?: boolean;
   /** The relay's version the plan was read at; absent: any. */
   version?: number | undefined;
   /** The bulk replay that it is part of. */
@@ -56,7 +60,9 @@ export type ReplayRefusal =
   | (typeof REFUSALS)[number]
   | "relay_deleted"
   | "trigger_changed"
-  | "action_unknown";
+  | "action_unknown"
+  /** It is done, and for the person whom it is about now: a bulk replay takes of done events only the others. */
+  | "same_person";
 
 /** The plan of a replay. Refuses as `replayEvent`. */
 export async function planReplay(
@@ -74,12 +80,21 @@ export async function planReplay(
     const stop = `The relay's trigger is ${kind} now and this event came by ${event.trigger}, so the replay would end without running anything.`;
     return { relay: shown, stop, actions: [] };
   }
-  const { steps, actions } = await readSteps(tx, event.seq, relay.definition);
-  return {
-    relay: shown,
-    stop: null,
-    actions: actions.map((live, index) => planAction(live, index, steps[index] as Step)),
-  };
+  const { steps, actions, person } = await readSteps(tx, event.seq, relay);
+  const planned: PlannedAction[] = [];
+  for (const [index, live] of actions.entries()) {
+    const step = steps[index] as Step;
+    const doneFor = "doneFor" in step ? step.doneFor : undefined;
+    const people =
+      doneFor === undefined || person === null
+        ? null
+        : {
+            doneFor: { id: doneFor, name: await namePerson(tx, request.environmentId, doneFor) },
+            nowFor: { id: person.id === "" ? null : person.id, name: person.name },
+          };
+    planned.push(planAction(live, index, step, people));
+  }
+  return { relay: shown, stop: null, actions: planned };
 }
 
 /**
@@ -88,8 +103,7 @@ export async function planReplay(
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
   const { event, relay } = await requireReplayable(tx, request);
-  const chosen = await chooseWork(tx, event, relay, request);
-  await queueAgain(tx, [{ event, relay, request, chosen }]);
+  await queueAgain(tx, [{ event, relay, request, chosen: await chooseWork(tx, event, relay, request) }]);
 }
 
 /**
@@ -102,12 +116,17 @@ export async function tryReplays(
 ): Promise<(ReplayRefusal | null)[]> {
   const relays = new RelaysNow(tx);
   const found = await Promise.all(requests.map((request) => findReplayable(tx, request, relays)));
-  const again = found.flatMap((one, at) => {
+  const refusals = found.map((one) => (typeof one === "string" ? one : null));
+  const again: Queued[] = [];
+  for (const [at, one] of found.entries()) {
     const request = requests[at];
-    return typeof one === "string" || request === undefined ? [] : [{ ...one, request, chosen: [] }];
-  });
+    if (typeof one === "string" || request === undefined) continue;
+    const chosen = request.move === true ? await chooseMoved(tx, one) : [];
+    if (one.event.state === "done" && chosen.length === 0) refusals[at] = "same_person";
+    else again.push({ ...one, request, chosen });
+  }
   await queueAgain(tx, again);
-  return found.map((one) => (typeof one === "string" ? one : null));
+  return refusals;
 }
 
 /** Relays by their names now, each asked for once. */
@@ -152,6 +171,17 @@ async function findReplayable(
   }
 }
 
+/** All work of the event that was done for another person than it is about now. */
+async function chooseMoved(
+  tx: Reader,
+  { event, relay }: { event: ReplayedEvent; relay: RelayNow },
+): Promise<Choice[]> {
+  const { steps } = await readSteps(tx, event.seq, relay);
+  return steps.flatMap((step, index) =>
+    "doneFor" in step && step.doneFor !== undefined ? [{ index, key: step.key }] : [],
+  );
+}
+
 /** What becomes of one action. */
 type Outline = [type: string, will: PlannedAction["will"]];
 
@@ -163,8 +193,10 @@ export async function outlineReplay(
   const found = await findReplayable(tx, request);
   if (typeof found === "string") return { relay: "", left: found };
   const { event, relay } = found;
-  const { steps, actions } = await readSteps(tx, event.seq, relay.definition);
+  const { steps, actions } = await readSteps(tx, event.seq, relay);
   const will = actions.map((live, at): Outline => [live.type, willDo(live, steps[at] as Step)]);
+  if (event.state === "done" && !will.some(([, one]) => one === "other_person"))
+    return { relay: "", left: "same_person" };
   return { relay: event.relayName, will };
 }
 
@@ -172,8 +204,14 @@ interface Queued {
   event: ReplayedEvent;
   relay: RelayNow | null;
   request: ReplayRequest;
-  /** Keys of work that runs although it was done under another text. */
-  chosen: readonly string[];
+  /** What runs although its work was done. */
+  chosen: readonly Choice[];
+}
+
+/** An action, by its place in the list, and the key of the work that it then does. */
+interface Choice {
+  index: number;
+  key: string;
 }
 
 async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> {
@@ -192,7 +230,7 @@ async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> 
     queued.map((one) => ({
       seq: one.event.seq,
       relayKey: keys.get(idOf(one)) ?? null,
-      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen),
+      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen.map(({ key }) => key)),
     })),
   );
   await writeAudits(tx, queued.map(asAudited));
@@ -211,7 +249,9 @@ function asAudited({ event, relay, request, chosen }: Queued) {
     after: {
       state: "queued",
       ...(request.bulkReplay === undefined ? {} : { bulkReplay: request.bulkReplay }),
-      ...(chosen.length === 0 ? {} : { run: [...(request.run ?? [])], version: relay?.version ?? null }),
+      ...(chosen.length === 0
+        ? {}
+        : { run: chosen.map(({ index }) => index), version: relay?.version ?? null }),
     },
   };
 }
@@ -261,8 +301,9 @@ async function requireReplayable(
 async function readSteps(
   tx: Reader,
   eventSeq: number,
-  definition: Definition,
-): Promise<{ steps: Step[]; actions: LiveAction[] }> {
+  relay: RelayNow,
+): Promise<{ steps: Step[]; actions: LiveAction[]; person: ReplayPerson | null }> {
+  const { definition } = relay;
   let actions: LiveAction[];
   try {
     actions = openActions(definition.actions);
@@ -272,16 +313,18 @@ async function readSteps(
       "The relay holds an action that this version of the service does not know, so its events wait: save its definition anew, or use the version that wrote it.",
     );
   }
-  return { actions, steps: alignActions(actions, await readMemory(tx, eventSeq)) };
+  const memory = await readMemory(tx, eventSeq);
+  const person = memory.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
+  return { actions, steps: alignActions(actions, memory, new Set(), person?.id ?? null), person };
 }
 
-/** The keys of the work that `run` chooses. */
+/** The work that `run` chooses. */
 async function chooseWork(
   tx: Reader,
   event: ReplayedEvent,
   relay: RelayNow | null,
   { run = [], version }: ReplayRequest,
-): Promise<string[]> {
+): Promise<Choice[]> {
   if (relay !== null && version !== undefined && version !== relay.version) {
     throw new Refusal(
       "version_conflict",
@@ -290,10 +333,10 @@ async function chooseWork(
     );
   }
   if (run.length === 0) return [];
-  const { steps } = relay === null ? { steps: [] } : await readSteps(tx, event.seq, relay.definition);
+  const { steps } = relay === null ? { steps: [] } : await readSteps(tx, event.seq, relay);
   return [...new Set(run)].map((index) => {
     const step = steps[index];
-    if (step !== undefined && mayChoose(step)) return step.key;
+    if (step !== undefined && mayChoose(step)) return { index, key: step.key };
     const offered = steps.flatMap((one, at) => (mayChoose(one) ? [at] : []));
     const choice =
       offered.length === 0
@@ -301,7 +344,7 @@ async function chooseWork(
         : `choose among ${offered.join(", ")}`;
     throw new Refusal(
       "invalid_input",
-      `run names ${index}, and only an action that was edited after it had done its work can be chosen: ${choice}.`,
+      `run names ${index}, and only an action that was edited after it had done its work, or that did it for another person, can be chosen: ${choice}.`,
     );
   });
 }

@@ -29,6 +29,8 @@ export const RUN = defineTable({
     actions: orNull(text()),
     /** The work each of them stands for; null: its own first work. */
     work: orNull(json<readonly BoundKey[]>()),
+    /** The person that it was about; null: the event's person. */
+    personId: orNull(text()),
   },
 });
 
@@ -123,15 +125,26 @@ function rowOf({ event, startedAtMs, results, ran }: Run) {
   return { eventSeq: event.seq, number: event.runs, startedAt: startedAtMs, results, actions, work };
 }
 
-/** Keeps the results so far of a run that goes on outside the database. */
-export async function keepRunProgress(tx: Writer, run: Run): Promise<void> {
+/** Keeps the results so far of a run that goes on outside the database, and whom it is about: its event's row says that only at its end. */
+export async function keepRunProgress(tx: Writer, run: Run & { personId: string | null }): Promise<void> {
+  const { personId } = run;
   const kept = await RUN.insert(
     tx,
-    { ...rowOf(run), finishedAt: null, outcome: null },
+    { ...rowOf(run), finishedAt: null, outcome: null, personId },
     `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work
      WHERE run.finished_at IS NULL`,
   );
   requireOpen(kept);
+}
+
+/** The event is about another person from this run on: earlier runs keep theirs, and the event's row takes the new one. */
+export async function changePerson(tx: Writer, event: EventToRun, personId: string): Promise<void> {
+  const { seq, runs, personId: former } = event;
+  await tx.run(
+    "UPDATE run SET person_id = $former WHERE event_seq = $seq AND number < $runs AND person_id IS NULL",
+    { seq, runs, former },
+  );
+  await EVENT.change(tx, { seq }, { personId });
 }
 
 /** A run that ended is the memory of what it did, and never written over: what came to its number again is undone. */
@@ -296,7 +309,7 @@ async function rescue(
     const { seq, runs: number, environmentId, relayName } = event;
     const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
     const startedAt = event.startedAt ?? event.createdAt;
-    const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null };
+    const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null, personId: null };
     await RUN.insert(
       tx,
       { ...row, finishedAt: nowMs, outcome: "interrupted" },

@@ -1,6 +1,7 @@
 /** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
 import { findEventToRun, readExpunged } from "../event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
+import { mapAgain } from "../event/map-again.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { tellIgnored } from "../receiver/call.ts";
@@ -9,7 +10,6 @@ import { refuseSecondBody } from "../receiver/refusal.ts";
 import { findEarlierUse, onceUse } from "../receiver/signature-memory.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
-import { mapAgain } from "../runner/context.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";

@@ -128,6 +128,14 @@ export const RESULTS = {
     when: "No trusted connection to the called URL's host came about.",
     todo: "Check its certificate, its chain and its host name; the call is tried again. Where an authority of your own signed it, start the server with NODE_EXTRA_CA_CERTS=/path/to/authority.pem.",
   },
+  other_person: {
+    when: "The action did its work for another person than the event is about now, as after its map was corrected, so it was not done again.",
+    todo: "Nothing if the earlier person was right; else replay the event and choose this action: its box in the dashboard, or relay events replay --run. A purchase then moves to the new person.",
+  },
+  same_person: {
+    when: "A replay of many done events left this one out, because its work was done for the person whom it is about.",
+    todo: "Nothing: of done events, such a replay takes only those whose work was done for another person.",
+  },
   edited_after: {
     when: "The action was edited after it had done its work on this event, so it was not done again.",
     todo: "Nothing if the earlier work was right; else replay the event and choose this action: its box in the dashboard, or relay events replay --run.",

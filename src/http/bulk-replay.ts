@@ -50,7 +50,7 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays/plan",
     summary:
-      "Says what a replay of every failed or dead event of a filter would do: how many match, what becomes of their actions, and which may not act any more.",
+      "Says what a bulk replay of a filter's events would do: how many match, what becomes of their actions, whose work was another person's, and which may not act.",
     body: askedBody,
     answer: Type.Object({ plan: bulkPlan }),
     async handle({ deps: { store }, environmentId, body }) {
@@ -63,9 +63,15 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays",
     summary:
-      "Begins a replay of every failed or dead event of a filter, oldest first; it goes on in the server, over restarts too, until it ends or is stopped.",
+      "Begins a replay of every failed or dead event of a filter, or of done ones with another person's work, oldest first; it goes on until it ends or is stopped.",
     body: fields({
       ...asked,
+      move: Type.Optional(
+        Type.Boolean({
+          description:
+            "runs also what was done for another person than the event is about now, whose purchases move; always so for done events",
+        }),
+      ),
       perSecond: Type.Optional(
         Type.Integer({
           minimum: 1,
@@ -80,12 +86,12 @@ export const bulkReplayRoutes = [
       deps: { store },
       environmentId,
       change,
-      body: { perSecond = DEFAULT_PER_SECOND, ...wanted },
+      body: { perSecond = DEFAULT_PER_SECOND, move = false, ...wanted },
     }) {
       const filter = await readFilter(store, environmentId, wanted);
       const counted = await countChosen(store, environmentId, filter);
       const replay = await store.write("dashboard", (tx) =>
-        beginBulkReplay(tx, { ...change, filter, perSecond, ...counted }),
+        beginBulkReplay(tx, { ...change, filter, perSecond, move, ...counted }),
       );
       return { replay };
     },

@@ -138,7 +138,7 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/replay",
     summary:
-      "Queues a finished event again with its attempts reset; run names actions that were edited after their work and run all the same.",
+      "Queues a finished event again with its attempts reset; run names actions to run although they did their work, under another text or for another person.",
     body: fields({
       run: Type.Optional(
         Type.Array(Type.Integer({ minimum: 0 }), {

@@ -64,6 +64,12 @@ export function findPerson(tx: Reader, environmentId: number, personId: string):
   return PERSON.get(tx, rest, { environmentId, personId });
 }
 
+/** The person as a sentence names them. */
+export async function namePerson(tx: Reader, environmentId: number, personId: string): Promise<string> {
+  const person = await findPerson(tx, environmentId, personId);
+  return person?.email ?? `a person who was erased (${personId})`;
+}
+
 /** Compared without regard to letters' case. One of an earlier version may stand under their domain in punycode. */
 export async function findPersonByEmail(
   tx: Reader,

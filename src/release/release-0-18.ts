@@ -219,7 +219,12 @@ export const RELEASE_0_18: Release = {
       was: "What waited ran in the order of arrival only as far as a few dozen events. A cancellation could run before the payment that it canceled.",
       now: "Everything that waited runs in the order in which it arrived, over all relays of the environment, however many events wait. A paused relay, a retry or a receiver that hangs does not stop the others.",
     },
+    {
+      subject: "A replay after the path of the person was corrected",
+      was: "The replay said done and gave the buyer nothing. What was paid stayed with the first person.",
+      now: "The plan and each skipped result name both people (other_person). If you choose the action, it runs for the new person, and a purchase or a plan's payment moves: it is taken back from the first person under its ref and made for the new one, in one transaction. A bulk replay counts such events and offers this for all of them: in the dashboard, with relay replays start --move, and with move of POST …/bulk-replays. With the state done it takes only those.",
+    },
   ],
-  codesAdded: ["other_product"],
+  codesAdded: ["other_person", "other_product", "same_person"],
   codesRemoved: [],
 };

@@ -3,29 +3,22 @@
  * house. It decides what is skipped and when to stop; it never opens a transaction and never sends.
  */
 import type { ActionOutcome, ActionPerson, ActionResult, ActionRun, ActionTime } from "../action/contract.ts";
-import type { Intended } from "../action/registry.ts";
-import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
+import { findAction, type Intended } from "../action/registry.ts";
+import { bindKeys, type Step, tellEdited, tellOtherPerson, tellUnsure } from "../event/alignment.ts";
 import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
-import { keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
-import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
+import { mapAgain } from "../event/map-again.ts";
+import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { ResultCode } from "../ground/result-code.ts";
+import { namePerson } from "../people/person.ts";
 import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import {
-  alignWithEarlier,
-  findErasure,
-  firstSteps,
-  makeActionRun,
-  mapAgain,
-  resolvePerson,
-} from "./context.ts";
+import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";
 
-const PERSON_CHANGED =
-  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 /** Warnings kept on an event, of which a template can make many; what was not done is told also where they took all their room. */
 const MAX_WARNINGS = 50;
 const MAX_LOSS_WARNINGS = 4 * MAX_WARNINGS;
@@ -132,16 +125,20 @@ export class Attempt {
         invitesPerDay: this.#deps.limits.invitesPerDay,
       }),
     );
+    this.#person = ("person" in found ? found.person : null) ?? null;
+    const { personId: former } = event;
+    const isOther = former !== null && this.#person !== null && this.#person.id !== former;
+    if (isOther) await changePerson(tx, event, this.#person?.id ?? former);
     if (found.kind === "failed") {
-      if ("person" in found) this.#person = found.person ?? null;
       this.results.push({ type: "person", outcome: "failed", code: found.code, message: found.message });
       return found.code === "person_not_found" || found.code === "person_erased"
         ? { outcome: "not_run", reason: found.code }
         : { outcome: "failed", code: found.code, final: found.code === "person_suspended" };
     }
-    this.#person = found.person;
-    if (event.personId !== null && found.person?.id !== event.personId)
-      this.#warn(PERSON_CHANGED, MAX_LOSS_WARNINGS);
+    if (isOther) {
+      const [was, is] = [await namePerson(tx, event.environmentId, former), await this.#nameIt(tx)];
+      this.#warn(tellPersonChanged(was, is), MAX_LOSS_WARNINGS);
+    }
     // Only an event that ran before can have earlier work; a first run need not look.
     this.#steps =
       event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : firstSteps(relay.actions);
@@ -228,6 +225,12 @@ export class Attempt {
   }
 
   async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | Intended> {
+    if ("doneFor" in step && step.doneFor !== undefined) {
+      const was = await namePerson(tx, this.event.environmentId, step.doneFor);
+      const sells = findAction(live.type)?.sells === true;
+      const message = tellOtherPerson(was, await this.#nameIt(tx), sells);
+      return { outcome: "skipped", code: "other_person", message, ...afterOf(step.work.after) };
+    }
     if (step.does === "skip" && !step.sure) this.#warn(tellUnsure(this.#next, live.type), MAX_LOSS_WARNINGS);
     if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
     if (step.does === "edited") {
@@ -235,7 +238,7 @@ export class Attempt {
       this.#warn(message, MAX_LOSS_WARNINGS);
       return { outcome: "skipped", code: "edited_after", message, ...afterOf(step.work.after) };
     }
-    const run = this.#makeRun();
+    const run = { ...this.#makeRun(), movesFrom: this.#movesFrom(step) };
     if (step.does === "settle" && live.conclude !== null) {
       const outcome = await live.conclude(tx, run, step.work.after);
       if (outcome !== null) {
@@ -246,8 +249,21 @@ export class Attempt {
     }
     const started = await live.start(tx, run);
     if ("outcome" in started) return this.#complete(tx, live, step.key, started);
-    if (!live.repeats) await intendEffect(tx, this.event.seq, step.key, started.mark);
+    if (!live.repeats) await intendEffect(tx, this.event, step.key, started.mark);
     return started;
+  }
+
+  /** The event's person as a sentence names them. */
+  #nameIt(tx: Writer): Promise<string> {
+    return namePerson(tx, this.event.environmentId, this.#person?.id ?? "");
+  }
+
+  /** Whose work a replay chose the action over, where it was another person's. */
+  #movesFrom(step: Step): ActionRun["movesFrom"] {
+    const work = step.does === "run" ? step.instead : undefined;
+    if (work == null || work.personId === null || work.personId === this.personId) return null;
+    const purchase = isJsonObject(work.after) ? work.after.purchase : undefined;
+    return { personId: work.personId, purchase: typeof purchase === "string" ? purchase : null };
   }
 
   /** Remembers finished work in the transaction that did it: where that ends the run too, by the run's own row. */
@@ -285,6 +301,10 @@ export class Attempt {
       warn: (sentence) => this.#warn(sentence),
     });
   }
+}
+
+function tellPersonChanged(was: string, is: string): string {
+  return `The event was about ${was} at the attempt before and is about ${is} now: what was done for ${was} stays as it is. To do it for ${is}, replay the event and choose it.`;
 }
 
 type Unforeseen = { kind: "failed"; code: "internal"; message: string };

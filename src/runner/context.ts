@@ -1,31 +1,21 @@
 /**
  * What an attempt's actions are given: the person the event is about, resolved when the attempt starts (a receiver's person key, or a record's
  * owner, otherwise its recipient, named by its key and never by its value); the run they are handed, with texts filled in; and what each of
- * them has to do after earlier attempts; and an event mapped again where its relay's map moved on.
+ * them has to do after earlier attempts.
  */
 import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
 import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
 import { type EventToRun, readRecordPerson } from "../event/event.ts";
-import { keepMapped } from "../event/insert.ts";
 import { readMemory } from "../event/memory.ts";
 import { makeFreshKeys } from "../event/run.ts";
-import {
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  parseJson,
-  scalarText,
-  writeCanonicalJson,
-  writeJson,
-} from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
-import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import {
@@ -176,6 +166,7 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
       truncated,
     },
     person,
+    movesFrom: null,
     results: context.results,
     render: (text) => renderTemplate(text, scope, onMissing, form),
     renderRef: (text) => renderIdentifier(text, scope, form),
@@ -233,7 +224,7 @@ export async function alignWithEarlier(
   for (const work of stray) await settleStray(tx, event, work, run);
   if (stray.length > 0) memory = await readMemory(tx, event.seq);
   const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
-  return alignActions(actions, memory, new Set(chosen));
+  return alignActions(actions, memory, new Set(chosen), run.person?.id ?? null);
 }
 
 /**
@@ -246,38 +237,4 @@ async function settleStray(tx: Writer, event: EventToRun, work: Work, run: Actio
   const outcome = conclude === undefined ? undefined : await conclude.call(type, tx, run, work.after);
   if (outcome === null) await dropIntent(tx, event.seq, work.key);
   else await settleEffect(tx, event, work.key, outcome?.after);
-}
-
-/**
- * The payload with `mapped` made again by this map, or null where it comes out as it is, and where there is no whole body to read: it was
- * truncated, or is gone. `payload` is the value of the event's own.
- */
-export function mapAgain(
-  stored: Pick<EventToRun, "payload" | "truncated" | "form">,
-  payload: JsonObject,
-  map: CompiledMap,
-): { text: string; payload: JsonObject; warnings: string[] } | null {
-  const { event = null, mapped = null } = payload;
-  if (stored.truncated || event === null || !isJsonObject(mapped)) return null;
-  const isForm = stored.form ?? looksLikeForm(event);
-  const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
-  if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
-  const tail = `,"mapped":${writeJson(mapped)}}`;
-  const head = stored.payload.endsWith(tail)
-    ? stored.payload.slice(0, -tail.length)
-    : `{"event":${writeJson(event)}`;
-  return {
-    text: `${head},"mapped":${writeJson(kept)}}`,
-    payload: { ...payload, mapped: kept },
-    warnings,
-  };
-}
-
-/** A form's fields are texts and lists of texts, nothing deeper. */
-function looksLikeForm(event: Json): boolean {
-  const isText = (one: Json) => typeof one === "string";
-  return (
-    isJsonObject(event) &&
-    Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
-  );
 }

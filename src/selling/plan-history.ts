@@ -116,7 +116,7 @@ export async function readPlanHistory(
 
 function findPayment(tx: Reader, whose: Whose, ref: string): Promise<Stored | null> {
   const sql = `SELECT ${PAYMENT} FROM purchase WHERE environment_id = $environmentId AND kind = 'purchase' AND ref = $ref
-    AND item_kind = 'plan' AND person_id = $personId`;
+    AND item_kind = 'plan' AND person_id = $personId AND moved_to IS NULL`;
   return tx.get<Stored>(sql, { ...whose, ref });
 }
 
@@ -129,7 +129,8 @@ export async function findLaterPayment(
     `SELECT ref FROM purchase INDEXED BY purchase_of_plan
      WHERE ${OF_PERSON} AND arrival >= $arrival AND (arrival > $arrival OR id > $id) AND item = $item AND confirmation = 0
        AND NOT EXISTS (SELECT 1 FROM purchase AS refund
-         WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund' AND refund.ref = purchase.ref)
+         WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund' AND refund.ref = purchase.ref
+           AND refund.refunds = purchase.id)
      ORDER BY arrival DESC, id DESC LIMIT 1`,
     { environmentId, personId, item, arrival, id },
   );

@@ -11,8 +11,6 @@ import { sayEndedByLater } from "../people/access-order.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findDefaultPlan, plans } from "./plan.ts";
 import {
-  findLaterPayment,
-  forgetPayments,
   hasLater,
   markConfirmations,
   readPlanHistory,
@@ -26,10 +24,8 @@ import {
   failUnknown,
   findSoldHere,
   type Given,
-  newPurchaseId,
   type Payment,
   type RelaySale,
-  recordPurchase,
   type SaleContext,
   sell,
 } from "./sale.ts";
@@ -115,7 +111,7 @@ function sellingOf(
     itemKind: "plan",
     item,
     skip: (own: Purchase) => skipSold(tx, sale, own),
-    look: () => lookAt(tx, sale),
+    look: () => lookAtPlan(tx, sale),
     give,
   } as const;
 }
@@ -171,7 +167,11 @@ async function giveLate(
 }
 
 /** Follows the person's payments and cancellations, with one that is about to be recorded, and corrects which of them only confirm. */
-async function settleOrder(tx: Writer, sale: SaleContext, own: PlanPayment | null): Promise<PlanOrder> {
+export async function settleOrder(
+  tx: Writer,
+  sale: SaleContext,
+  own: PlanPayment | null,
+): Promise<PlanOrder> {
   const history = await readPlanHistory(tx, sale);
   const payments = own === null ? history.payments : [...history.payments, own];
   const order = followPlan(payments, history.cancellations);
@@ -186,7 +186,11 @@ interface Brought {
 }
 
 /** Brings the person onto the plan that the order of arrival comes to. */
-async function bringOnto(tx: Writer, sale: SaleContext, standing: PlanPayment | null): Promise<Brought> {
+export async function bringOnto(
+  tx: Writer,
+  sale: SaleContext,
+  standing: PlanPayment | null,
+): Promise<Brought> {
   const before = await findActiveSubscription(tx, sale.environmentId, sale.personId);
   if (before?.billedBy === "processor" || before?.plan === standing?.plan) return { before, after: before };
   if (before !== null) await endSubscription(tx, before, sale);
@@ -251,9 +255,9 @@ export async function revokeByRelay(
     const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === own)?.[1] ?? null;
     return keepPlan(sale, name, own, keeper ?? standing, keeper !== null);
   }
-  const before = await lookAt(tx, sale);
+  const before = await lookAtPlan(tx, sale);
   await endSubscription(tx, active, sale);
-  return { outcome: "done", before, after: { ...(await lookAt(tx, sale)), ended: active.id } };
+  return { outcome: "done", before, after: { ...(await lookAtPlan(tx, sale)), ended: active.id } };
 }
 
 /** The result of a cancellation that a payment outlasts, which it names. `underOther`: that payment came after the one that was canceled. */
@@ -271,44 +275,8 @@ function keepPlan(
   return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
 }
 
-/** What a refund of a plan's payment would do now: end the subscription, or leave the plan, which a later payment keeps. */
-export async function planPlanRefund(
-  tx: Reader,
-  purchase: Purchase,
-): Promise<{ ends: Subscription | null; keptBy: string | null }> {
-  const active = await findActiveSubscription(tx, purchase.environmentId, purchase.personId);
-  if (active?.plan !== purchase.item) return { ends: null, keptBy: null };
-  const keptBy = await findLaterPayment(tx, purchase);
-  return { ends: keptBy === null ? active : null, keptBy };
-}
-
-/** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
-export async function refundPlanPayment(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
-  const { id: refunds, ref, item, origin, amountMinor, currency } = purchase;
-  const { ends, keptBy } = await planPlanRefund(tx, purchase);
-  const before = await lookAt(tx, sale);
-  if (ends !== null) {
-    await endSubscription(tx, ends, sale);
-    await forgetPayments(tx, sale);
-  } else await movePurchase(tx, purchase.id, 0);
-  const now = await lookAt(tx, sale);
-  const id = newPurchaseId(sale);
-  const takenBack = { grants: before.grants.length - now.grants.length, credits: 0, creditsShort: 0 };
-  await recordPurchase(tx, sale, id, {
-    ...{ kind: "refund", itemKind: "plan", item, refunds, ref, origin, amountMinor, currency },
-    data: { takenBack },
-  });
-  const ended = ends === null ? {} : { ended: ends.id };
-  const kept = keptBy === null ? {} : { keptByRef: keptBy };
-  return {
-    outcome: "done",
-    before,
-    after: { ...now, refund: id, purchase: refunds, ref, ...ended, ...kept },
-  };
-}
-
 /** The person's plan and what it grants. */
-async function lookAt(tx: Reader, sale: SaleContext) {
+export async function lookAtPlan(tx: Reader, sale: SaleContext) {
   const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
   const live = await listLiveGrants(tx, { ...sale, entitlement: null });
   const grants = live.filter((grant) => grant.source === "plan").map((grant) => grant.id);

@@ -1,6 +1,6 @@
 /**
  * Receipts: one immutable row a purchase, unique by its ref in the environment, and one row beside it when it is refunded. Nothing but its place in
- * the order of arrival is ever changed, and nothing removed here. What a purchase grants is written in the same transaction (sale.ts).
+ * the order of arrival, and to whom it moved, is ever changed, and nothing removed here. What a purchase grants is written in the same transaction (sale.ts).
  */
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
@@ -65,6 +65,8 @@ export const PURCHASE = defineTable({
     arrival: integer(),
     /** Whether it confirms a plan that the person had, and is no payment: plan-order.ts. */
     confirmation: flag(),
+    /** Of a purchase that was taken back to be made for another person, and of that refund: the new person's id. Its ref is the new purchase's. */
+    movedTo: orNull(text()),
   },
 });
 export type Purchase = RowOf<typeof PURCHASE>;
@@ -84,6 +86,8 @@ export const purchaseView = Type.Object({
   refunds: textOrNull,
   /** On a purchase, the refund that took it back. */
   refundedBy: textOrNull,
+  /** The person's id to whom the purchase moved: it was taken back here, and made there under the same ref. */
+  movedTo: textOrNull,
   amountMinor: shownOrNull(Type.Integer()),
   currency: textOrNull,
   granted: Type.Unsafe<PurchaseData["granted"] | null>({}),
@@ -93,14 +97,35 @@ export const purchaseView = Type.Object({
 });
 export type PurchaseView = Static<typeof purchaseView>;
 
-/** The purchase, or the refund, under this ref; null when there is none. */
+/** The purchase, or the refund, under this ref; null when there is none. One that moved is not under its ref any more. */
 export function findPurchase(
   tx: Reader,
   environmentId: number,
   kind: PurchaseKind,
   ref: string,
 ): Promise<Purchase | null> {
-  return PURCHASE.find(tx, { environmentId, kind, ref });
+  const rest = "WHERE environment_id = $environmentId AND kind = $kind AND ref = $ref AND moved_to IS NULL";
+  return PURCHASE.get(tx, rest, { environmentId, kind, ref });
+}
+
+/** The refund that took the purchase back; null: none did. */
+export function findRefundOf(
+  tx: Reader,
+  { environmentId, ref, id }: Pick<Purchase, "environmentId" | "ref" | "id">,
+): Promise<Purchase | null> {
+  const rest = "WHERE environment_id = $environmentId AND kind = 'refund' AND ref = $ref AND refunds = $id";
+  return PURCHASE.get(tx, rest, { environmentId, ref, id });
+}
+
+/** The purchase and its refund leave their ref to the purchase of the person whom it moved to. */
+export async function markMoved(
+  tx: Writer,
+  { environmentId, ref }: Pick<Purchase, "environmentId" | "ref">,
+  movedTo: string,
+): Promise<void> {
+  const sql =
+    "UPDATE purchase SET moved_to = $movedTo, arrival = 0 WHERE environment_id = $environmentId AND ref = $ref AND moved_to IS NULL";
+  await tx.run(sql, { environmentId, ref, movedTo });
 }
 
 /** The purchase or refund of this id. Refuses with `not_found`. */
@@ -123,7 +148,7 @@ interface ShownBeside {
 }
 
 const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'purchase' THEN (SELECT r.id FROM purchase r
-  WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy,
+  WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref AND r.refunds = purchase.id) END AS refundedBy,
   (SELECT email FROM person WHERE person.id = purchase.person_id) AS personEmail`;
 
 interface PurchaseFilter {

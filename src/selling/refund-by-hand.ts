@@ -6,13 +6,14 @@ import { type Static, Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { textOrNull } from "../ground/schema.ts";
 import { findNewestArrival } from "../people/access-order.ts";
-import { findPerson } from "../people/person.ts";
+import { namePerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
-import { planPlanRefund, refundPlanPayment } from "./plan-sale.ts";
+import { planPlanRefund, refundPlanPayment } from "./plan-refund.ts";
 import { planProductRefund, refundPurchase } from "./product-sale.ts";
 import {
   findPurchase,
+  findRefundOf,
   type Purchase,
   type PurchaseView,
   requirePurchase,
@@ -43,9 +44,9 @@ export async function planRefund(
 ): Promise<RefundPlan> {
   const purchase = await requireRefundable(tx, environmentId, id);
   const { ref, item, itemKind, personId } = purchase;
-  const whose = (await findPerson(tx, environmentId, personId))?.email ?? "a person who was erased";
+  const whose = await namePerson(tx, environmentId, personId);
   const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${whose}`;
-  const refund = await findPurchase(tx, environmentId, "refund", ref);
+  const refund = await findRefundOf(tx, purchase);
   const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
   if (refund !== null) {
     const message = `The purchase of ${what} was taken back before (${refund.id}), so nothing changes.`;
@@ -94,7 +95,7 @@ export async function refundByHand(
 ): Promise<{ receipt: PurchaseView; created: boolean }> {
   const { environmentId, by, nowMs } = change;
   const purchase = await requireRefundable(tx, environmentId, id);
-  if ((await findPurchase(tx, environmentId, "refund", purchase.ref)) !== null)
+  if ((await findRefundOf(tx, purchase)) !== null)
     return { receipt: await requirePurchaseView(tx, environmentId, id), created: false };
   const { personId } = purchase;
   const origin = { relayName: null, eventId: null, arrival: await findNewestArrival(tx) };

@@ -236,6 +236,7 @@ export async function recordPurchase(
     currency,
     confirmation,
     ...rest,
+    movedTo: null,
     arrival,
     createdAt: nowMs,
   });

@@ -86,6 +86,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 52, name: "arrival", sql: arrival },
   { number: 53, name: "hold-release", sql: holdRelease },
   { number: 54, name: "owner-network", sql: ownerNetwork },
+  { number: 55, name: "moved-purchase", sql: movedPurchase },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -273,3 +274,4 @@ import asReleased from "../../migrations/0051-as-released.sql" with { type: "tex
 import arrival from "../../migrations/0052-arrival.sql" with { type: "text" };
 import holdRelease from "../../migrations/0053-hold-release.sql" with { type: "text" };
 import ownerNetwork from "../../migrations/0054-owner-network.sql" with { type: "text" };
+import movedPurchase from "../../migrations/0055-moved-purchase.sql" with { type: "text" };

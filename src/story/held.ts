@@ -127,6 +127,7 @@ const BOUGHT = PURCHASE.pick(
   "amountMinor",
   "currency",
   "createdAt",
+  "movedTo",
 );
 
 export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
@@ -138,6 +139,8 @@ export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
     toEntry(row) {
       const amount = sayAmount(row.amountMinor, row.currency);
       const what = row.itemKind === "plan" ? `the plan ${row.item}` : row.item;
+      const paid = amount === null ? "" : ` for ${amount}`;
+      const isMove = row.kind === "refund" && row.movedTo !== null;
       const done = row.kind === "purchase" ? "Bought" : "Refunded";
       return {
         key: row.id,
@@ -146,7 +149,7 @@ export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
           id: `purchase:${row.id}`,
           kind: row.kind,
           atMs: row.createdAt,
-          sentence: `${done} ${what}${amount === null ? "" : ` for ${amount}`}`,
+          sentence: isMove ? `The purchase of ${what} moved to another person` : `${done} ${what}${paid}`,
           detail: lineOf(`ref ${row.ref}`),
           look: row.kind === "purchase" ? "done" : "none",
           thing: { kind: "purchase", id: row.id, collection: null },

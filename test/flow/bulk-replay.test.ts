@@ -67,6 +67,7 @@ test("the plan says how many match, of which relays, what becomes of each action
       { type: "grant_credits", will: "skip", events: 32 },
       { type: "write_record", will: "run", events: 32 },
     ],
+    otherPerson: 0,
     leftOut: {},
   });
   expect(await plan({ relay: "others" })).toMatchObject({ matched: 2 });
@@ -221,7 +222,7 @@ describe("the filter", () => {
   });
 
   for (const [body, field] of [
-    [{ state: "done" }, "state"],
+    [{ state: "queued" }, "state"],
     [{ state: "dead", perSecond: 0 }, "perSecond"],
     [{ state: "dead", since: "yesterday" }, "since"],
     [{ state: "dead", q: "text" }, "q"],

@@ -166,11 +166,11 @@ describe("actions are edited before a replay or a retry", () => {
     const event = await send("a", { buyer: "bob@example.com" });
     const map = { event_id: "id", person_email: "buyer" };
     await editRelay(running, receiverDefinition({ actions: [give(5), give(6)], map }));
-    expect(await runAgain(event)).toEqual(["skipped", "done"]);
+    expect(await runAgain(event)).toEqual(["other_person", "done"]);
     const view = await showEvent(running, event);
     expect(view.person?.email).toBe("bob@example.com");
     expect(view.warnings).toEqual([
-      "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.",
+      `The event was about ${ADA} at the attempt before and is about bob@example.com now: what was done for ${ADA} stays as it is. To do it for bob@example.com, replay the event and choose it.`,
     ]);
   });
 
@@ -342,7 +342,7 @@ describe("the plan of a replay", () => {
   });
 
   const refusals: [rule: string, body: object, status: number, code: string, words: string][] = [
-    ["an index that is not offered", { run: [1] }, 400, "invalid_input", "run names 1, and only an action that was edited after it had done its work can be chosen: choose among 0."],
+    ["an index that is not offered", { run: [1] }, 400, "invalid_input", "run names 1, and only an action that was edited after it had done its work, or that did it for another person, can be chosen: choose among 0."],
     ["an index out of the list", { run: [9] }, 400, "invalid_input", "run names 9"],
     ["an index that is none", { run: [-1] }, 400, "invalid_input", "run"],
     ["a plan of another version", { run: [0], version: 1 }, 409, "version_conflict", "version 2"],

@@ -158,7 +158,7 @@ CREATE TABLE bulk_replay (
   created_by TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   finished_at INTEGER
-, ended_until INTEGER NOT NULL DEFAULT 9007199254740991) STRICT;
+, ended_until INTEGER NOT NULL DEFAULT 9007199254740991, move INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX bulk_replay_by_environment ON bulk_replay (environment_id, id);
 
@@ -619,7 +619,7 @@ CREATE TABLE product (
   PRIMARY KEY (environment_id, name)
 ) WITHOUT ROWID;
 
-CREATE TABLE purchase (
+CREATE TABLE "purchase" (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('purchase', 'refund')),
@@ -630,13 +630,14 @@ CREATE TABLE purchase (
   origin TEXT NOT NULL CHECK (origin IN ('relay', 'payment')),
   relay_name TEXT,
   event_id TEXT,
-  -- A refund names the purchase it takes back.
   refunds TEXT,
   amount_minor INTEGER,
   currency TEXT,
   data TEXT NOT NULL DEFAULT '{}',
-  created_at INTEGER NOT NULL, arrival INTEGER NOT NULL DEFAULT 0, confirmation INTEGER NOT NULL DEFAULT 0,
-  UNIQUE (environment_id, kind, ref)
+  created_at INTEGER NOT NULL,
+  arrival INTEGER NOT NULL DEFAULT 0,
+  confirmation INTEGER NOT NULL DEFAULT 0,
+  moved_to TEXT
 );
 
 CREATE INDEX purchase_by_environment ON purchase (environment_id, id);
@@ -648,6 +649,8 @@ CREATE INDEX purchase_by_person_id ON purchase (person_id, id);
 CREATE INDEX purchase_by_ref ON purchase (environment_id, ref, id);
 
 CREATE INDEX purchase_of_plan ON purchase (person_id, arrival) WHERE kind = 'purchase' AND item_kind = 'plan';
+
+CREATE UNIQUE INDEX purchase_under_ref ON purchase (environment_id, kind, ref) WHERE moved_to IS NULL;
 
 CREATE TABLE ran_actions (
   fingerprint TEXT PRIMARY KEY,
@@ -916,7 +919,7 @@ CREATE TABLE run (
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
   outcome TEXT CHECK (outcome IN ('ok', 'failed', 'interrupted')),
-  results TEXT NOT NULL DEFAULT '[]', actions TEXT, work TEXT,
+  results TEXT NOT NULL DEFAULT '[]', actions TEXT, work TEXT, person_id TEXT,
   PRIMARY KEY (event_seq, number)
 ) WITHOUT ROWID;
 

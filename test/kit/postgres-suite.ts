@@ -18,7 +18,7 @@ const RULES: readonly string[] = [
 
 const FLOWS: readonly string[] = [
   ...["hold-at-once", "capture", "replay", "bulk-replay", "try-now", "receiver", "action-rule", "change-stream"],
-  ...["store-purchase", "plan-arrival", "hold-arrival", "arrival-lives", "sale-suspended", "sync", "app-delete", "read-all"],
+  ...["store-purchase", "corrected-person", "plan-arrival", "hold-arrival", "arrival-lives", "sale-suspended", "sync", "app-delete", "read-all"],
 ];
 
 const LONG_RULES: readonly string[] = [

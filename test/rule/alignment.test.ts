@@ -65,6 +65,7 @@ class Life {
       state: "done",
       after: undefined,
       doneAt: 0,
+      personId: null,
     });
     return "done";
   }
@@ -149,7 +150,7 @@ test("a mail that began to leave is found by its own action before one whose tex
   const [old, present] = list("m1 m2") as [LiveAction, LiveAction];
   const workOf = ({ target, fingerprint }: LiveAction, state: Work["state"]): Work => {
     const key = makeWorkKey({ type: "email_person", target, fingerprint }, 1);
-    return { key, type: "email_person", state, target, fingerprint, ordinal: 1, after: undefined, doneAt: null };
+    return { key, type: "email_person", state, target, fingerprint, ordinal: 1, after: undefined, doneAt: null, personId: null };
   };
   const [sent, begun] = [workOf(old, "done"), workOf(present, "intended")];
   const memory: Memory = {
@@ -169,7 +170,7 @@ describe("a chosen mail that began to leave when the service was killed", () => 
   const work = (of: LiveAction, state: Work["state"]): Work => {
     const { target, fingerprint } = of;
     const key = makeWorkKey(of, 1);
-    const known = { target, fingerprint, ordinal: 1, after: undefined, doneAt: null };
+    const known = { target, fingerprint, ordinal: 1, after: undefined, doneAt: null, personId: null };
     return { key, type: "email_person", state, ...known };
   };
   const [sent, begun] = [work(old, "done"), work(fresh, "intended")];
@@ -212,6 +213,7 @@ describe("work kept before fingerprints were", () => {
     state: "done",
     after: undefined,
     doneAt: null,
+    personId: null,
   });
   const aged = (...works: Work[]): Life => {
     const life = new Life();

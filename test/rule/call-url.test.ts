@@ -15,6 +15,7 @@ const action: CallUrl = { type: "call_url", url: "https://a.example/x" };
 function makeRun(more: Partial<ActionRun> = {}): ActionRun {
   return {
     environmentId: 1,
+    movesFrom: null,
     appId: "app",
     local: false,
     nowMs: 1_767_603_600_000,

@@ -18,8 +18,8 @@ const effects = () => store.read((tx) => tx.all("SELECT state, result, run FROM 
 
 test("what was intended is settled by one attempt; another that believes it is its own changes nothing", async () => {
   const first = working();
-  await write((tx) => intendEffect(tx, seq, key, "mark"));
-  expect(await effects()).toEqual([{ state: "intended", result: '"mark"', run: null }]);
+  await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, "mark"));
+  expect(await effects()).toEqual([{ state: "intended", result: '"mark"', run: 1 }]);
   await write((tx) => settleEffect(tx, first, key, "first"));
   await expect(write((tx) => settleEffect(tx, working(2), key, "second"))).rejects.toThrow("not intended any more");
   expect(await effects()).toEqual([{ state: "done", result: '"first"', run: 1 }]);
@@ -33,7 +33,7 @@ test("what was never intended is not settled", async () => {
 
 test("an intent is dropped where nothing left; what is done stays done, and is done once", async () => {
   const one = working();
-  await write((tx) => intendEffect(tx, seq, key, undefined));
+  await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, undefined));
   await write((tx) => dropIntent(tx, seq, key));
   expect(await effects()).toEqual([]);
   await write((tx) => completeEffect(tx, one, key, { id: 1 }));

@@ -89,7 +89,7 @@ describe("a product", () => {
     await store.write("app", (tx) => updatePerson(tx, at, { status: "suspended" }));
     const sealer = { seal: () => new Uint8Array(), digest: () => new Uint8Array() };
     await store.write("erasure", (tx) => erasePerson(tx, { environmentId, personId: erased.id, by: "key:test", nowMs: clock.now() }, sealer));
-    expect((await plan(refs[1])).message).toContain("of a person who was erased.");
+    expect((await plan(refs[1])).message).toContain("of a person who was erased (");
     for (const [at, person] of [suspended, erased].entries()) {
       expect((await refund(refs[at] as string)).created).toBe(true);
       expect(await market.holdings(person)).toEqual(none);

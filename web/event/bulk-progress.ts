@@ -27,6 +27,7 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
   trigger_changed: "their relay has another kind of trigger now",
+  same_person: "their work was done for the person whom they are about",
   action_unknown: "their relay holds an action that this version of the service does not know",
   not_replayable: "they are under way already",
   not_found: "they are not kept any more",
@@ -113,7 +114,7 @@ function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
 export function LeftOut({ leftOut }: { leftOut: BulkReplayView["leftOut"] }): View {
   return html`<ul class="bulk-left">${Object.entries(leftOut).map(
     ([code, count]) =>
-      html`<li key=${code}>${sayNumber(count)} may not act any more: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
+      html`<li key=${code}>${sayNumber(count)} ${code === "same_person" ? "are left out" : "may not act any more"}: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
   )}</ul>`;
 }
 

@@ -32,6 +32,7 @@ const WILL = {
   again: ["replay", "are sent again, with the same id"],
   skip: ["skip", "are skipped: their work is done"],
   edited: ["skip", "are skipped: edited after their work was done"],
+  other_person: ["skip", "were done for another person than the event is about now"],
   settle: ["clock", "may have left before the service stopped: that is looked at first"],
 } as const;
 
@@ -55,6 +56,7 @@ export function BulkReplay({ place, filter, onClose }: Props): View {
 function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string) => void }): View {
   const { plan, error, ask } = usePlan(place, filter);
   const [pace, setPace] = useState(String(DEFAULT_PER_SECOND));
+  const [move, setMove] = useState(filter.state === "done");
   const { send, isSending, error: refused } = useSend();
   const other = useBulkReplays(place).find(isRunning);
   const perSecond = /^\d{1,4}$/.test(pace) ? Number(pace) : 0;
@@ -64,7 +66,7 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
     const sent = await send<{ replay: BulkReplayView }>({
       method: "POST",
       path: apiPath(place, "bulk-replays"),
-      body: { ...filter, perSecond },
+      body: { ...filter, perSecond, move },
       changes: [apiPath(place, "bulk-replays"), apiPath(place, "events"), apiPath(place, "relays")],
     });
     if (sent === null) return;
@@ -88,6 +90,12 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
       html`<${StillSo} place=${place} relays=${plan.relays.map(({ relay }) => relay)} />`
     }
     ${
+      plan !== null &&
+      plan.otherPerson > 0 &&
+      filter.state !== "done" &&
+      html`<${MoveChoice} events=${plan.otherPerson} isOn=${move} onChange=${setMove} />`
+    }
+    ${
       count > 0 &&
       html`<label class="field bulk-pace"><span>Events a second, at most</span>
         <input type="number" inputmode="numeric" min="1" max=${MAX_PER_SECOND} value=${pace} aria-invalid=${!isPace}
@@ -98,6 +106,24 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || count === 0 || !isPace || other !== undefined} onClick=${() => void begin()}>
         ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
+}
+
+/** Offers the choice for all events whose work was done for another person than they are about now. */
+export function MoveChoice({
+  events,
+  isOn,
+  onChange,
+}: {
+  events: number;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}): View {
+  return html`<label class="plan-choice"><input type="checkbox" checked=${isOn} onChange=${(
+    event: globalThis.Event,
+  ) =>
+    onChange(
+      (event.target as HTMLInputElement).checked,
+    )} /> Run ${sayCount(events, "event")} for the new person as well, and move the purchases</label>`;
 }
 
 /** What the relays' dead events died of, where it is still so: a replay would meet it again. */
@@ -120,7 +146,11 @@ function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
   if (matched === 0) return html`<p>No event matches any more: <${Chosen} filter=${filter} />.</p>`;
   const more = relays.length - SHOWN_RELAYS;
   return html`<p><b>${sayNumber(matched)}</b> ${matched === 1 ? "matches" : "match"}: <${Chosen} filter=${filter} />.
-      Each runs once more by its relay’s present definition, oldest first; what it did before is not done twice.</p>
+      ${
+        filter.state === "done"
+          ? "Of these, those run once more whose work was done for another person than they are about now. That work is done for the new person, and purchases move."
+          : "Each runs once more by its relay’s present definition, oldest first; what it did before is not done twice."
+      }</p>
     ${planned < matched && html`<p class="quiet">The oldest ${sayNumber(planned)} were looked at one by one; this is what becomes of them.</p>`}
     ${
       filter.relay === undefined &&

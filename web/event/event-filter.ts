@@ -61,11 +61,11 @@ export function filterAsListed(query: URLSearchParams): Record<string, string> {
   return listed.said === sayFilter(query) ? listed.filter : readFilter(query);
 }
 
-/** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once. */
+/** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once, and done ones of a relay. */
 export function readBulkFilter(query: URLSearchParams): BulkFilter | null {
   const { state, q: _, mapped: __, ...rest } = readFilter(query);
-  if (state !== "dead" && state !== "failed") return null;
-  return { ...rest, state };
+  if (state === "done" && rest.relay !== undefined) return { ...rest, state };
+  return state === "dead" || state === "failed" ? { ...rest, state } : null;
 }
 
 /** Whether it is searched for something that does not choose what is replayed. */

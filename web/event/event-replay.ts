@@ -1,6 +1,6 @@
 /**
  * Replays an event, after saying what each action will do. The plan is the service's own; an action that was edited after it had done its
- * work can be chosen to run all the same. What the service refuses is told in its own sentence.
+ * work, or did it for another person, can be chosen to run all the same. What the service refuses is told in its own sentence.
  */
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/event/replay-plan.ts";
@@ -12,14 +12,22 @@ import { useLoad } from "../ground/use-load.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { Notice, NotYet } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
 import { sayAction } from "../relay/relay-words.ts";
 
-const ICONS = { run: "play", skip: "skip", again: "replay", edited: "skip", settle: "clock" } as const;
+const ICONS = {
+  run: "play",
+  skip: "skip",
+  again: "replay",
+  edited: "skip",
+  other_person: "skip",
+  settle: "clock",
+} as const;
 
 /** Of these a replay does nothing. */
-const DONE: ReadonlySet<PlannedAction["will"]> = new Set(["skip", "edited"]);
+const DONE: ReadonlySet<PlannedAction["will"]> = new Set(["skip", "edited", "other_person"]);
 
 export function EventReplay({
   place,
@@ -97,7 +105,7 @@ function Planned({
   isChosen: boolean;
   onChoose: (index: number, isOn: boolean) => void;
 }): View {
-  const { index, will, mayChoose, message } = action;
+  const { index, will, mayChoose, message, nowFor } = action;
   const icon = isChosen ? "run" : will;
   return html`<li class="plan-${icon}"><${Icon} name=${ICONS[icon]} size=${14} /><span>
     <b>${sayAction(action.action)}</b><br /><${Sentence} text=${message} />
@@ -105,6 +113,10 @@ function Planned({
       mayChoose &&
       html`<label class="plan-choice"><input type="checkbox" checked=${isChosen} onChange=${(
         event: globalThis.Event,
-      ) => onChoose(index, (event.target as HTMLInputElement).checked)} /> Run it as well</label>`
+      ) =>
+        onChoose(
+          index,
+          (event.target as HTMLInputElement).checked,
+        )} /> ${nowFor === undefined ? "Run it as well" : html`Run it for <${SafeText} text=${nowFor.name} limit=${100} />`}</label>`
     }</span></li>`;
 }

@@ -15,7 +15,7 @@ import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
 import { sayActionType } from "../relay/relay-words.ts";
-import { StillSo } from "./bulk-replay.ts";
+import { MoveChoice, StillSo } from "./bulk-replay.ts";
 import { EventReplay } from "./event-replay.ts";
 
 interface Props {
@@ -47,13 +47,16 @@ function Several({ place, ids, onClose }: Props): View {
   const [done, setDone] = useState<number | null>(null);
   const [refusals, setRefusals] = useState<readonly string[]>([]);
   const [isOver, setOver] = useState(false);
+  const [move, setMove] = useState(false);
   const able = plans.filter(({ plan }) => plan.stop === null);
+  const others = able.filter(({ plan }) => listOther(plan).length > 0).length;
   const isReading = plans.length + unplanned.length < ids.length;
   const left = [...unplanned, ...plans.flatMap(({ plan }) => (plan.stop === null ? [] : [plan.stop]))];
   const begin = async (): Promise<void> => {
     setDone(0);
     for (const { id, plan } of able) {
-      const body = plan.relay === null ? {} : { version: plan.relay.version };
+      const run = move ? listOther(plan) : [];
+      const body = plan.relay === null ? {} : { version: plan.relay.version, run };
       try {
         await call("POST", apiPath(place, "events", id, "replay"), body);
       } catch (thrown) {
@@ -72,6 +75,7 @@ function Several({ place, ids, onClose }: Props): View {
           <ul class="plan">${tally(able).map(
             ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${sayNumber(count)}</span></li>`,
           )}</ul>
+          ${others > 0 && html`<${MoveChoice} events=${others} isOn=${move} onChange=${setMove} />`}
           <${StillSo} place=${place} relays=${[...new Set(able.flatMap(({ plan }) => plan.relay?.name ?? []))]} />`
     }
     ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} may not run: <${Reasons} sentences=${left} /><//>`}
@@ -90,6 +94,11 @@ function Several({ place, ids, onClose }: Props): View {
   <//>`;
 }
 
+/** The actions whose work was done for another person than the event is about now. */
+function listOther({ actions }: ReplayPlan): number[] {
+  return actions.flatMap(({ index, will }) => (will === "other_person" ? [index] : []));
+}
+
 /** Each sentence once. */
 function Reasons({ sentences }: { sentences: readonly string[] }): View {
   return html`<ul>${[...new Set(sentences)].slice(0, 5).map((text) => html`<li key=${text}><${Sentence} text=${text} /></li>`)}</ul>`;
@@ -100,6 +109,7 @@ const WILL_WORDS = {
   again: "is sent again",
   skip: "is skipped, its work is done",
   edited: "is skipped, edited after its work",
+  other_person: "was done for another person",
   settle: "is looked at first",
 } as const;
 

@@ -66,12 +66,14 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       title: "State",
       priority: 2,
       size: "short",
-      cell: ({ kind, refundedBy }) =>
-        kind !== "purchase"
-          ? html`<${StateMark} state="skipped" word=${kind === "refund" ? "Refund" : "Confirms"} />`
-          : refundedBy === null
-            ? html`<${StateMark} state="done" word="Paid" />`
-            : html`<${StateMark} state="skipped" word="Refunded" />`,
+      cell: ({ kind, refundedBy, movedTo }) =>
+        movedTo !== null && kind === "purchase"
+          ? html`<${StateMark} state="skipped" word="Moved" />`
+          : kind !== "purchase"
+            ? html`<${StateMark} state="skipped" word=${kind === "refund" ? "Refund" : "Confirms"} />`
+            : refundedBy === null
+              ? html`<${StateMark} state="done" word="Paid" />`
+              : html`<${StateMark} state="skipped" word="Refunded" />`,
     },
     {
       name: "amount",
@@ -109,8 +111,8 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
   ];
 }
 
-function mayRefund({ kind, refundedBy }: PurchaseView): boolean {
-  return kind === "purchase" && refundedBy === null;
+function mayRefund({ kind, refundedBy, movedTo }: PurchaseView): boolean {
+  return kind === "purchase" && refundedBy === null && movedTo === null;
 }
 
 /** Says what is taken back before it is. */

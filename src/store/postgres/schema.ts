@@ -15,6 +15,7 @@ import asReleased from "../../../migrations/postgres/0051-as-released.sql" with 
 import arrival from "../../../migrations/postgres/0052-arrival.sql" with { type: "text" };
 import holdRelease from "../../../migrations/postgres/0053-hold-release.sql" with { type: "text" };
 import ownerNetwork from "../../../migrations/postgres/0054-owner-network.sql" with { type: "text" };
+import movedPurchase from "../../../migrations/postgres/0055-moved-purchase.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -40,4 +41,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 52, name: "arrival", sql: arrival },
   { number: 53, name: "hold-release", sql: holdRelease },
   { number: 54, name: "owner-network", sql: ownerNetwork },
+  { number: 55, name: "moved-purchase", sql: movedPurchase },
 ];
