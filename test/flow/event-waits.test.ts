@@ -120,6 +120,20 @@ describe("a queued event says what it waits for", () => {
     expect((await run("list")).split("\n")[1]).toEndWith("waits: behind 2");
   });
 
+  test("its turn among the events of all relays, once the hold that it waited for is released", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await hold(true);
+    const ids = [await send("a"), await send("b")];
+    await running.service.runner.stop();
+    await hold(false);
+    const others = "Until what waited for the hold has run, events of other relays that arrived earlier run before it.";
+    const waits = await Promise.all(ids.map(async (id) => (await showEvent(id)).waits));
+    expect(waits.map(({ for: what, ahead, message }) => [what, ahead, message])).toEqual([
+      ["turn", 0, `It is its relay's next. ${others}`],
+      ["turn", 1, `It waits for its turn: 1 event of its relay is before it. ${others}`],
+    ]);
+  });
+
   test("nothing once it ended", async () => {
     await saveRelay(running, receiverDefinition({}));
     const id = await send("a");
