@@ -252,7 +252,8 @@ async function startIn(folder: string, isDurable: boolean): Promise<OwnPostgres>
     join(programs, "bin", "initdb"),
     [
       ...["-D", data, "-U", "relay", "--pwfile", passwordFile, "--auth=scram-sha-256", "-E", "UTF8", "--locale=C"],
-      ...["--no-sync", "--no-instructions"],
+      // Where /dev/shm is small, what initdb starts has no room there.
+      ...["--no-sync", "--no-instructions", "--set", "dynamic_shared_memory_type=mmap"],
     ],
     { ...asUser, stdio: ["ignore", "ignore", "pipe"] },
   );
