@@ -3,6 +3,7 @@
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
 import { LoginCap } from "./account/login-cap.ts";
+import { SharedPlaces } from "./account/shared-places.ts";
 import { SigninCap } from "./account/signin-cap.ts";
 import { HandBackup } from "./backup/hand-backup.ts";
 import { BackupSchedule, backupInChild, type StartBackup } from "./backup/schedule.ts";
@@ -141,6 +142,8 @@ async function startOnce(
   const own = holding.storeOf(HOUSE);
 
   const { nodes } = holding;
+  const digest = (text: string): Uint8Array => sealer.digest(text);
+  const places = holding.whole ? null : new SharedPlaces({ store, clock, digest, nodes });
   metrics.tellHeld(() => holding.count());
   let port = config.port;
   // Nobody can call "every address of this machine": where none is said, it is called from this machine.
@@ -223,7 +226,7 @@ async function startOnce(
     log,
     sealer,
     limits: config.limits,
-    nodes,
+    places,
     local,
     teller,
     health,
@@ -249,13 +252,13 @@ async function startOnce(
     relays,
     metrics,
     liveChanges,
-    signinCap: new SigninCap(clock, nodes),
-    approvals: new ApprovalWatch(clock, nodes),
-    loginCap: new LoginCap(clock, nodes),
+    signinCap: new SigninCap(clock, places),
+    approvals: new ApprovalWatch(clock, places),
+    loginCap: new LoginCap(clock, places),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
-    clientWrites: new ClientWrites({ store, clock, limits: config.limits, nodes }),
-    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits, nodes }),
+    clientWrites: new ClientWrites({ store, clock, limits: config.limits, places }),
+    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits, places }),
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,

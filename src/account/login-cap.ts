@@ -11,7 +11,8 @@ import {
   MAX_LOGINS_PER_NETWORK,
   MAX_WAITING_LOGINS,
 } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { drawPlaces, needsOfSource, takeAll } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** What a clock or a network makes early is none the earlier. */
@@ -25,17 +26,20 @@ export class LoginCap {
   /** By the login's id: when it may be asked for again, and after how long. */
   readonly #polls = new Map<string, { notBeforeMs: number; seconds: number }>();
 
-  constructor(clock: Clock, nodes: Nodes = ALONE) {
-    const limiter = (limit: number) => new Limiter(clock, limit, LOGIN_LIFE_MS, { nodes });
+  constructor(clock: Clock, places: Places | null = null) {
+    const limiter = (kind: string, limit: number) =>
+      new Limiter(clock, limit, LOGIN_LIFE_MS, { kind: `login ${kind}`, places });
     this.#clock = clock;
-    this.#addresses = limiter(MAX_LOGINS_PER_ADDRESS);
-    this.#networks = limiter(MAX_LOGINS_PER_NETWORK);
-    this.#tries = limiter(MAX_LOGIN_CODE_TRIES);
+    this.#addresses = limiter("address", MAX_LOGINS_PER_ADDRESS);
+    this.#networks = limiter("network", MAX_LOGINS_PER_NETWORK);
+    this.#tries = limiter("try", MAX_LOGIN_CODE_TRIES);
   }
 
   /** Counts a login that begins. Refuses with `login_capped`. */
-  begin(source: string): void {
-    const full = takeAll(needsOfSource(source, this.#addresses, this.#networks));
+  async begin(source: string): Promise<void> {
+    const needs = needsOfSource(source, this.#addresses, this.#networks);
+    await drawPlaces(needs);
+    const full = takeAll(needs);
     if (full === null) return;
     throw new Refusal(
       "login_capped",
@@ -62,9 +66,10 @@ export class LoginCap {
       );
   }
 
-  /** Refuses with `login_capped` an owner who typed as many wrong codes as one may. */
-  requireTries(ownerId: string): void {
-    const resetAtMs = this.#tries.fullUntil(ownerId);
+  /** Counts a code that an owner types, before it is looked at. Refuses with `login_capped` after as many wrong ones as one may. */
+  async countTry(ownerId: string): Promise<void> {
+    await drawPlaces([{ limiter: this.#tries, name: ownerId }]);
+    const resetAtMs = this.#tries.take(ownerId);
     if (resetAtMs === null) return;
     throw new Refusal(
       "login_capped",
@@ -73,8 +78,8 @@ export class LoginCap {
     );
   }
 
-  /** Counts a code that there is not. */
-  countWrong(ownerId: string): void {
-    this.#tries.count(ownerId);
+  /** There is a login of that code: the try is given back. */
+  succeeded(ownerId: string): void {
+    this.#tries.giveBack(ownerId);
   }
 }

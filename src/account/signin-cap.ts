@@ -1,5 +1,5 @@
 /**
- * Caps sign-in attempts in memory: per address, per IPv6 network, per account. An attempt is counted before the password is looked at, so
+ * Caps sign-in attempts: per address, per IPv6 network, per account. An attempt is counted before the password is looked at, so
  * that parallel guesses gain nothing, and given back when it was right; a refused one opens and counts nothing. A place that signed in to the
  * account before has a window of its own and spends no other, so that strangers who guess cannot lock the owner out. It never looks at a
  * password, and never decides which places are known.
@@ -13,7 +13,8 @@ import {
   MAX_PASSWORDS_PER_NETWORK,
   PASSWORD_WINDOW_MS,
 } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { drawPlaces, needsOfSource, takeAll } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** A place that the account signed in from before: a device (its cookie's name, already verified) or a network (owner-network.ts). */
@@ -38,14 +39,21 @@ export class SigninCap {
   readonly #linkAddresses: Limiter;
   readonly #linkNetworks: Limiter;
 
-  constructor(clock: Clock, nodes: Nodes = ALONE) {
-    const limiter = (limit: number) => new Limiter(clock, limit, PASSWORD_WINDOW_MS, { nodes });
-    this.#addresses = limiter(MAX_PASSWORDS_PER_ADDRESS);
-    this.#networks = limiter(MAX_PASSWORDS_PER_NETWORK);
-    this.#accounts = limiter(MAX_PASSWORDS_PER_ACCOUNT);
-    this.#places = limiter(MAX_PASSWORDS_PER_ACCOUNT);
-    this.#linkAddresses = limiter(MAX_LINK_TRIES_PER_ADDRESS);
-    this.#linkNetworks = limiter(MAX_LINK_TRIES_PER_NETWORK);
+  constructor(clock: Clock, places: Places | null = null) {
+    const limiter = (kind: string, limit: number) =>
+      new Limiter(clock, limit, PASSWORD_WINDOW_MS, { kind: `password ${kind}`, places });
+    this.#addresses = limiter("address", MAX_PASSWORDS_PER_ADDRESS);
+    this.#networks = limiter("network", MAX_PASSWORDS_PER_NETWORK);
+    this.#accounts = limiter("account", MAX_PASSWORDS_PER_ACCOUNT);
+    this.#places = limiter("place", MAX_PASSWORDS_PER_ACCOUNT);
+    this.#linkAddresses = limiter("link address", MAX_LINK_TRIES_PER_ADDRESS);
+    this.#linkNetworks = limiter("link network", MAX_LINK_TRIES_PER_NETWORK);
+  }
+
+  /** As `count`, also where several nodes share the limits: the places are drawn before. */
+  async admit(address: string, account: string, place: KnownPlace | null = null): Promise<void> {
+    await drawPlaces(this.#needs(address, account, place));
+    this.count(address, account, place);
   }
 
   /** Counts a password for `account`. Refuses with `signin_capped` and `resetAtMs`, having counted nothing. */
@@ -62,8 +70,10 @@ export class SigninCap {
    * Counts a one-time link that does not work, by address alone; refuses as `count`. One that works is neither counted nor refused: nobody
    * guesses one, and it is the owner's way in where strangers at the same address used up everything else.
    */
-  countDeadLink(address: string): void {
-    this.#take(needSource(address, this.#linkAddresses, this.#linkNetworks));
+  async countDeadLink(address: string): Promise<void> {
+    const needs = needSource(address, this.#linkAddresses, this.#linkNetworks);
+    await drawPlaces(needs);
+    this.#take(needs);
   }
 
   #needs(address: string, account: string, place: KnownPlace | null): Need[] {

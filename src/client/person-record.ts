@@ -8,7 +8,8 @@
 import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes, takeAll } from "../ground/limiter.ts";
+import { drawPlaces, takeAll } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
@@ -134,8 +135,8 @@ interface ClientWriteDeps {
   store: Store;
   clock: Clock;
   limits: RaisableLimits;
-  /** Among whom the caps are shared. */
-  nodes?: Nodes;
+  /** Of several nodes: where the caps' places are drawn. */
+  places?: Places | null;
 }
 
 /** The caps in the order they are looked at, each with what it counts in words and the variable that raises it. */
@@ -170,7 +171,10 @@ export class ClientWrites {
     this.#deps = deps;
     const caps = Object.keys(CAPS).map((name) => [
       name,
-      new Limiter(deps.clock, deps.limits[name as CapName], CAP_WINDOW_MS, { nodes: deps.nodes ?? ALONE }),
+      new Limiter(deps.clock, deps.limits[name as CapName], CAP_WINDOW_MS, {
+        kind: name,
+        places: deps.places ?? null,
+      }),
     ]);
     this.#caps = Object.fromEntries(caps) as Record<CapName, Limiter>;
     this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
@@ -188,10 +192,11 @@ export class ClientWrites {
       ["clientEventsPerPersonPerMinute", person, events],
       ["clientEventsPerAppPerMinute", app, events],
     ];
-    const asked = needs.filter(([, , amount]) => amount > 0);
-    const full = takeAll(
-      asked.map(([cap, name, amount]) => ({ cap, limiter: this.#caps[cap], name, amount })),
+    const asked = needs.flatMap(([cap, name, amount]) =>
+      amount > 0 ? [{ cap, limiter: this.#caps[cap], name, amount }] : [],
     );
+    await drawPlaces(asked);
+    const full = takeAll(asked);
     if (full === null) return;
     const { need, resetAtMs } = full;
     await this.#tellOwner(at, need.cap);

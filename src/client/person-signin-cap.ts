@@ -1,7 +1,7 @@
 /**
- * How many codes may be asked for and how many tries made within an hour, in memory: per network address and IPv6 network, per e-mail
+ * How many codes may be asked for and how many tries made within an hour: per network address and IPv6 network, per e-mail
  * address, per e-mail address and network, and of an environment as a whole. Of the environment's codes no network takes what others need.
- * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code, and forgets with the process.
+ * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code.
  */
 import type { Clock } from "../ground/clock.ts";
 import {
@@ -14,7 +14,8 @@ import {
   type RaisableLimits,
   SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
-import { findFull, Limiter, type Nodes, needsOfShare, needsOfSource, takeAll } from "../ground/limiter.ts";
+import { drawPlaces, findFull, needsOfShare, needsOfSource, takeAll } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
@@ -49,19 +50,20 @@ export class PersonSigninCap {
   constructor(
     clock: Clock,
     limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">,
-    nodes: Nodes,
+    places: Places | null,
   ) {
-    const limiter = (limit: number) => new Limiter(clock, limit, SIGNIN_WINDOW_MS, { nodes });
-    this.#codesBySource = limiter(MAX_CODES_PER_ADDRESS);
-    this.#codesByNetwork = limiter(MAX_CODES_PER_NETWORK);
-    this.#codesByEmail = limiter(MAX_CODES_PER_EMAIL);
-    this.#codesByEmailAndNetwork = limiter(MAX_CODES_PER_EMAIL_AND_NETWORK);
-    this.#codes = limiter(limits.codesPerHour);
-    this.#codesOfNetworks = limiter(limits.codesPerHour);
-    this.#strangerCodes = limiter(limits.strangerCodesPerHour);
-    this.#strangerCodesOfNetworks = limiter(limits.strangerCodesPerHour);
-    this.#triesBySource = limiter(MAX_SIGNINS_PER_ADDRESS);
-    this.#triesByNetwork = limiter(MAX_SIGNINS_PER_NETWORK);
+    const limiter = (kind: string, limit: number) =>
+      new Limiter(clock, limit, SIGNIN_WINDOW_MS, { kind: `code ${kind}`, places });
+    this.#codesBySource = limiter("address", MAX_CODES_PER_ADDRESS);
+    this.#codesByNetwork = limiter("network", MAX_CODES_PER_NETWORK);
+    this.#codesByEmail = limiter("email", MAX_CODES_PER_EMAIL);
+    this.#codesByEmailAndNetwork = limiter("email and network", MAX_CODES_PER_EMAIL_AND_NETWORK);
+    this.#codes = limiter("environment", limits.codesPerHour);
+    this.#codesOfNetworks = limiter("environment and network", limits.codesPerHour);
+    this.#strangerCodes = limiter("stranger", limits.strangerCodesPerHour);
+    this.#strangerCodesOfNetworks = limiter("stranger and network", limits.strangerCodesPerHour);
+    this.#triesBySource = limiter("try address", MAX_SIGNINS_PER_ADDRESS);
+    this.#triesByNetwork = limiter("try network", MAX_SIGNINS_PER_NETWORK);
   }
 
   /** Whether all of the environment's codes of the hour are asked for. */
@@ -75,15 +77,17 @@ export class PersonSigninCap {
    * address that nobody has (`isStranger`), once strangers, or those of this network, used up what the hour holds for them. Such a one takes
    * nothing of the environment's hour, the rest of which is for the people it has.
    */
-  countCode(
+  async countCode(
     source: string,
     holder: CodeHolder,
     by: { isKnown: boolean; isStranger: boolean },
-  ): CodeAdmission {
+  ): Promise<CodeAdmission> {
     const { environmentId, email, network } = holder;
     const environment = String(environmentId);
     const name = `${environment} ${toEmailKey(email)}`;
     const strangers = { limiter: this.#strangerCodes, name: environment };
+    if (by.isStranger)
+      await drawPlaces([strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)]);
     const strangerNeeds = [strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)].map(
       (need) => ({ ...need, sentence: "" }),
     );
@@ -95,6 +99,8 @@ export class PersonSigninCap {
       sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
     });
     if (!by.isKnown) {
+      // What is left for a network is known once its places are drawn.
+      if (crowd === null) await drawPlaces(this.#needsOfEnvironment(source, environment, 1));
       needs.push({
         limiter: this.#codesByEmail,
         name,
@@ -103,7 +109,7 @@ export class PersonSigninCap {
       needs.push(...this.#needsOfEnvironment(source, environment, crowd === null ? 1 : 0));
     }
     if (by.isStranger && crowd === null) needs.push(...strangerNeeds);
-    take("code_capped", needs);
+    await take("code_capped", needs);
     if (crowd === null) return "sends";
     return crowd.need.limiter === this.#strangerCodes ? "strangers full" : "network full";
   }
@@ -126,8 +132,8 @@ export class PersonSigninCap {
   }
 
   /** Counts a try to sign in; refuses with `signin_capped`. */
-  countTry(source: string): void {
-    take("signin_capped", needsFrom(source, this.#triesBySource, this.#triesByNetwork, "sign-ins"));
+  countTry(source: string): Promise<void> {
+    return take("signin_capped", needsFrom(source, this.#triesBySource, this.#triesByNetwork, "sign-ins"));
   }
 }
 
@@ -142,7 +148,8 @@ function needsFrom(source: string, bySource: Limiter, byNetwork: Limiter, what: 
 }
 
 /** Counts in every window, or refuses and counts in none. */
-function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): void {
+async function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): Promise<void> {
+  await drawPlaces(needs);
   const full = takeAll(needs);
   if (full === null) return;
   throw new Refusal(code, `${full.need.sentence} wait until resetAt.`, { resetAtMs: full.resetAtMs });

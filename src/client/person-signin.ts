@@ -6,7 +6,7 @@
 import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { siteOf } from "../ground/network.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
@@ -50,8 +50,8 @@ interface SigninDeps {
   /** Local development: mail stays in the mailbox and needs no sender domain. */
   local: boolean;
   limits: RaisableLimits;
-  /** Among whom its caps are shared. */
-  nodes?: Nodes;
+  /** Of several nodes: where the caps' places are drawn. */
+  places?: Places | null;
 }
 
 /** Where somebody signs in, and from where. */
@@ -85,7 +85,7 @@ export class PersonSignin {
 
   constructor(deps: SigninDeps) {
     this.#deps = deps;
-    this.#cap = new PersonSigninCap(deps.clock, deps.limits, deps.nodes ?? ALONE);
+    this.#cap = new PersonSigninCap(deps.clock, deps.limits, deps.places ?? null);
     this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 
@@ -103,7 +103,7 @@ export class PersonSignin {
       await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
     }
     const isStranger = person === null;
-    const admission = this.#cap.countCode(context.source, holder, { isKnown, isStranger });
+    const admission = await this.#cap.countCode(context.source, holder, { isKnown, isStranger });
     const isCrowded = admission !== "sends";
     const isClosed = isStranger && isInvitedOnly(environment);
     const usedUp = admission === "network full" ? "strangerCodesOfNetwork" : "strangerCodesPerHour";
@@ -130,7 +130,7 @@ export class PersonSignin {
    */
   async signIn(context: SigninContext, given: { email: string; code: string }): Promise<SignedIn> {
     const email = requireAddress(given.email);
-    this.#cap.countTry(context.source);
+    await this.#cap.countTry(context.source);
     const code = given.code.replaceAll(/\s/g, "");
     const done = await this.#deps.store.write("app", (tx) => this.#redeem(tx, context, email, code));
     if (done instanceof Refusal) throw done;

@@ -2,26 +2,41 @@
  * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
  * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
  * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
- * knows what it counts. Where nodes serve one database side by side, a limit is split evenly, and never to more than the limit together; a
- * node's windows go on where others come or go, so that in such a minute as many may pass as after a restart.
+ * knows what it counts. Where several nodes serve one database, a window holds only the places that were drawn for this node from those of
+ * all (account/shared-places.ts), so that together they let through the limit and never more.
  */
 import type { Clock } from "./clock.ts";
-import { sharingNetworksOf, wideNetworkOf } from "./network.ts";
 
+/** Who serves one database. */
 export interface Nodes {
   /** Nodes that serve now, this one among them. */
   readonly live: number;
-  /** The place of this one among them, from 0: the first ones take what an even split leaves over. */
-  readonly rank: number;
 }
 
-/** A process that has its database for itself. */
-export const ALONE: Nodes = { live: 1, rank: 0 };
+/** Places that are wanted of one window. */
+export interface PlaceAsk {
+  limiter: Limiter;
+  name: string;
+  amount: number;
+}
 
-/** What this node may let through of a limit. */
-export function shareOf(limit: number, { live, rank }: Nodes): number {
-  if (live <= 1) return limit;
-  return Math.floor(limit / live) + (rank < limit % live ? 1 : 0);
+/** What a node drew of a window, and what is left there for all. */
+interface Draw {
+  drawn: number;
+  left: number;
+  endsInMs: number;
+  /** Whether there was none where one was wanted. */
+  isUsedUp: boolean;
+}
+
+/** Where nodes share their limits. */
+export interface Places {
+  /** How many nodes draw. */
+  readonly nodes: number;
+  /** Draws places for each of them or, where one has not as many left, for none; the limiters are told what there is. */
+  draw(asks: readonly PlaceAsk[]): Promise<void>;
+  /** Gives one back that was drawn. */
+  giveBack(limiter: Limiter, name: string): void;
 }
 
 /** A bound on the memory of one limiter. */
@@ -29,11 +44,27 @@ const MAX_WINDOWS = 20_000;
 /** Of all windows this part makes room at once: looking for the least costs a look at each, so it is not done for every new name. */
 const ROOM_PART = 1 / 16;
 
+/** What other nodes gave back may be drawn: that a limit is used up is believed for so long. */
+const USED_UP_MS = 1_000;
+/** Of a node's even share: a block, or what it has without drawing, is one of so many. What it does not use is lost to others until the window ends. */
+const PARTS = 4;
+
 interface Window {
   count: number;
   /** By the clock that never goes back, so that setting the wall clock frees nobody. */
   endsAtMonotonicMs: number;
+  /** Of several nodes: places that this one drew, and when it heard that no more are left. */
+  drawn: number;
+  /** Of all nodes, when this one drew last. */
+  left: number;
+  usedUpAtMs: number;
 }
+
+/**
+ * How several nodes draw the places of a window: one by one, so that all are counted as they are; in blocks, so that few draws cost nothing on the way
+ * of a call; or one by one above a few that each node has without drawing, where anyone can make it draw.
+ */
+type Drawing = "each" | "blocks" | "above";
 
 /** What becomes of a new name where all the windows there is room for are full. */
 type Crowd = "refuses" | "lets in";
@@ -41,37 +72,48 @@ type Crowd = "refuses" | "lets in";
 interface LimiterOptions {
   maxWindows?: number;
   crowd?: Crowd;
-  /** Among whom the limit is shared. */
-  nodes?: Nodes;
+  /** Tells its windows from those of other limits, where nodes share them. */
+  kind?: string;
+  /** null: one process has its database for itself. */
+  places?: Places | null;
+  drawing?: Drawing;
 }
 
 export class Limiter {
   /** Of all nodes together. */
   readonly limit: number;
+  readonly windowMs: number;
+  readonly kind: string;
+  readonly places: Places | null;
+  readonly #drawing: Drawing;
   readonly #clock: Clock;
-  readonly #nodes: Nodes;
-  readonly #windowMs: number;
   readonly #maxWindows: number;
   readonly #crowd: Crowd;
   /** In the order they were opened, which is the order in which they end. */
   readonly #windows = new Map<string, Window>();
-  /** How many of them are full, where each may hold `#share`. */
+  /** How many of them are full. */
   #full = 0;
-  #share: number;
 
   constructor(
     clock: Clock,
     limit: number,
     windowMs: number,
-    { maxWindows = MAX_WINDOWS, crowd = "refuses", nodes = ALONE }: LimiterOptions = {},
+    {
+      maxWindows = MAX_WINDOWS,
+      crowd = "refuses",
+      kind = "",
+      places = null,
+      drawing = "each",
+    }: LimiterOptions = {},
   ) {
     this.#clock = clock;
     this.limit = limit;
-    this.#windowMs = windowMs;
+    this.windowMs = windowMs;
+    this.kind = kind;
+    this.places = places;
+    this.#drawing = drawing;
     this.#maxWindows = maxWindows;
     this.#crowd = crowd;
-    this.#nodes = nodes;
-    this.#share = shareOf(limit, nodes);
   }
 
   /**
@@ -80,17 +122,16 @@ export class Limiter {
    */
   fullUntil(name: string, atMost = Number.POSITIVE_INFINITY): number | null {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#shareNow() === 0) return this.#clock.now() + this.#windowMs;
     const window = this.#find(name, nowMs);
-    const isFull = window !== undefined && (this.#isFull(window) || window.count >= atMost);
+    const isFull = window !== undefined && (this.#isFull(window) || this.#countOf(window) >= atMost);
     const blocking = window === undefined ? this.#findCrowd(nowMs) : isFull ? window : null;
     return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
   }
 
-  /** How many more of the name there is room for. */
+  /** How many more of the name there is room for; of several nodes as it was heard last. */
   left(name: string): number {
-    const share = this.#shareNow();
-    return Math.max(0, share - (this.#find(name, this.#clock.monotonicMs())?.count ?? 0));
+    const window = this.#find(name, this.#clock.monotonicMs());
+    return window === undefined ? this.limit : Math.max(0, this.limit - this.#countOf(window));
   }
 
   /** Counts one where there is room for it, and answers null; else what `fullUntil` does, having counted nothing. */
@@ -100,26 +141,76 @@ export class Limiter {
     return resetAtMs;
   }
 
+  /** Of several nodes: whether places have to be drawn before so many more are looked for here. */
+  isShort(name: string, amount = 1): boolean {
+    if (this.places === null) return false;
+    const nowMs = this.#clock.monotonicMs();
+    const window = this.#find(name, nowMs);
+    if (window === undefined) return amount > this.#undrawn;
+    // Of those that are drawn above others none is given back.
+    const mayHaveMore =
+      !isUsedUp(window) || (this.#drawing !== "above" && nowMs - window.usedUpAtMs >= USED_UP_MS);
+    return mayHaveMore && window.count + amount > this.#placesOf(window);
+  }
+
+  /** Whether one more has its place here; where it has none and `fullUntil` says nothing, places have to be drawn. */
+  hasPlace(name: string): boolean {
+    if (this.places === null) return this.fullUntil(name) === null;
+    const window = this.#find(name, this.#clock.monotonicMs());
+    return window !== undefined && window.count < this.#placesOf(window);
+  }
+
+  /** How many places all nodes draw from. */
+  get drawable(): number {
+    return this.limit - this.#undrawn * (this.places?.nodes ?? 0);
+  }
+
+  /** How many places a draw takes beyond those that are wanted, as far as there are any. */
+  get ahead(): number {
+    if (this.#drawing !== "blocks" || this.places === null) return 0;
+    return Math.max(1, Math.floor(this.limit / (this.places.nodes * PARTS))) - 1;
+  }
+
+  /** Places were drawn. */
+  give(name: string, { drawn, left, endsInMs, isUsedUp }: Draw): void {
+    const nowMs = this.#clock.monotonicMs();
+    const window = this.#find(name, nowMs) ?? this.#open(name, nowMs);
+    this.#change(window, () => {
+      window.drawn += drawn;
+      window.left = left;
+      window.usedUpAtMs = isUsedUp ? nowMs : Number.NEGATIVE_INFINITY;
+      window.endsAtMonotonicMs = nowMs + endsInMs;
+    });
+  }
+
   /** Counts one, or `amount` at once; the first opens the name's window. */
   count(name: string, amount = 1): void {
-    this.#shareNow();
     const nowMs = this.#clock.monotonicMs();
-    let window = this.#find(name, nowMs);
-    if (window === undefined) {
-      this.#forget(name);
-      this.#forgetEnded(nowMs);
-      if (this.#windows.size >= this.#maxWindows) this.#makeRoom();
-      window = { count: 0, endsAtMonotonicMs: nowMs + this.#windowMs };
-      this.#windows.set(name, window);
-    }
-    this.#add(window, amount);
+    const window = this.#find(name, nowMs) ?? this.#open(name, nowMs);
+    this.#change(window, () => {
+      window.count += amount;
+    });
   }
 
   /** Takes one count back, or `amount`. */
   giveBack(name: string, amount = 1): void {
-    this.#shareNow();
     const window = this.#find(name, this.#clock.monotonicMs());
-    if (window !== undefined && window.count > 0) this.#add(window, -Math.min(amount, window.count));
+    if (window === undefined || window.count <= 0) return;
+    const taken = Math.min(amount, window.count);
+    this.#change(window, () => {
+      window.count -= taken;
+    });
+    if (this.places === null || this.#drawing !== "each") return;
+    for (let one = 0; one < taken; one++) this.#return(name, window);
+  }
+
+  #return(name: string, window: Window): void {
+    if (window.drawn <= 0) return;
+    this.#change(window, () => {
+      window.drawn -= 1;
+      window.left += 1;
+    });
+    this.places?.giveBack(this, name);
   }
 
   #find(name: string, nowMs: number): Window | undefined {
@@ -127,23 +218,46 @@ export class Limiter {
     return window !== undefined && window.endsAtMonotonicMs > nowMs ? window : undefined;
   }
 
+  #open(name: string, nowMs: number): Window {
+    this.#forget(name);
+    this.#forgetEnded(nowMs);
+    if (this.#windows.size >= this.#maxWindows) this.#makeRoom();
+    const window = {
+      count: 0,
+      endsAtMonotonicMs: nowMs + this.windowMs,
+      drawn: 0,
+      left: this.limit,
+      usedUpAtMs: Number.NEGATIVE_INFINITY,
+    };
+    this.#windows.set(name, window);
+    if (this.#isFull(window)) this.#full += 1;
+    return window;
+  }
+
   #isFull(window: Window): boolean {
-    return window.count >= this.#share;
+    const isAtLimit = window.count >= this.limit;
+    if (this.places === null || isAtLimit) return isAtLimit;
+    return isUsedUp(window) && window.count >= this.#placesOf(window);
   }
 
-  /** What a window here may hold; nodes come and go. */
-  #shareNow(): number {
-    const share = shareOf(this.limit, this.#nodes);
-    if (share === this.#share) return share;
-    this.#share = share;
-    this.#full = 0;
-    for (const window of this.#windows.values()) if (this.#isFull(window)) this.#full += 1;
-    return share;
+  /** Of all nodes. */
+  #countOf({ count, drawn, left }: Window): number {
+    return this.places === null ? count : this.limit - left - drawn + count;
   }
 
-  #add(window: Window, amount: number): void {
+  #placesOf(window: Window): number {
+    return window.drawn + this.#undrawn;
+  }
+
+  /** What each node has without drawing. */
+  get #undrawn(): number {
+    if (this.#drawing !== "above" || this.places === null) return 0;
+    return Math.floor(this.limit / (this.places.nodes * PARTS));
+  }
+
+  #change(window: Window, change: () => void): void {
     if (this.#isFull(window)) this.#full -= 1;
-    window.count += amount;
+    change();
     if (this.#isFull(window)) this.#full += 1;
   }
 
@@ -192,58 +306,6 @@ export class Limiter {
   }
 }
 
-/** A window that a request needs room in. */
-interface Need {
-  limiter: Limiter;
-  name: string;
-  /** How much it counts: 1 unless told; 0 only looks. */
-  amount?: number;
-  /** A bound of this window below its limiter's own. */
-  atMost?: number;
-}
-
-/** The first window without room, and when it has some; null where each has room. Counts nothing. */
-export function findFull<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
-  for (const need of needs) {
-    const resetAtMs = need.limiter.fullUntil(need.name, need.atMost);
-    if (resetAtMs !== null) return { need, resetAtMs };
-  }
-  return null;
-}
-
-/** Counts in every window, having looked at all of them before; or in none, and answers the first one without room and when it has some. */
-export function takeAll<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
-  const full = findFull(needs);
-  if (full !== null) return full;
-  for (const { limiter, name, amount = 1 } of needs) if (amount > 0) limiter.count(name, amount);
-  return null;
-}
-
-/** A caller's own window, and that of the wide network it belongs to where there is one. */
-export function needsOfSource(
-  source: string,
-  own: Limiter,
-  wide: Limiter,
-): (Need & { network: string | null })[] {
-  const network = wideNetworkOf(source);
-  const ownNeed = { limiter: own, name: source, network: null };
-  return network === null ? [ownNeed] : [ownNeed, { limiter: wide, name: network, network }];
-}
-
-/**
- * What each network of a caller may take of a limit that others share: one more only while the limit has as much left as the network has
- * taken, times its weight. One network stops at half of the limit, two at a third each, and k leave the part 1 / (k + 1) for others.
- */
-export function needsOfShare(
-  source: string,
-  shared: { limiter: Limiter; name: string },
-  byNetwork: Limiter,
-): (Need & { network: string })[] {
-  const left = shared.limiter.left(shared.name);
-  return sharingNetworksOf(source).map(({ network, weight }) => ({
-    limiter: byNetwork,
-    name: `${shared.name} ${network}`,
-    network,
-    atMost: weight * left,
-  }));
+function isUsedUp(window: Window): boolean {
+  return window.usedUpAtMs > Number.NEGATIVE_INFINITY;
 }

@@ -59,7 +59,7 @@ export const approvalRoutes = [
           "invalid_input",
           "plan changes nothing in production: there is nothing to approve, and nothing to do.",
         );
-      deps.approvals.take(target.id);
+      await deps.approvals.take(target.id);
       const key = callerOf(request);
       const asked = {
         plan: told.plan,

@@ -58,7 +58,7 @@ export const loginRoutes = [
     async handle({ deps, body, source, nowMs }) {
       // Nobody could sign in to answer it.
       requireCookieHome(deps.config);
-      deps.loginCap.begin(source);
+      await deps.loginCap.begin(source);
       const { machine, account = "", days } = body;
       const digest = (text: string): Uint8Array => deps.sealer.digest(text);
       const { login, ...codes } = await deps.store.write("app", (tx) =>
@@ -180,13 +180,15 @@ function digestOf(deps: HttpDeps): (text: string) => Uint8Array {
 
 /** A code that there is not counts as a guess. */
 async function findWaiting(deps: HttpDeps, owner: Owner, given: string, nowMs: number): Promise<Login> {
-  deps.loginCap.requireTries(owner.id);
+  await deps.loginCap.countTry(owner.id);
   try {
-    return await deps.store.read((tx) =>
+    const login = await deps.store.read((tx) =>
       requireWaitingLogin(tx, { code: given, digest: digestOf(deps), nowMs }),
     );
+    deps.loginCap.succeeded(owner.id);
+    return login;
   } catch (error) {
-    if (error instanceof Refusal && error.code === "not_found") deps.loginCap.countWrong(owner.id);
+    if (!(error instanceof Refusal && error.code === "not_found")) deps.loginCap.succeeded(owner.id);
     throw error;
   }
 }

@@ -91,7 +91,7 @@ export const sessionRoutes = [
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
       // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
       const place = { kind: "device", name: owner.sessionId } as const;
-      deps.signinCap.count(source, owner.email, place);
+      await deps.signinCap.admit(source, owner.email, place);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {

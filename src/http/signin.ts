@@ -93,7 +93,7 @@ async function checkPassword(
   const { signinCap } = deps;
   const place = await findKnownPlace({ deps, request, source, nowMs }, given.email);
   using slot = passwordQueue.take(place === null ? "stranger" : "known");
-  signinCap.count(source, given.email, place);
+  await signinCap.admit(source, given.email, place);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
   if (owner === null || !right) throw refuseWrong(deps, source);
@@ -228,7 +228,7 @@ async function isLinkLive(
 ): Promise<boolean> {
   const link = await deps.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind === kind) return true;
-  deps.signinCap.countDeadLink(source);
+  await deps.signinCap.countDeadLink(source);
   return false;
 }
 

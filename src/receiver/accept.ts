@@ -24,7 +24,8 @@ import {
   writeJson,
 } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
-import { Limiter, type Nodes } from "../ground/limiter.ts";
+import { drawPlaces } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
@@ -32,7 +33,7 @@ import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
-import { tellDuplicate, tellIgnored } from "./call.ts";
+import { tellDuplicate, tellIgnored, tellUnnamed } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
 import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./refusal.ts";
 import {
@@ -70,11 +71,11 @@ interface AcceptDeps {
   runner: EventRunner;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
-  nodes: Nodes;
+  places: Places | null;
   ring: CallRing;
   health: Health;
   /** Counts the call as an unverified one of the address; what that is told. */
-  refuseUnverified(source: string, refusal: Refusal): Refusal;
+  refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
 }
 
 /** A verified call that `when` lets through. */
@@ -101,10 +102,11 @@ interface Draft {
 }
 
 type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
+type Answered = Stored | "no place";
 
 export class Acceptance {
   readonly #deps: AcceptDeps;
-  readonly #write: (draft: Draft) => Promise<Stored>;
+  readonly #write: (draft: Draft) => Promise<Answered>;
   /** New events by app, and by relay the verified calls that become no event. */
   readonly #events: Limiter;
   readonly #eventless: Limiter;
@@ -118,9 +120,11 @@ export class Acceptance {
       (tx, drafts) => this.#storeAll(tx, drafts),
       (ahead, drafts) => this.#lookAhead(ahead, drafts),
     );
-    const limiter = (limit: number) => new Limiter(deps.clock, limit, CAP_WINDOW_MS, { nodes: deps.nodes });
-    this.#events = limiter(deps.limits.verifiedEventsPerMinute);
-    this.#eventless = limiter(deps.limits.eventlessCallsPerMinute);
+    const { clock, limits, places } = deps;
+    const limiter = (kind: string, limit: number) =>
+      new Limiter(clock, limit, CAP_WINDOW_MS, { kind, places, drawing: "blocks" });
+    this.#events = limiter("event", limits.verifiedEventsPerMinute);
+    this.#eventless = limiter("eventless", limits.eventlessCallsPerMinute);
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
@@ -129,7 +133,7 @@ export class Acceptance {
     const { receiver } = relay;
     const { body } = call;
     if (receiver.handshake !== null) {
-      const answer = this.#shakeHands(relay, receiver.handshake, call, verdict, source);
+      const answer = await this.#shakeHands(relay, receiver.handshake, call, verdict, source);
       if (answer !== null) return answer;
     }
     const once = verdict.onceText === null ? null : onceUse(relay, verdict, body);
@@ -137,13 +141,13 @@ export class Acceptance {
     if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
     if (!parsed.ok) {
-      this.#countEventless(relay);
+      await this.#countEventless(relay);
       throw new Refusal("invalid_json", parsed.message);
     }
     const mapped = readMap(receiver.map, parsed);
     const mismatch = matchesWhen(receiver.when, mapped);
     if (mismatch !== null) {
-      this.#countEventless(relay);
+      await this.#countEventless(relay);
       if (once !== null) await this.#uses.spendIgnored(once);
       const cause = tellIgnored(mismatch);
       const usual = health.ignore(relay, cause);
@@ -155,7 +159,7 @@ export class Acceptance {
     const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
     let stored: Stored;
     try {
-      stored = await this.#write(draft);
+      stored = await this.#store(draft);
     } catch (error) {
       // What may be there keeps its place.
       if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
@@ -181,25 +185,34 @@ export class Acceptance {
     return { received: true, eventId: stored.id };
   }
 
+  /** Draws places of the minute where there is none here, also where other calls took those that were drawn meanwhile. */
+  async #store(draft: Draft): Promise<Stored> {
+    for (;;) {
+      await drawPlaces([{ limiter: this.#events, name: draft.appId }]);
+      const stored = await this.#write(draft);
+      if (stored !== "no place") return stored;
+    }
+  }
+
   /** Answers a verified call that is its sender's handshake, which makes no event; null: it is none. */
-  #shakeHands(
+  async #shakeHands(
     relay: LiveRelay,
     { handshake, present, previous }: LiveHandshake,
     call: ReceivedCall,
     { byPrevious = false }: Verified,
     source: () => string,
-  ): HandshakeAnswer | null {
+  ): Promise<HandshakeAnswer | null> {
     const answer = answerHandshake(handshake, call, byPrevious ? previous : present);
     if (answer === null) return null;
-    this.#countEventless(relay);
+    await this.#countEventless(relay);
     if (typeof answer === "string") throw refuseHandshake(handshake, answer);
     this.#noteAnswered(relay, handshake, source());
     return answer;
   }
 
   /** Takes note of a handshake that came without a signature and is answered; throws Refusal over the relay's bound. */
-  noteAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): void {
-    this.#countEventless(relay);
+  async noteAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<void> {
+    await this.#countEventless(relay);
     this.#noteAnswered(relay, handshake, source);
   }
 
@@ -237,14 +250,14 @@ export class Acceptance {
     return { appId, event, once, counted: false };
   }
 
-  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Stored[]> {
+  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
     const events = drafts.map(({ event }) => event);
     const beside = this.#deps.runner.beside(tx, events);
     const inserter = new EventInserter(tx, {
       runBeside: (arrived) => beside.run(arrived),
       handOver: (arrived) => this.#deps.runner.handOver(arrived),
     });
-    const stored: Stored[] = [];
+    const stored: Answered[] = [];
     for (const draft of drafts) {
       const { once, event } = draft;
       const instead = this.#mayStore(draft) ? null : await this.#findInstead(tx, draft);
@@ -268,15 +281,15 @@ export class Acceptance {
 
   /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */
   #mayStore({ once, counted, appId }: Draft): boolean {
-    return once === null && (counted || this.#events.fullUntil(appId) === null);
+    return once === null && (counted || this.#events.hasPlace(appId));
   }
 
   /** What the call is told where it is not to be stored: how its signature was used before, or that the app's minute is full. */
-  async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Stored | null> {
+  async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
     const earlier = once === null ? null : await findEarlierUse(tx, once);
     if (earlier !== null) return earlier;
     const resetAtMs = counted ? null : this.#events.fullUntil(appId);
-    if (resetAtMs === null) return null;
+    if (resetAtMs === null) return counted || this.#events.hasPlace(appId) ? null : "no place";
     return (await findDuplicate(tx, event.dedupe)) ?? refuseFullApp(this.#events.limit, resetAtMs);
   }
 
@@ -288,7 +301,7 @@ export class Acceptance {
   }
 
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
-    if (!earlier.sameBody) throw this.#deps.refuseUnverified(source, refuseSecondBody());
+    if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, refuseSecondBody());
     const cause = async () => "its signature was accepted before, with the same body";
     return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
   }
@@ -300,7 +313,7 @@ export class Acceptance {
     source: string,
     eventId: string | null,
   ): Promise<ReceiverAnswer> {
-    this.#countEventless(relay);
+    await this.#countEventless(relay);
     const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
     this.#deps.ring.note(relay, { ...noted, cause: await cause() });
     return { received: true, duplicate: true, eventId };
@@ -317,7 +330,8 @@ export class Acceptance {
   }
 
   /** Refuses with `receiver_capped` over the relay's bound. */
-  #countEventless({ id }: LiveRelay): void {
+  async #countEventless({ id }: LiveRelay): Promise<void> {
+    await drawPlaces([{ limiter: this.#eventless, name: id }]);
     const resetAtMs = this.#eventless.take(id);
     if (resetAtMs !== null) throw refuseEventless(this.#eventless.limit, resetAtMs);
   }
@@ -333,17 +347,4 @@ function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: Jso
 /** The event as it is stored: JSON as it came, or a form's fields as JSON. */
 export function textOf(parsed: MatchedCall["parsed"]): string {
   return parsed.form === null ? parsed.text : writeJson(parsed.value);
-}
-
-/** The warning of an event whose mapped `event_id` is no id. */
-export function tellUnnamed(
-  { receiver }: ReceiverRelay,
-  mapped: JsonObject,
-  eventId: string | null,
-): string | null {
-  if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
-  const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
-  if (path === undefined) return null;
-  const decides = eventId === null ? "its body decides, within the UTC day," : "the sender's own id decides";
-  return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
 }

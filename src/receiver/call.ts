@@ -5,6 +5,7 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import type { JsonObject } from "../ground/json.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -12,7 +13,8 @@ import { REFUSALS } from "../ground/refusal-code.ts";
 import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
 import { showChoices, showText } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
-import type { WhenMismatch } from "../relay/live-receiver.ts";
+import { readEventId, type WhenMismatch } from "../relay/live-receiver.ts";
+import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
@@ -250,4 +252,17 @@ export function tellDuplicate(
 function show(said: string): string {
   const line = cutToLine(said, MAX_SHOWN_CHARS);
   return `"${line}${line.length < said.trim().length ? "…" : ""}"`;
+}
+
+/** The warning of an event whose mapped `event_id` is no id. */
+export function tellUnnamed(
+  { receiver }: ReceiverRelay,
+  mapped: JsonObject,
+  eventId: string | null,
+): string | null {
+  if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
+  const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
+  if (path === undefined) return null;
+  const decides = eventId === null ? "its body decides, within the UTC day," : "the sender's own id decides";
+  return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
 }

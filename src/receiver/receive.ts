@@ -5,7 +5,8 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
+import { drawPlaces } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
@@ -66,8 +67,8 @@ interface ReceiverDeps {
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
   >;
-  /** Among whom the caps are shared. */
-  nodes?: Nodes;
+  /** Of several nodes: where the caps' places are drawn. */
+  places?: Places | null;
   /** Local development. */
   local: boolean;
   /** Told of calls that become no event, a moment after their answers. */
@@ -80,7 +81,7 @@ interface ReceiverDeps {
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  /** Unverified calls by address. */
+  /** Unverified calls by address. Anyone can make them, so the first few of a minute cost the database nothing. */
   readonly #unverified: Limiter;
   readonly #full: FullSources;
   readonly #ring: CallRing;
@@ -89,18 +90,22 @@ export class Receiver {
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
-    const { limits, nodes = ALONE } = deps;
+    const { limits, places = null } = deps;
     const { unverifiedCallsPerMinute } = limits;
-    const many = { maxWindows: MAX_SOURCES, crowd: "lets in", nodes } as const;
+    const sharing = { kind: "unverified", places, drawing: "above" } as const;
+    const many = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
     this.#unverified = new Limiter(deps.clock, unverifiedCallsPerMinute, CAP_WINDOW_MS, many);
     this.#full = new FullSources(unverifiedCallsPerMinute);
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#acceptance = new Acceptance({
       ...deps,
-      nodes,
+      places,
       ring: this.#ring,
-      refuseUnverified: (source, refusal) => this.#countUnverified(source, refusal),
+      refuseUnverified: async (source, refusal) => {
+        await this.#drawUnverified(source);
+        return this.#countUnverified(source, refusal);
+      },
     });
   }
 
@@ -122,7 +127,8 @@ export class Receiver {
     let verified: VerifiedCall | null = null;
     try {
       const snapshot = this.#deps.relays.current();
-      const looked = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const looking = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const looked = looking instanceof Promise ? await looking : looking;
       if (looked instanceof Refusal) {
         this.#deps.metrics.noteCall(looked.code);
         return looked;
@@ -159,13 +165,14 @@ export class Receiver {
         continue;
       }
       const from = source();
-      const refusal = this.#countAsked(relay, live.handshake, from);
+      const refusal = await this.#countAsked(relay, live.handshake, from);
       this.#deps.metrics.noteCall(refusal?.code ?? "handshake");
       if (refusal !== null) this.#ring.noteRefused({ relay, code: refusal.code, cause: why }, from, refusal);
       return refusal ?? asked;
     }
     if (refused.length === 0) return null;
     const from = source();
+    await this.#drawUnverified(from);
     const refusal = this.#countUnverified(from, HANDSHAKE_REFUSED);
     this.#deps.metrics.noteCall(refusal.code);
     for (const by of refused) this.#ring.noteRefused(by, from, refusal);
@@ -173,11 +180,12 @@ export class Receiver {
   }
 
   /** Counts and notes what is answered; the refusal over a cap, or null. */
-  #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Refusal | null {
+  async #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<Refusal | null> {
+    await this.#drawUnverified(source);
     const resetAtMs = this.#unverified.take(source);
     if (resetAtMs !== null) return this.#full.refuse(resetAtMs);
     try {
-      this.#acceptance.noteAsked(relay, handshake, source);
+      await this.#acceptance.noteAsked(relay, handshake, source);
       return null;
     } catch (error) {
       return this.#asRefusal(error);
@@ -187,8 +195,12 @@ export class Receiver {
   /** The refusal of a path that names no receiver at all, so that a body is not read for one that does not exist; null: there is one. */
   refuseUnknown(appId: string, name: string, from: () => string): Refusal | null | Promise<Refusal | null> {
     const snapshot = this.#deps.relays.current();
-    const look = (now: Snapshot): Refusal | null =>
-      now.receiversOf(appId, name).length > 0 ? null : this.#refuseUnknown(appId, name, from());
+    const look = (now: Snapshot): Refusal | null | Promise<Refusal> => {
+      if (now.receiversOf(appId, name).length > 0) return null;
+      const source = from();
+      const refuse = (): Refusal => this.#refuseUnknown(appId, name, source);
+      return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
+    };
     return snapshot instanceof Snapshot ? look(snapshot) : snapshot.then(look);
   }
 
@@ -202,6 +214,7 @@ export class Receiver {
   /** What is told of a call whose body was not read to its end, and noted for the relay's owner; one that broke off is nobody's fault. */
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
+    if (tooLarge) await this.#drawUnverified(source);
     const refusal = tooLarge ? this.#countUnverified(source, refuseLargeBody()) : unread;
     this.#deps.metrics.noteCall(refusal.code);
     if (unread.code === "body_incomplete") return refusal;
@@ -222,7 +235,7 @@ export class Receiver {
   }
 
   /** Tries every environment's relay of that name; the one whose secret verifies receives. */
-  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall | Refusal {
+  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall | Refusal | Promise<Refusal> {
     const nowMs = this.#deps.clock.now();
     const refused: UnverifiedBy[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);
@@ -253,6 +266,12 @@ export class Receiver {
       }
       refused.push(explainToOwner(relay, verdict));
     }
+    const source = request.source();
+    const refuse = (): Refusal => this.#refuseUnverified(request, refused, nowMs);
+    return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
+  }
+
+  #refuseUnverified(request: ReceiverRequest, refused: readonly UnverifiedBy[], nowMs: number): Refusal {
     const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
       if (!isStranger(by.relay, request)) {
@@ -293,6 +312,11 @@ export class Receiver {
     for (const relay of relays)
       this.#ring.noteRefused({ relay, code: "source_capped", cause }, source, refusal);
     throw refusal;
+  }
+
+  /** Of several nodes: before one is counted. Where the database does not answer, it is counted here. */
+  #drawUnverified(source: string): Promise<void> {
+    return drawPlaces([{ limiter: this.#unverified, name: source }]).catch(() => undefined);
   }
 
   /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */

@@ -117,7 +117,7 @@ export class FullSources {
     if (this.#refusals.size >= MAX_FULL_MINUTES) this.#refusals.clear();
     const refusal = new Refusal(
       "source_capped",
-      `More than ${this.#limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
+      `An address may send ${this.#limit} calls in a minute that do not verify, and none of them is left here: fix the sender and try again after resetAt.`,
       { resetAtMs },
     );
     this.#refusals.set(resetAtMs, refusal);
@@ -129,7 +129,7 @@ export class FullSources {
 export function refuseFullApp(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
-    `This app received more than ${limit} verified events in a minute; send the event again after resetAt.`,
+    `This app may receive ${limit} verified events in a minute, and none of them is left here: send the event again after resetAt.`,
     { resetAtMs },
   );
 }
@@ -138,7 +138,7 @@ export function refuseFullApp(limit: number, resetAtMs: number): Refusal {
 export function refuseEventless(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
-    `This relay received more than ${limit} calls in a minute that become no event: duplicates, what its when ignores, bodies that are not JSON; send the call again after resetAt.`,
+    `This relay may receive ${limit} calls in a minute that become no event (duplicates, what its when ignores, bodies that are not JSON), and none of them is left here: send the call again after resetAt.`,
     { resetAtMs },
   );
 }

@@ -224,6 +224,11 @@ export const RELEASE_0_18: Release = {
       was: "The replay said done and gave the buyer nothing. What was paid stayed with the first person.",
       now: "The plan and each skipped result name both people (other_person). If you choose the action, it runs for the new person, and a purchase or a plan's payment moves: it is taken back from the first person under its ref and made for the new one, in one transaction. A bulk replay counts such events and offers this for all of them: in the dashboard, with relay replays start --move, and with move of POST …/bulk-replays. With the state done it takes only those.",
     },
+    {
+      subject: "Limits on several nodes",
+      was: "Each node had an even part of a limit. It said that the whole limit was reached, and from the sixth node on it had no place of a limit of five.",
+      now: "Nodes draw the places of a limit from the database: one by one for sign-ins, codes, logins and what people write, in blocks for events. A node that gets all requests has nearly the whole limit, all together never have more, and the sentence is true.",
+    },
   ],
   codesAdded: ["other_person", "other_product", "same_person"],
   codesRemoved: [],

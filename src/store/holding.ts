@@ -64,7 +64,7 @@ export interface HeldCount {
 export interface Holding extends Holder {
   /** Who runs everything instead of this process, in words; null while it may run. */
   readonly lostTo: string | null;
-  /** Among whom what is counted in memory is split. */
+  /** With whom limits are shared. */
   readonly nodes: Nodes;
   /** Whom to tell from now on. */
   watch(keeper: Keeper): void;

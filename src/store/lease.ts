@@ -7,7 +7,6 @@
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
-import { ALONE } from "../ground/limiter.ts";
 import { HOUSE, type Holding, type Keeper } from "./holding.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
 import {
@@ -54,7 +53,7 @@ interface LeaseDeps {
 
 export class RunnerLease implements Holding {
   readonly whole = true;
-  readonly nodes = ALONE;
+  readonly nodes = { live: 1 };
   readonly #deps: LeaseDeps;
   readonly #epoch: number;
   readonly #store: FencedStore;

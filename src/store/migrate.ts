@@ -87,6 +87,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 53, name: "hold-release", sql: holdRelease },
   { number: 54, name: "owner-network", sql: ownerNetwork },
   { number: 55, name: "moved-purchase", sql: movedPurchase },
+  { number: 56, name: "limit-window", sql: limitWindow },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -275,3 +276,4 @@ import arrival from "../../migrations/0052-arrival.sql" with { type: "text" };
 import holdRelease from "../../migrations/0053-hold-release.sql" with { type: "text" };
 import ownerNetwork from "../../migrations/0054-owner-network.sql" with { type: "text" };
 import movedPurchase from "../../migrations/0055-moved-purchase.sql" with { type: "text" };
+import limitWindow from "../../migrations/0056-limit-window.sql" with { type: "text" };

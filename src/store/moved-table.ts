@@ -25,6 +25,7 @@ const OWN: ReadonlySet<string> = new Set([
   "key_piece",
   "key_recent",
   "key_run",
+  "limit_window",
   "node",
   "node_lease",
   "writer_commit",

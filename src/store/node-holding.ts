@@ -67,7 +67,7 @@ export class NodeHolding implements Holding {
   #url: string | null = null;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   #takeovers = 0;
-  #nodes: Nodes = { live: 1, rank: 0 };
+  #nodes: Nodes = { live: 1 };
 
   constructor(deps: NodeDeps) {
     const { store, clock, log } = deps;
@@ -111,9 +111,6 @@ export class NodeHolding implements Holding {
     return {
       get live() {
         return known().live;
-      },
-      get rank() {
-        return known().rank;
       },
     };
   }
@@ -172,7 +169,7 @@ export class NodeHolding implements Holding {
   }
 
   #follow({ own, takeovers, giveBack, live }: Found): void {
-    this.#nodes = { live: Math.max(1, live.length), rank: Math.max(0, live.indexOf(this.#id)) };
+    this.#nodes = { live: Math.max(1, live.length) };
     const gone = [...this.#held].filter(([id, { epoch }]) => own.get(id) !== epoch).map(([id]) => id);
     const givenBack = gone.filter((id) => this.#leaving.get(id) === true).length;
     for (const id of gone) this.#lose(id);

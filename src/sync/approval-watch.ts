@@ -1,7 +1,8 @@
 /** What of approvals is known in memory alone: when each is over by the clock that never goes back, how many are asked for, and which were looked at. */
 import type { Clock } from "../ground/clock.ts";
 import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../ground/limit.ts";
-import { ALONE, Limiter, type Nodes } from "../ground/limiter.ts";
+import { drawPlaces } from "../ground/limit-need.ts";
+import { Limiter, type Places } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 interface Watched {
@@ -19,14 +20,16 @@ export class ApprovalWatch {
   readonly #asked: Limiter;
   readonly #watched = new Map<string, Watched>();
 
-  constructor(clock: Clock, nodes: Nodes = ALONE) {
+  constructor(clock: Clock, places: Places | null = null) {
     this.#clock = clock;
-    this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS, { nodes });
+    this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS, { kind: "approval", places });
   }
 
   /** Counts one that is asked for. Refuses with `approval_capped`. */
-  take(environmentId: number): void {
-    const resetAtMs = this.#asked.take(String(environmentId));
+  async take(environmentId: number): Promise<void> {
+    const need = { limiter: this.#asked, name: String(environmentId) };
+    await drawPlaces([need]);
+    const resetAtMs = this.#asked.take(need.name);
     if (resetAtMs === null) return;
     throw new Refusal(
       "approval_capped",

@@ -84,7 +84,7 @@ describe("only what becomes an event spends the app's minute", () => {
     const capped = await again();
     expect(told(capped)).toBe("429 receiver_capped");
     expect(capped.body.message).toBe(
-      "This relay received more than 5 calls in a minute that become no event: duplicates, what its when ignores, bodies that are not JSON; send the call again after resetAt.",
+      "This relay may receive 5 calls in a minute that become no event (duplicates, what its when ignores, bodies that are not JSON), and none of them is left here: send the call again after resetAt.",
     );
     expect(capped.body.resetAt).toBe(new Date(START_MS + 60_000).toISOString());
     expect(await send("2")).toBe("taken");

@@ -21,7 +21,7 @@ import { placeSchema } from "../kit/schema-copy.ts";
  */
 const ONLY_SQLITE = ["capture_switch", "dedupe", "event_block", "key_piece", "key_recent", "key_run", "runner_lease", "sqlite_sequence"];
 /** Which nodes there are, what each holds, the newest commit of each connection that writes, and which node wrote last. */
-const ONLY_POSTGRES = ["node", "node_lease", "writer_commit", "writer_turn"];
+const ONLY_POSTGRES = ["limit_window", "node", "node_lease", "writer_commit", "writer_turn"];
 /** For SQLite's log of keys and for its index in blocks; for a column that compares as NOCASE does. */
 const POSTGRES_INDEXES: Readonly<Record<string, readonly string[]>> = {
   event: ["event_dedupe: unique (dedupe_hash) where dedupe_hash is not null", "event_of_relay: (name_key, seq)"],

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await kit.create(definition, { secret: SECRET });
   relays.invalidate();
   nodes = [];
-  for (const rank of NODES) nodes.push(await startNode(rank));
+  for (const _ of NODES) nodes.push(await startNode());
 });
 
 /** A store that is away where it is said so, for what is written behind. */
@@ -45,11 +45,11 @@ const mayBeAway = (store: Store): Store =>
           : Reflect.get(target, name),
   });
 
-async function startNode(rank: number): Promise<BareReceiver> {
+async function startNode(): Promise<BareReceiver> {
   const { clock } = fresh;
   const log = createLog({ clock, format: "json", sink: () => undefined });
   const deps = { store: mayBeAway(fresh.store), clock, relays, log, limits: DEFAULT_LIMITS, sealer, shared: true };
-  const node = makeBareReceiver({ ...deps, nodes: { live: NODES.length, rank } });
+  const node = makeBareReceiver(deps);
   await node.start();
   return node;
 }
@@ -127,7 +127,7 @@ describe("a run is of all nodes together", () => {
   test("it outlives a node, and the store's being away for a while", async () => {
     await inTurn(4 * MINUTE_MS, 2, (node) => send(node, "wrong"));
     await nodes[0]?.stop();
-    nodes[0] = await startNode(0);
+    nodes[0] = await startNode();
     isAway = true;
     await inTurn(4 * MINUTE_MS, 2, (node) => send(node, "wrong"));
     isAway = false;

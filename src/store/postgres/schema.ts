@@ -16,6 +16,7 @@ import arrival from "../../../migrations/postgres/0052-arrival.sql" with { type:
 import holdRelease from "../../../migrations/postgres/0053-hold-release.sql" with { type: "text" };
 import ownerNetwork from "../../../migrations/postgres/0054-owner-network.sql" with { type: "text" };
 import movedPurchase from "../../../migrations/postgres/0055-moved-purchase.sql" with { type: "text" };
+import limitWindow from "../../../migrations/postgres/0056-limit-window.sql" with { type: "text" };
 
 interface PostgresMigration {
   /** As in SQLite. The first makes a whole schema, as it is with this number. */
@@ -42,4 +43,5 @@ export const POSTGRES_MIGRATIONS: readonly PostgresMigration[] = [
   { number: 53, name: "hold-release", sql: holdRelease },
   { number: 54, name: "owner-network", sql: ownerNetwork },
   { number: 55, name: "moved-purchase", sql: movedPurchase },
+  { number: 56, name: "limit-window", sql: limitWindow },
 ];
