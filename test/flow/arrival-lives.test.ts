@@ -261,8 +261,8 @@ test(
       }),
       { numRuns: Math.ceil(LIVES / PEOPLE) },
     );
-    // Otherwise nothing was disturbed.
-    expect(await countLate()).toBeGreaterThan(LIVES / 2);
+    // Otherwise nothing was disturbed. The audit of a long run's first lives is gone by then.
+    expect(await countLate()).toBeGreaterThan(5);
   },
   IS_SOAK ? 3_600_000 : 600_000,
 );
