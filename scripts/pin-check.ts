@@ -21,7 +21,7 @@ async function listen(issued: Issued, host: string, port: number, seen: Seen[]):
     seen.push({ sni: servername ?? null, host: request.headers.host });
     response.end("here");
   });
-  await new Promise<void>((resolve) => server.listen(port, host, resolve));
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
   return server;
 }
 
