@@ -190,7 +190,8 @@ describe("the doctor", () => {
     },
     {
       rule: "an older schema is a warning, and tables that are not its own fail",
-      arrange: (dataDir) => change(dataDir, `DELETE FROM schema_migration WHERE number = ${SCHEMA_VERSION}`),
+      // Migration 54 made a table.
+      arrange: (dataDir) => change(dataDir, "DELETE FROM schema_migration WHERE number >= 54"),
       finds: { schema: "warn", tables: "fail" },
     },
     {

@@ -45,7 +45,7 @@ test.each([
 });
 
 test("means the same wherever the machine stands", () => {
-  const script = `import { parseIso } from ${JSON.stringify(new URL("../../src/ground/clock.ts", import.meta.url).pathname)};
+  const script = `import { parseIso } from ${JSON.stringify(Bun.fileURLToPath(new URL("../../src/ground/clock.ts", import.meta.url)))};
     console.log(JSON.stringify(${JSON.stringify(TAKEN)}.map(([text]) => new Date(parseIso(text)).toISOString())));`;
   const { stdout } = Bun.spawnSync([process.execPath, "-e", script], { env: { ...process.env, TZ: "America/New_York" } });
   expect(JSON.parse(stdout.toString())).toEqual(TAKEN.map(([, means]) => means));

@@ -124,7 +124,7 @@ describe("the systemd unit", () => {
     test("is taken by systemd-analyze verify without a word", () => {
       const file = join(folder, "relay.service");
       // The program need not be installed where the tests run.
-      writeFileSync(file, read("relay.service").replace("ExecStart=/usr/local/bin/relay", `ExecStart=${process.execPath}`));
+      writeFileSync(file, read("relay.service").replace("ExecStart=/usr/local/bin/relay", `ExecStart="${process.execPath}"`));
       const { exitCode, stderr } = Bun.spawnSync([analyze, "verify", file], { timeout: PATIENCE_MS });
       const own = stderr
         .toString()
