@@ -71,6 +71,8 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
       "secure_delete = ON",
       `journal_size_limit = ${WAL_KEPT_BYTES}`,
       `cache_size = -${WRITER_CACHE_KIB}`,
+      // A statement's working data may be personal, and a folder for temporary files may be read-only.
+      "temp_store = MEMORY",
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
     }
