@@ -333,6 +333,8 @@ const TOGETHER: readonly (readonly [callers: number, beginsAhead: boolean, size:
 
 for (const [callers, beginsAhead, size] of TOGETHER)
   test(`${callers} calls at once become groups of ${size}${beginsAhead ? ", the next read while one is written" : " where a group ends before the next"}`, async () => {
+    // A group also ends after some milliseconds, however few calls are in it.
+    using _ = holdRealClock();
     const sizes: number[] = [];
     const group = groupOver(
       beginsAhead,
