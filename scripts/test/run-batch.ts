@@ -28,7 +28,7 @@ const REPEATED = /^\d+ tests? failed:$/;
 export interface JobResult extends Outcome {
   job: Job;
   seconds: number;
-  /** Of all processes of the file. Where a system does not count them before a process ends, the last file of a process has all of it. */
+  /** Core-seconds of all processes that the file started. Without /proc, the last file of a shared process has those of all its files. */
   coreSeconds: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What stays valid when an owner's password is reset: keys that were made in the dashboard or on the command line, and the other owners. Whoever
- * had the password may have made them. Keys of a login are their owner's own and end with the password.
+ * Lists and ends what stays valid when an owner's password is reset: keys made in the dashboard or on the command line, and the other owners. A
+ * person who knew the password may have made them. Keys of `relay login` belong to their owner and end with the password.
  */
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -30,7 +30,7 @@ export async function listOtherOwners(tx: Reader, ownerId: string): Promise<Owne
   return (await listOwners(tx)).filter(({ id }) => id !== ownerId);
 }
 
-/** Revokes the keys; one that somebody else revoked meanwhile is revoked. */
+/** Revokes the keys; skips keys that were revoked in the meantime. */
 export async function revokeKeys(tx: Writer, keys: readonly ValidKey[], nowMs: number): Promise<void> {
   for (const { id, environmentId } of keys)
     await revokeApiKey(tx, environmentId, id, nowMs).catch((error: unknown) => {

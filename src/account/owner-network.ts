@@ -1,5 +1,5 @@
 /**
- * The networks that an owner signed in from, each as a digest under the server's key: guesses of strangers do not lock the owner out there,
+ * Stores the networks that an owner signed in from, each as a digest under the server's key: guesses of strangers do not lock the owner out there,
  * also after a restart. A network is an IPv4 address or an IPv6 /64. Each owner has a bounded number of them, for a bounded time, and they
  * go with the owner. Nothing here stores or answers an address.
  */
@@ -22,7 +22,7 @@ export function digestOwnerNetwork(
   return digest(`owner network\n${account.trim().toLowerCase()}\n${source}`);
 }
 
-/** Whether the account signed in from this network within the last 400 days. */
+/** Reports whether the account signed in from this network within the last 400 days. */
 export async function knowsOwnerNetwork(
   tx: Reader,
   networkDigest: Uint8Array,

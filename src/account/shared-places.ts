@@ -21,7 +21,7 @@ const FORGET = `DELETE FROM limit_window WHERE name IN (
 
 interface PlacesDeps {
   store: Store;
-  /** One that a test moves is believed instead of the database's. */
+  /** A test's own clock replaces the clock of the database. */
   clock: Clock;
   digest: (text: string) => Uint8Array;
   nodes: Nodes;
@@ -29,7 +29,7 @@ interface PlacesDeps {
   readNow?: (tx: Reader) => Promise<number>;
 }
 
-/** Who waits for a draw. */
+/** A caller that waits for a draw. */
 interface Waiting {
   asks: readonly PlaceAsk[];
   resolve(): void;
@@ -38,7 +38,7 @@ interface Waiting {
 
 type Place = Omit<PlaceAsk, "amount">;
 
-/** A window as the transaction found it, and what is made of it. */
+/** A window as the transaction found it, and its changes. */
 interface Drawn extends Place {
   key: Uint8Array;
   taken: number;
@@ -77,7 +77,7 @@ export class SharedPlaces implements Places {
     void this.#drawAll();
   }
 
-  /** What comes while a transaction is under way shares the next one. */
+  /** Draws for all callers that wait. Callers that ask during a transaction share the next one. */
   async #drawAll(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;

@@ -98,8 +98,8 @@ export interface ActionRun {
   /** null: the event has none. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
   /**
-   * Whose earlier work a replay chose this action over, where that was another person's: a sale moves their purchase, whose receipt it names if
-   * that is known. null: none.
+   * The person that the earlier work of this action was done for, if that is another person and a replay chose the action. A sale then moves that
+   * person's purchase, which `purchase` names if it is known. null: there is none.
    */
   movesFrom: { personId: string; purchase: string | null } | null;
   /** Results of the actions that ran before this one. */

@@ -58,7 +58,7 @@ async function settleOwner(
   world: World,
   action: "owner.created" | "owner.reset",
   settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
-  /** What else is done and then said, in the same transaction. */
+  /** Runs in the same transaction; its lines are printed after the link. */
   andThen: (tx: Writer, owner: Owner, nowMs: number) => Promise<AlsoSaid> = async () => NOTHING_ELSE,
 ): Promise<void> {
   const email = input.text("email");
@@ -112,7 +112,7 @@ const NOTHING_ELSE: AlsoSaid = { lines: [], data: {} };
 
 const MAX_NAMED = 10;
 
-/** What whoever had the password may have made: ended where the line says so, else named with the way to end it. */
+/** Ends the keys and owners that the options name, and lists the others with the option that ends them. */
 async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
   const [keys, owners] = [await listValidKeys(tx), await listOtherOwners(tx, owner.id)];
   const row = { nowMs, by: actorWords(COMMAND_LINE) };
@@ -150,7 +150,7 @@ async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Inpu
       ...(left.length === 0
         ? []
         : [
-            `Whoever knew the password may have made them. To end them, run this command again with ${left.join(" and ")}.`,
+            `A person who knew the password may have made them. To end them, run this command again with ${left.join(" and ")}.`,
           ]),
     ],
     data: {
@@ -183,7 +183,7 @@ export const adminReset: Command = {
   words: ["admin", "reset"],
   summary: "reset an owner's password, with a one-time link",
   details:
-    "A new password ends the owner's sessions and the keys of their logins. It then says which keys and which other owners stay valid: whoever knew the password may have made them. --end-keys and --end-owners end these too.",
+    "A new password ends the owner's sessions and the keys of their logins. It then says which keys and which other owners stay valid: a person who knew the password may have made them. --end-keys and --end-owners end these too.",
   options: [...OWNER_OPTIONS, END_KEYS, END_OWNERS],
   examples: [
     "relay admin reset --email you@example.com",

@@ -88,7 +88,7 @@ async function endThere(remote: Remote, name: string, what: string): Promise<End
     const path = `${of}/access/${encodeURIComponent(what)}`;
     const held = await askPlace<{ grants: GrantView[] }>(remote, "GET", path);
     if (held.grants.some(({ id }) => grants.includes(id)))
-      throw refuseMisread(remote.url, "goes on with grants that it ended");
+      throw refuseMisread(remote.url, "still lists grants that it ended");
     for (const grant of held.grants)
       await tellPlace(remote, "DELETE", `/grants/${encodeURIComponent(grant.id)}`);
     grants.push(...held.grants.map((grant) => grant.id));

@@ -1,11 +1,8 @@
-/**
- * Reads what a server answered a command, and says so where that is no answer of a relay server: another server, another version, or one that
- * lies. It never asks a server.
- */
+/** Reads the answers of a server, and refuses those that no relay server of this version gives. It sends no request. */
 import type { JsonObject } from "../ground/json.ts";
 import { CommandFailure } from "./command.ts";
 
-/** Fields that an answer may leave out; `stopped` is one that servers of earlier versions do. */
+/** Fields that an answer may leave out. Servers of earlier versions leave out `stopped`. */
 const OPTIONAL: ReadonlySet<string | symbol> = new Set([
   "receiverUrl",
   "receiverSecret",
@@ -14,12 +11,12 @@ const OPTIONAL: ReadonlySet<string | symbol> = new Set([
   "file",
   "warnings",
   "stopped",
-  // A promise looks for the one in what it resolves to, and writing it as JSON for the other.
+  // Promise resolution reads `then`, and JSON.stringify reads `toJSON`.
   "then",
   "toJSON",
 ]);
 
-/** The answer, of which every other field that a command reads is there. */
+/** Returns the answer so that reading an absent field fails, unless the field is optional. */
 export function readStrictly(answer: JsonObject, url: string): JsonObject {
   return new Proxy(answer, {
     get(target, name) {
@@ -37,7 +34,7 @@ export function noteAnswer(url: string): void {
   answered = url;
 }
 
-/** What ends a command: where a server answered and the command could not read that, it is the answer that is said to be wrong. */
+/** Returns the error to report: after an answer that the command could not read, an error that names the answer. */
 export function blameAnswer(error: unknown): unknown {
   const isMisread = error instanceof TypeError || error instanceof RangeError || error instanceof URIError;
   return isMisread && answered !== null ? refuseMisread(answered, "is not what this command reads") : error;

@@ -209,7 +209,7 @@ async function checkConnections(tx: Reader): Promise<Finding> {
   );
 }
 
-/** On a connection as a node has it; one that does not keep them is refused before, and one that lost them since is found here. */
+/** Checks the limits of a connection that was opened as a node opens it. */
 async function checkLimits(tx: Reader): Promise<Finding> {
   try {
     requireLimits(await tx.all<{ name: string; value: string }>(READ_LIMITS));
@@ -223,11 +223,11 @@ async function checkLimits(tx: Reader): Promise<Finding> {
   );
 }
 
-/** Of the queue of notices: from here on somebody has to look, and before it is full. */
+/** Parts of the notification queue from which the check warns and fails. */
 const MUCH_QUEUED = 0.1;
 const TOO_MUCH_QUEUED = 0.5;
 
-/** Notices stay until the slowest listener has read them; a full queue refuses the commit of whoever tells something, so each write. */
+/** Checks the notification queue. The server keeps notifications until the slowest listener has read them, and a full queue fails every write. */
 export async function checkNotices(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ used: number }>("SELECT pg_notification_queue_usage() AS used");
   const used = row?.used ?? 0;

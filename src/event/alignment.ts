@@ -37,8 +37,8 @@ interface Entry {
 }
 
 /**
- * One step an action. `chosen`: keys that run although work was done for them. `personId`: whom the event is about now, "" for somebody who does not
- * exist yet; null: nobody.
+ * One step an action. `chosen`: keys that run although work was done for them. `personId`: the person that the event is about now, "" for a person who
+ * does not exist yet; null: no person.
  */
 export function alignActions(
   actions: readonly LiveAction[],

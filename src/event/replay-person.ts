@@ -1,4 +1,4 @@
-/** Whom a replay would be about: by the relay's present map, as an attempt finds the person, but without creating anyone. */
+/** Finds the person that a replay would be about, by the relay's present map, as an attempt finds the person, but without creating anyone. */
 import { isJsonObject, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
 import { findPerson, findPersonByEmail, parseEmailAddress } from "../people/person.ts";
 import { findPersonByToken } from "../people/person-key.ts";
@@ -19,7 +19,7 @@ export interface ReplayPerson {
   name: string;
 }
 
-/** null: the event would be about nobody. */
+/** Returns null if the event would be about no person. */
 export async function findReplayPerson(
   tx: Reader,
   eventSeq: number,

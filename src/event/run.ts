@@ -125,7 +125,7 @@ function rowOf({ event, startedAtMs, results, ran }: Run) {
   return { eventSeq: event.seq, number: event.runs, startedAt: startedAtMs, results, actions, work };
 }
 
-/** Keeps the results so far of a run that goes on outside the database, and whom it is about: its event's row says that only at its end. */
+/** Stores the results so far of a run that continues outside the database, and its person, whom the event's row has only after the run. */
 export async function keepRunProgress(tx: Writer, run: Run & { personId: string | null }): Promise<void> {
   const { personId } = run;
   const kept = await RUN.insert(

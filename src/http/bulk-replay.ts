@@ -63,7 +63,7 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays",
     summary:
-      "Begins a replay of every failed or dead event of a filter, or of done ones with another person's work, oldest first; it goes on until it ends or is stopped.",
+      "Begins a replay of every failed or dead event of a filter, or of done ones with another person's work, oldest first; it continues until it ends or is stopped.",
     body: fields({
       ...asked,
       move: Type.Optional(

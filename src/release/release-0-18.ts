@@ -146,23 +146,23 @@ export const RELEASE_0_18: Release = {
     },
     {
       subject: "relay pull",
-      was: "What a server had was written as it came.",
+      was: "relay pull wrote everything that the server sent.",
       now: "A definition or an item of the catalog that no save would take is never written. The plan says why.",
     },
     {
-      subject: "Commands at a server that is none",
+      subject: "Commands against a server that is not Relay",
       was: "An answer that a command could not read ended it with a sentence such as undefined is not an object.",
       now: "The command says what the answer lacks, and to check the address and the versions.",
     },
     {
       subject: "relay admin reset",
       was: "Keys that were made in the dashboard and other owners stayed valid, and nothing said so.",
-      now: "It names them. --end-keys and --end-owners end them.",
+      now: "The command names them. --end-keys and --end-owners end them.",
     },
     {
       subject: "Differences on the approval page, on Promote's card and between versions",
       was: "A long value was one line of any width, in which the change was far out of sight.",
-      now: "Values wrap, the part that differs is marked and in sight, and a long part that stays is counted. Letters that imitate Latin ones, blanks that are no space and hidden characters stand as escapes.",
+      now: "Values wrap, the part that differs is marked and in sight, and a long part that stays is counted. Letters that imitate Latin ones, blanks that are no space and hidden characters are shown as escapes.",
     },
     {
       subject: "A PostgreSQL that ends a connection because of its disk, its memory or an error of its own",
@@ -187,7 +187,7 @@ export const RELEASE_0_18: Release = {
     {
       subject: "A node that is cut off from its PostgreSQL",
       was: "Senders waited 18 to 19 s for the 503, longer than GitHub or Slack wait.",
-      now: "It answers 503 within five seconds. A statement that takes its time is waited for as before.",
+      now: "The node answers 503 within five seconds. It still waits for a slow statement.",
     },
     {
       subject: "PostgreSQL behind PgBouncer",
@@ -210,7 +210,7 @@ export const RELEASE_0_18: Release = {
       now: "It sees the schema that the other one made.",
     },
     {
-      subject: "A lock that somebody holds on the leases while a node starts",
+      subject: "A lock on the leases while a node starts",
       was: "The node said nothing for up to 45 s, and then not what to do.",
       now: "The log says after five seconds that the start takes its time and how to find who holds the lock.",
     },

@@ -1,5 +1,5 @@
 /**
- * Any purchase taken back by hand, whoever recorded it: a relay, the app's server or an owner. It says before what it takes back, and it moves no
+ * Takes back any purchase by hand: one that a relay, the app's server or an owner recorded. It says before what it takes back, and it moves no
  * money. Source: decisions section 3, "refund by hand".
  */
 import { type Static, Type } from "typebox";

@@ -2,7 +2,7 @@
  * Connections whose answers are overdue: a server that died without a word says as little as one that has much to do. A connection made for it asks
  * what became of their other ends, so that a long statement may take its time and a dead server costs a quarter of a minute. Sooner it is asked for
  * a single byte, which costs a server with too much to do next to nothing: where not even that comes, this process is cut off from it. What waits is
- * given up then, and whoever needs a new connection is refused at once until the server answers. Senders wait for five seconds and more, and are
+ * given up then, and each request for a new connection is refused at once until the server answers. Senders wait for at least five seconds, and are
  * answered before. What is given up is lost like any connection.
  */
 import { connect } from "node:net";
@@ -23,7 +23,7 @@ const MOST_MS = 35_000;
 /** After so long without an answer the server is asked for a byte, and after so long without that byte it is cut off. */
 const PING_AFTER_MS = 2_000;
 const CUT_OFF_MS = 2_000;
-/** A process that was stopped looks once when it goes on, before it reads what came meanwhile. */
+/** A process that was paused checks once when it continues, before it reads what arrived in the meantime. */
 const CUT_OFF_LOOKS = 3;
 const CUT_OFF = "The database answers neither what it was asked nor who connects anew.";
 /** Asks whether the server speaks TLS: a length and a number, answered by one letter before anything else is said. */
@@ -128,7 +128,7 @@ export class PostgresSilence {
     if ((waits || this.#isCutOff) && this.#ping === null) this.#ask(answers);
   }
 
-  /** For a byte. Whoever refuses it at once answers too. */
+  /** Waits for one byte. A refused connection is an answer too. */
   #ask(answers: number): void {
     const socket = connect({ host: this.#place.host, port: this.#place.port });
     const stop = (): void => {
