@@ -61,10 +61,10 @@ interface Window {
 }
 
 /**
- * How several nodes draw the places of a window: one by one, so that all are counted as they are; in blocks, so that few draws cost nothing on the way
- * of a call; or one by one above a few that each node has without drawing, where anyone can make it draw.
+ * How several nodes draw the places of a window. `each`: one by one, so the count is exact. `blocks`: many at once, so most calls draw nothing.
+ * `above`: each node has a few places without drawing, so calls that anyone can send cost the database nothing at first.
  */
-type Drawing = "each" | "blocks" | "above";
+type Drawing = "each" | "blocks" | "above" | "blocks above";
 
 /** What becomes of a new name where all the windows there is room for are full. */
 type Crowd = "refuses" | "lets in";
@@ -85,7 +85,8 @@ export class Limiter {
   readonly windowMs: number;
   readonly kind: string;
   readonly places: Places | null;
-  readonly #drawing: Drawing;
+  readonly #inBlocks: boolean;
+  readonly #above: boolean;
   readonly #clock: Clock;
   readonly #maxWindows: number;
   readonly #crowd: Crowd;
@@ -111,7 +112,8 @@ export class Limiter {
     this.windowMs = windowMs;
     this.kind = kind;
     this.places = places;
-    this.#drawing = drawing;
+    this.#inBlocks = drawing === "blocks" || drawing === "blocks above";
+    this.#above = drawing === "above" || drawing === "blocks above";
     this.#maxWindows = maxWindows;
     this.#crowd = crowd;
   }
@@ -148,8 +150,7 @@ export class Limiter {
     const window = this.#find(name, nowMs);
     if (window === undefined) return amount > this.#undrawn;
     // Of those that are drawn above others none is given back.
-    const mayHaveMore =
-      !isUsedUp(window) || (this.#drawing !== "above" && nowMs - window.usedUpAtMs >= USED_UP_MS);
+    const mayHaveMore = !isUsedUp(window) || (!this.#above && nowMs - window.usedUpAtMs >= USED_UP_MS);
     return mayHaveMore && window.count + amount > this.#placesOf(window);
   }
 
@@ -167,7 +168,7 @@ export class Limiter {
 
   /** How many places a draw takes beyond those that are wanted, as far as there are any. */
   get ahead(): number {
-    if (this.#drawing !== "blocks" || this.places === null) return 0;
+    if (!this.#inBlocks || this.places === null) return 0;
     return Math.max(1, Math.floor(this.limit / (this.places.nodes * PARTS))) - 1;
   }
 
@@ -200,7 +201,7 @@ export class Limiter {
     this.#change(window, () => {
       window.count -= taken;
     });
-    if (this.places === null || this.#drawing !== "each") return;
+    if (this.places === null || this.#inBlocks || this.#above) return;
     for (let one = 0; one < taken; one++) this.#return(name, window);
   }
 
@@ -251,7 +252,7 @@ export class Limiter {
 
   /** What each node has without drawing. */
   get #undrawn(): number {
-    if (this.#drawing !== "above" || this.places === null) return 0;
+    if (!this.#above || this.places === null) return 0;
     return Math.floor(this.limit / (this.places.nodes * PARTS));
   }
 

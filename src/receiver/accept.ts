@@ -121,10 +121,14 @@ export class Acceptance {
       (ahead, drafts) => this.#lookAhead(ahead, drafts),
     );
     const { clock, limits, places } = deps;
-    const limiter = (kind: string, limit: number) =>
-      new Limiter(clock, limit, CAP_WINDOW_MS, { kind, places, drawing: "blocks" });
-    this.#events = limiter("event", limits.verifiedEventsPerMinute);
-    this.#eventless = limiter("eventless", limits.eventlessCallsPerMinute);
+    const sharing = { kind: "event", places, drawing: "blocks" } as const;
+    this.#events = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS, sharing);
+    // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
+    this.#eventless = new Limiter(clock, limits.eventlessCallsPerMinute, CAP_WINDOW_MS, {
+      ...sharing,
+      kind: "eventless",
+      drawing: "blocks above",
+    });
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */

@@ -67,7 +67,7 @@ async function openCluster(live: number, storeOf: (store: Store) => Store = (sto
   };
 }
 
-type Drawing = "each" | "blocks" | "above";
+type Drawing = "each" | "blocks" | "above" | "blocks above";
 const limitersOf = ({ fresh, places }: Cluster, limit: number, drawing: Drawing): Limiter[] =>
   places.map((own) => new Limiter(fresh.clock, limit, MINUTE_MS, { kind: "test", places: own, drawing }));
 
@@ -205,11 +205,11 @@ describe("a limit that is drawn in blocks", () => {
   });
 });
 
-describe("a limit of which each node has a few places without drawing", () => {
+describe.each(["above", "blocks above"] as const)("a limit of which each node has a few places without drawing (%s)", (drawing) => {
   test("costs the database nothing for a few, and lets all nodes together have it and never more", async () => {
     for (const live of [1, 2, 3, 6, 20]) {
       await using cluster = await openCluster(live);
-      const limiters = limitersOf(cluster, 60, "above");
+      const limiters = limitersOf(cluster, 60, drawing);
       const few = Math.floor(60 / (4 * live));
       expect(await countPasses(limiters.slice(0, 1), few)).toBe(few);
       expect(cluster.writes()).toBe(0);
@@ -219,7 +219,7 @@ describe("a limit of which each node has a few places without drawing", () => {
 
   test("lets one node have more than three quarters of it, and asks no more once it is used up", async () => {
     await using cluster = await openCluster(3);
-    const [one] = limitersOf(cluster, 60, "above") as [Limiter];
+    const [one] = limitersOf(cluster, 60, drawing) as [Limiter];
     expect(await countPasses([one], 100)).toBe(50);
     const before = cluster.writes();
     await cluster.pass(2_000);
