@@ -16,8 +16,8 @@ export const RELEASE_0_18: Release = {
     },
     {
       subject: "A database of 0.16.0",
-      was: "It did not start with 0.17.0, and the error blamed the disk.",
-      now: "It starts. The upgrade from each release since 0.9.0 is tested on both databases, with every action afterwards.",
+      was: "Release 0.17.0 did not start with such a database, and the error blamed the disk.",
+      now: "The server starts with it. The upgrade from each release since 0.9.0 is tested on both databases, with every action afterwards.",
     },
     {
       subject: "A database whose tables are not those of its version",
@@ -37,7 +37,7 @@ export const RELEASE_0_18: Release = {
     {
       subject: "Two products sold through one payment provider",
       was: "The guide, the template Paid checkout and Stripe's preset matched every paid checkout, so a buyer of one product got each of them.",
-      now: "They map and match the product in the metadata of the payment. A save warns when two relays sell different things and one payment may match both (sales_overlap).",
+      now: "The guide, the template and Stripe's preset map and match the product in the metadata of the payment. A save warns when two relays sell different things and one payment may match both (sales_overlap).",
     },
     {
       subject: "Orders that cost nothing",
@@ -82,7 +82,7 @@ export const RELEASE_0_18: Release = {
     {
       subject: "grant_plan without a ref on the plan that a person has",
       was: "Each such event counted as a purchase.",
-      now: "It is a confirmation: receipts and the person's timeline leave it out, and relay receipts list --kind confirmation lists it (GET …/purchases?kind=confirmation).",
+      now: "Such a grant is a confirmation: receipts and the person's timeline leave it out, and relay receipts list --kind confirmation lists it (GET …/purchases?kind=confirmation).",
     },
     {
       subject: "https URLs that name a loopback address",
@@ -142,7 +142,7 @@ export const RELEASE_0_18: Release = {
     {
       subject: "service/relays and service/public that are links",
       was: "A link out of the service directory was followed: files elsewhere were read, served and written.",
-      now: "Such a link is refused with a sentence. A link to another folder within the service directory works.",
+      now: "Relay refuses a link that leads outside, with a sentence. A link to another folder within the service directory works.",
     },
     {
       subject: "relay pull",
@@ -196,18 +196,18 @@ export const RELEASE_0_18: Release = {
     },
     {
       subject: "sslrootcert=system",
-      was: "It was read as a file of that name.",
-      now: "It means this machine's root certificates, as psql and pg_dump have it from version 16 on. The documentation's URL works with its pg_dump line.",
+      was: "A node read a file of that name.",
+      now: "The word system means this machine's root certificates, as psql and pg_dump have it from version 16 on. The documentation's URL works with its pg_dump line.",
     },
     {
       subject: "relay doctor on PostgreSQL",
       was: null,
-      now: "It says how full the server's queue of notifications is: a full one refuses each write.",
+      now: "The command says how full the server's queue of notifications is: a full one refuses each write.",
     },
     {
       subject: "Nodes that start at once on an empty PostgreSQL database",
       was: "A node that waited for another's schema could try to make it again and end with function now_ms already exists.",
-      now: "It sees the schema that the other one made.",
+      now: "The node that waited sees the schema that the other one made.",
     },
     {
       subject: "A lock on the leases while a node starts",
