@@ -2,7 +2,7 @@
  * In local development: what stands in the service folder's public/ at /public/, so that a page with g.js can be tried at once. Such a page
  * runs whatever script it likes, so it has an origin of its own: it is served under the name localhost alone, where no session of the
  * dashboard is taken (cookie.ts). Nothing hidden, and nothing that a link leads to outside of the folder, is served; nothing is kept. The
- * folder itself may be a link within the service folder alone.
+ * folder itself may be a link to a folder within the service folder, and to no other.
  */
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";

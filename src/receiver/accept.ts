@@ -121,14 +121,11 @@ export class Acceptance {
       (ahead, drafts) => this.#lookAhead(ahead, drafts),
     );
     const { clock, limits, places } = deps;
-    const sharing = { kind: "event", places, drawing: "blocks" } as const;
-    this.#events = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS, sharing);
+    const limiter = (kind: string, limit: number, drawing: "blocks" | "blocks above") =>
+      new Limiter(clock, limit, CAP_WINDOW_MS, { kind, places, drawing });
+    this.#events = limiter("event", limits.verifiedEventsPerMinute, "blocks");
     // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
-    this.#eventless = new Limiter(clock, limits.eventlessCallsPerMinute, CAP_WINDOW_MS, {
-      ...sharing,
-      kind: "eventless",
-      drawing: "blocks above",
-    });
+    this.#eventless = limiter("eventless", limits.eventlessCallsPerMinute, "blocks above");
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */

@@ -1,4 +1,4 @@
-/** A payment of a plan taken back: by hand, or from a person whose payment it never was. What a relay's cancellation does is plan-sale.ts's. */
+/** Takes a payment of a plan back: by hand, or from a person who never paid it. plan-sale.ts handles the cancellation by a relay. */
 import type { Outcome } from "../ground/outcome.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findLaterPayment, forgetPayments } from "./plan-history.ts";
@@ -48,7 +48,7 @@ async function recordPlanRefund(
   return { outcome: "done", before, after: { ...now, refund: id, purchase: refunds, ref, ...more } };
 }
 
-/** Takes a payment of a plan from a person whose it never was: they are on the plan that their other payments come to. */
+/** Takes a payment of a plan from a person who never paid it. Their other payments then decide their plan. */
 export async function takeBackPlanPayment(
   tx: Writer,
   sale: SaleContext,

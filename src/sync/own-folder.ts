@@ -1,13 +1,10 @@
-/**
- * Whether a folder of the service directory is really in it. A link that leads elsewhere would have files read that are somebody else's, or
- * files written where nobody looks for them.
- */
+/** Refuses folders of the service directory that are links out of it. Following one would read or write files of another program. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import { fileErrorCode } from "../ground/durable-file.ts";
 import { Refusal } from "../ground/refusal.ts";
 
-/** Whether the folder is a link to somewhere outside of the service directory. One that does not exist leads nowhere. */
+/** Reports whether the folder is a link out of the service directory; false for a folder that does not exist. */
 export function leadsOutside(serviceDir: string, folder: string): boolean {
   try {
     const way = relative(realpathSync(serviceDir), realpathSync(folder));

@@ -1,10 +1,10 @@
 /**
- * Characters by which a definition deceives who approves it: letters of other scripts that look like Latin ones, where they stand among Latin
- * letters or would be read as Latin ones, and blanks that are no space. Text that is written in another script is left alone.
+ * Finds characters that deceive the owner who approves a definition: letters of other scripts that look like Latin ones, if they are among Latin
+ * letters or would be read as Latin ones, and blanks other than the space. Text in another script is not marked.
  */
 import { hexOf, TRICKY } from "./tricky.ts";
 
-/** Pairs: a letter, and the Latin one that it looks like. Written as escapes, because nobody could tell them apart here either. */
+/** Pairs: a letter, and the Latin one that it looks like. Written as escapes, because a reader cannot tell the letters apart. */
 const PAIRS: Readonly<Record<string, string>> = {
   Cyrillic:
     "\u0430a\u0432B\u0435e\u043ak\u043cM\u043dH\u043eo\u0440p\u0441c\u0442T\u0443y\u0445x\u0455s\u0456i\u0458j\u04bbh\u04cfl\u0501d\u051bq\u051dw\u0475v\u0410A\u0412B\u0415E\u041aK\u041cM\u041dH\u041eO\u0420P\u0421C\u0422T\u0423Y\u0425X\u0405S\u0406I\u0408J\u04c0I\u050cG\u051aQ\u051cW",
@@ -27,7 +27,7 @@ const BLANK = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/gu;
 /** What is read as one: quotes and blanks part it, and nothing else does, as an address has dots and slashes. */
 const WORD = /[^\s"]+/gu;
 
-/** A character that deceives, and where it stands. */
+/** A character that deceives, and its place in the text. */
 interface Deceptive {
   at: number;
   text: string;
@@ -81,7 +81,7 @@ function findLookAlikes(text: string): LookAlike[] {
   return words.flatMap(({ looks, hasLatin, foreign }) =>
     looks.filter(({ script }) => {
       if (hasLatin || script === "Latin" || script === "Mark" || script === "") return true;
-      // A word of another script alone: read as Latin only where nothing says that it is not.
+      // A word with only such letters reads as Latin, unless other letters of the text are of its script.
       return foreign.size === 0 && !written.has(script);
     }),
   );

@@ -1,6 +1,6 @@
 /**
- * What differs between two texts, line by line, with a few equal lines around it; inside a changed line the part that differs is marked, and the
- * first mark is scrolled to. What hides, turns or imitates text stands as its escape.
+ * Shows what differs between two texts, line by line, with a few equal lines around it; inside a changed line the part that differs is marked, and the
+ * first mark is scrolled to. Characters that hide, turn or imitate text are shown as escapes.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { sayCount } from "../ground/count-words.ts";
@@ -22,7 +22,7 @@ export function DiffBox({ label, children }: { label: string; children: View }):
   useLayoutEffect(() => {
     const mark = box.current?.querySelector<HTMLElement>(".diff-mark");
     if (box.current === null || mark == null) return;
-    // The box alone scrolls: the page stays where its reader is.
+    // Only the box scrolls, so the page keeps its place.
     const below = mark.getBoundingClientRect().bottom - box.current.getBoundingClientRect().bottom;
     if (below > 0) box.current.scrollTop += below + box.current.clientHeight / 2;
   }, []);
