@@ -120,12 +120,11 @@ export class Acceptance {
       (tx, drafts) => this.#storeAll(tx, drafts),
       (ahead, drafts) => this.#lookAhead(ahead, drafts),
     );
-    const { clock, limits, places } = deps;
     const limiter = (kind: string, limit: number, drawing: "blocks" | "blocks above") =>
-      new Limiter(clock, limit, CAP_WINDOW_MS, { kind, places, drawing });
-    this.#events = limiter("event", limits.verifiedEventsPerMinute, "blocks");
+      new Limiter(deps.clock, limit, CAP_WINDOW_MS, { kind, places: deps.places, drawing });
+    this.#events = limiter("event", deps.limits.verifiedEventsPerMinute, "blocks");
     // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
-    this.#eventless = limiter("eventless", limits.eventlessCallsPerMinute, "blocks above");
+    this.#eventless = limiter("eventless", deps.limits.eventlessCallsPerMinute, "blocks above");
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
