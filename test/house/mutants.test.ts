@@ -140,7 +140,7 @@ describe("the command", () => {
 const WAITS = `import { test } from "bun:test";
 import { renameSync, writeFileSync } from "node:fs";
 test("waits", async () => {
-  const { pid, exited } = Bun.spawn(["sleep", "600"]);
+  const { pid, exited } = Bun.spawn([process.execPath, "-e", "setTimeout(() => undefined, 600_000)"]);
   writeFileSync("../pid", String(pid));
   renameSync("../pid", "../../../waits");
   await exited;

@@ -27,7 +27,7 @@ const FILES: Readonly<Record<string, string>> = {
     expect(stdout.toString()).not.toContain("BUN_JSC_");
   });`,
   "test/soak/stays.test.ts": `test("stays", async () => {
-    const started = Bun.spawn(["sleep", "100000"]);
+    const started = Bun.spawn([process.execPath, "-e", "setTimeout(() => undefined, 100_000_000)"]);
     await Bun.write(process.env.TEST_PLACE + "/folder", process.env.TMPDIR);
     await Bun.write(process.env.TEST_PLACE + "/pids", process.pid + " " + started.pid);
     await started.exited;
