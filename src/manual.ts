@@ -2,6 +2,8 @@
  * The documentation of this program: what people wrote, and what the registries of every room say. It stands over them all, so that no room
  * needs to know that it is documented.
  */
+
+import { systemClock } from "./base/clock.ts";
 import { COMMANDS } from "./cli/registry.ts";
 import { listApiPages, listRoutes } from "./docs/api-page.ts";
 import { writeCatalogFields } from "./docs/catalog-part.ts";
@@ -23,7 +25,6 @@ import { writeRules } from "./docs/rule-example.ts";
 import { listSenderPages, listSenders } from "./docs/sender-page.ts";
 import { writeSettings } from "./docs/setting-part.ts";
 import { readWrittenPages } from "./docs/written.ts";
-import { systemClock } from "./ground/clock.ts";
 import { ROUTES } from "./http/route-list.ts";
 import { Metrics } from "./metric/metrics.ts";
 

@@ -1,7 +1,7 @@
 /** One act in the running service, or none: what `act-files.ts` measures by coverage. `ACT` names it, `TIMES` how often it happens. */
 
 import { test } from "bun:test";
-import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import {
   HOOK_SECRET,
   makeOrders,

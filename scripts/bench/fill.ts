@@ -2,9 +2,10 @@
  * Fills a store with events as years of calls would: through the product's own insert, so that every index, trigger and dedupe key is there.
  * They arrived evenly over the last 29 days, ended, and one in twenty unhappily. Runs and records are not made.
  */
+
+import { DAY_MS } from "../../src/base/limit.ts";
 import { EVENT_STATES } from "../../src/event/event.ts";
 import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
 import type { Reader, Store, Writer } from "../../src/store/port.ts";
 
 const BATCH = 1_000;

@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util";
 import type { Socket } from "bun";
-import { MAX_PIPELINED_REQUESTS } from "../../src/ground/limit.ts";
+import { MAX_PIPELINED_REQUESTS } from "../../src/base/limit.ts";
 
 const { values } = parseArgs({
   options: {

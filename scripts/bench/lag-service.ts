@@ -3,7 +3,7 @@
  *
  * bun scripts/bench/lag-service.ts <data folder> <share of the rows>
  */
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { startFilledService } from "../../test/kit/filled-service.ts";
 import { answerMeasures } from "./loop-watch.ts";
 

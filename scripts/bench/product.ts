@@ -9,10 +9,10 @@
 import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
 import { createApp, findApp } from "../../src/account/app.ts";
 import { findEnvironmentById } from "../../src/account/environment.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { collectUnderLoad } from "../../src/cli/garbage.ts";
-import { systemClock } from "../../src/ground/clock.ts";
-import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { parseCollection } from "../../src/records/collection-definition.ts";
 import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";

@@ -4,7 +4,7 @@
  * only read: the dedupe keys alone are missing.
  */
 import { Database } from "bun:sqlite";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 
 /** Of a million events; fewer events have as many fewer. */
 const PEOPLE = 200_000;

@@ -1,5 +1,5 @@
 /** The requests of the dashboard's pages on a shop's store. */
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { BUSY, rowId } from "./shop-fill.ts";
 
 /** A person with an ordinary timeline, in a small shop too. */

@@ -4,11 +4,11 @@
  * for whoever makes a change, with a key or without one.
  */
 import { type Static, Type } from "typebox";
-import { hashToken, newId, newToken } from "../ground/id.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
-import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { hashToken, newId, newToken } from "../base/id.ts";
+import { MINUTE_MS } from "../base/limit.ts";
+import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import type { EnvironmentName } from "./environment.ts";

@@ -1,8 +1,8 @@
 /** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
 import { type Static, Type } from "typebox";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time } from "../ground/schema.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time } from "../base/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";

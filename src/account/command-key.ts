@@ -2,7 +2,7 @@
  * The secret key that a command of the data directory calls its own service with: one an environment, the same for each run, as its letters come
  * from the master key, so that nothing is kept of it; the next one where it was revoked.
  */
-import { hashToken } from "../ground/id.ts";
+import { hashToken } from "../base/id.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type ApiKey, mintApiKey, secretKeysOf, TOKEN_CHARS } from "./api-key.ts";
 import type { EnvironmentName } from "./environment.ts";

@@ -2,8 +2,8 @@
  * An app's environments: their settings with a version, the hold, and the payment processor's own secret. It decides who may write
  * over whom (the version), and never what a section of the settings means, nor does it seal or unseal anything.
  */
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 

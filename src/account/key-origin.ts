@@ -1,5 +1,5 @@
 /** Web origins and app keys: what an origin is, which ones a key may name, and from where it works (the specification's "Authentication", point 5). */
-import { Refusal, type Warning } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
 import type { EnvironmentName } from "./environment.ts";
 
 /** What decides from where a key works. */

@@ -2,7 +2,7 @@
  * What keeps logins of the command line slow, in memory: how many an address begins, how often one polls (the interval of RFC 8628, longer by its
  * step each time it was not kept), how many wrong codes an owner types.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import {
   LOGIN_LIFE_MS,
   LOGIN_POLL_SECONDS,
@@ -10,10 +10,10 @@ import {
   MAX_LOGINS_PER_ADDRESS,
   MAX_LOGINS_PER_NETWORK,
   MAX_WAITING_LOGINS,
-} from "../ground/limit.ts";
-import { drawPlaces, needsOfSource, takeAll } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { Refusal } from "../ground/refusal.ts";
+} from "../base/limit.ts";
+import { drawPlaces, needsOfSource, takeAll } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { Refusal } from "../base/refusal.ts";
 
 /** What a clock or a network makes early is none the earlier. */
 const EARLY_MS = 1_000;

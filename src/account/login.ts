@@ -4,18 +4,18 @@
  * is made when the command fetches it, so that it stands nowhere before.
  */
 import { type Static, Type } from "typebox";
-import { hashToken, newId, newToken } from "../ground/id.ts";
+import { hashToken, newId, newToken } from "../base/id.ts";
 import {
   DEFAULT_LOGIN_KEY_DAYS,
   HOUR_MS,
   LOGIN_LIFE_MS,
   MAX_WAITING_LOGINS,
   MAX_WAITING_LOGINS_PER_PROVIDER,
-} from "../ground/limit.ts";
-import { providerOf, siteOf } from "../ground/network.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time } from "../ground/schema.ts";
-import { cutToLine, plain } from "../ground/text.ts";
+} from "../base/limit.ts";
+import { providerOf, siteOf } from "../base/network.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time } from "../base/schema.ts";
+import { cutToLine, plain } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

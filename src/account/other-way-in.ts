@@ -2,7 +2,7 @@
  * Lists and ends what stays valid when an owner's password is reset: keys made in the dashboard or on the command line, and the other owners. A
  * person who knew the password may have made them. Keys of `relay login` belong to their owner and end with the password.
  */
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type ApiKeyKind, revokeApiKey } from "./api-key.ts";
 import { listOwners, type Owner, removeOwner } from "./owner.ts";

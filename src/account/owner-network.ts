@@ -3,7 +3,7 @@
  * also after a restart. A network is an IPv4 address or an IPv6 /64. Each owner has a bounded number of them, for a bounded time, and they
  * go with the owner. Nothing here stores or answers an address.
  */
-import { KNOWN_DEVICE_LIFE_MS, MAX_NETWORKS_PER_OWNER } from "../ground/limit.ts";
+import { KNOWN_DEVICE_LIFE_MS, MAX_NETWORKS_PER_OWNER } from "../base/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, text } from "../store/table.ts";
 

@@ -4,10 +4,10 @@
  */
 
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time, timeOrNull } from "../ground/schema.ts";
+import { newId } from "../base/id.ts";
+import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time, timeOrNull } from "../base/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

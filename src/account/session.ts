@@ -5,11 +5,11 @@
  */
 
 import { type Static, Type } from "typebox";
-import { hashToken, newId, newToken } from "../ground/id.ts";
-import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, textOrNull, time } from "../ground/schema.ts";
-import { cutToLine } from "../ground/text.ts";
+import { hashToken, newId, newToken } from "../base/id.ts";
+import { DAY_MS, HOUR_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, textOrNull, time } from "../base/schema.ts";
+import { cutToLine } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

@@ -3,8 +3,8 @@
  * node dies. A window begins with the first draw and ends by the database's clock; where that is set back, a window lasts no longer than it would
  * have from then on. Names hold addresses, so their keyed digests are stored. It never decides who needs a place.
  */
-import { type Clock, systemClock } from "../ground/clock.ts";
-import type { Limiter, Nodes, PlaceAsk, Places } from "../ground/limiter.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import type { Limiter, Nodes, PlaceAsk, Places } from "../base/limiter.ts";
 import { readDatabaseTime } from "../store/node-lease.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer } from "../store/table.ts";

@@ -4,7 +4,7 @@
  * account before has a window of its own and spends no other, so that strangers who guess cannot lock the owner out. It never looks at a
  * password, and never decides which places are known.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import {
   MAX_LINK_TRIES_PER_ADDRESS,
   MAX_LINK_TRIES_PER_NETWORK,
@@ -12,10 +12,10 @@ import {
   MAX_PASSWORDS_PER_ADDRESS,
   MAX_PASSWORDS_PER_NETWORK,
   PASSWORD_WINDOW_MS,
-} from "../ground/limit.ts";
-import { drawPlaces, needsOfSource, takeAll } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { Refusal } from "../ground/refusal.ts";
+} from "../base/limit.ts";
+import { drawPlaces, needsOfSource, takeAll } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { Refusal } from "../base/refusal.ts";
 
 /** A place that the account signed in from before: a device (its cookie's name, already verified) or a network (owner-network.ts). */
 export interface KnownPlace {

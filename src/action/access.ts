@@ -4,8 +4,8 @@
  * no credits back and ends no subscription. Both go by the order of arrival (people/access-order.ts). Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { failFinally } from "../ground/outcome.ts";
+import { toIso } from "../base/clock.ts";
+import { failFinally } from "../base/outcome.ts";
 import { revokeAccess as endGrants, findAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";

@@ -8,9 +8,9 @@
  * Source: the specification's "Outbound" and "Outbound call body".
  */
 import { type Static, Type } from "typebox";
-import { parseJson, writeJson } from "../ground/json.ts";
-import { failFinally, failForNow } from "../ground/outcome.ts";
-import type { Problem } from "../ground/refusal.ts";
+import { parseJson, writeJson } from "../base/json.ts";
+import { failFinally, failForNow } from "../base/outcome.ts";
+import type { Problem } from "../base/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
 import type { CallOutcome } from "../outbound/caller.ts";
 import { type ActionOutcome, type ActionRun, type SendingAction, tellResult } from "./contract.ts";

@@ -4,11 +4,11 @@
  * row, the relay's row or the runner: it gets an ActionRun and answers an ActionOutcome.
  */
 import type { TSchema } from "typebox";
-import type { Json, JsonObject } from "../ground/json.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import { type Failure, failFinally, failForNow, type Success } from "../ground/outcome.ts";
-import type { Problem } from "../ground/refusal.ts";
-import type { ResultCode } from "../ground/result-code.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import { type Failure, failFinally, failForNow, type Success } from "../base/outcome.ts";
+import type { Problem } from "../base/refusal.ts";
+import type { ResultCode } from "../base/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller, SentRequest } from "../outbound/caller.ts";
 import { findPerson, type PersonRow } from "../people/person.ts";

@@ -5,9 +5,9 @@
  */
 import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
-import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
-import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
-import { failFinally, failForNow } from "../ground/outcome.ts";
+import { isJsonObject, type JsonObject, scalarText } from "../base/json.ts";
+import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../base/limit.ts";
+import { failFinally, failForNow } from "../base/outcome.ts";
 import {
   endOf,
   findBrokenCap,

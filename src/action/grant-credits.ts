@@ -3,7 +3,7 @@
  * never spends. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
-import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
+import { MAX_CREDITS, MIN_CREDITS } from "../base/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { resolveRef } from "../selling/sale.ts";
 import { checkTemplateText } from "../template/template.ts";

@@ -2,7 +2,7 @@
  * Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is a file and one
  * line here.
  */
-import type { Json } from "../ground/json.ts";
+import type { Json } from "../base/json.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { grantAccess, revokeAccess } from "./access.ts";
 import { callUrl } from "./call-url.ts";

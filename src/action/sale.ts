@@ -3,8 +3,8 @@
  * does with them. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
  */
 import { Type } from "typebox";
-import type { Outcome } from "../ground/outcome.ts";
-import type { Problem } from "../ground/refusal.ts";
+import type { Outcome } from "../base/outcome.ts";
+import type { Problem } from "../base/refusal.ts";
 import { readPaidAmount } from "../selling/paid-amount.ts";
 import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
 import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";

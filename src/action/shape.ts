@@ -4,11 +4,11 @@
  * Source: the specification's "Actions" and "Templates".
  */
 import { type TProperties, Type } from "typebox";
-import { parseIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
-import { cutToLine } from "../ground/text.ts";
+import { parseIso } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../base/limit.ts";
+import type { Problem } from "../base/refusal.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME } from "../base/shape.ts";
+import { cutToLine } from "../base/text.ts";
 import type { ActionRun } from "./contract.ts";
 
 /** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */

@@ -4,12 +4,12 @@
  * Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { failFinally } from "../ground/outcome.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
-import { FIELD_NAME } from "../ground/shape.ts";
-import { breaksPlainText } from "../ground/text.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import { MAX_JSON_DEPTH } from "../base/limit.ts";
+import { failFinally } from "../base/outcome.ts";
+import { type Problem, Refusal } from "../base/refusal.ts";
+import { FIELD_NAME } from "../base/shape.ts";
+import { breaksPlainText } from "../base/text.ts";
 import { findCollection, recallCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { checkTemplateText } from "../template/template.ts";

@@ -5,7 +5,7 @@
  */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { toIso } from "../ground/clock.ts";
+import { toIso } from "../base/clock.ts";
 import { findMasterKey, placeKeyFile } from "../secret/master-key.ts";
 import { type CopyStep, copyDatabase } from "../store/database-copy.ts";
 

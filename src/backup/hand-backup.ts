@@ -3,8 +3,8 @@
  * never removed by itself; how it ended is told until the next one.
  */
 import { basename } from "node:path";
-import type { Clock } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { backupFile } from "./backup.ts";
 import type { BackupProcess, StartBackup } from "./schedule.ts";
 

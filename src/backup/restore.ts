@@ -5,8 +5,8 @@
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { type Clock, sleep } from "../ground/clock.ts";
-import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
+import { type Clock, sleep } from "../base/clock.ts";
+import { partOf, placeFile, syncFile, syncFolder } from "../base/durable-file.ts";
 import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";

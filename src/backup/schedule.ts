@@ -4,10 +4,10 @@
  */
 import { rmSync } from "node:fs";
 import { constants, setPriority } from "node:os";
-import { type Clock, Loop } from "../ground/clock.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import { ownCommand } from "../ground/own-program.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import { MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { ownCommand } from "../base/own-executable.ts";
 import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./backup.ts";
 
 /** A start has other things to do. */

@@ -5,9 +5,10 @@
  * are one transaction, so that a crash leaves a change's relay in the log or with its event, never both. A paused relay's events wait; that
  * is the runner's. It never asks who wrote: what must not fire was not logged.
  */
+
+import { type Clock, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
-import { type Clock, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
 import { matchesWhere } from "../trigger/data-change.ts";

@@ -3,10 +3,10 @@
  * what changed, once, and its number says which relays watched at that moment.
  */
 
+import { type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../base/limit.ts";
+import { cutUtf8, utf8Bytes } from "../base/text.ts";
 import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
-import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
-import { cutUtf8, utf8Bytes } from "../ground/text.ts";
 import { type RecordView, readStored, viewRecord } from "../records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";

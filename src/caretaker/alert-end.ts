@@ -2,7 +2,7 @@
  * Alerts that end by themselves: their cause is over, and what it left undone was replayed. Problems resolve their own as they are cleared;
  * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
  */
-import { HOUR_MS } from "../ground/limit.ts";
+import { HOUR_MS } from "../base/limit.ts";
 import { findPerson } from "../people/person.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { FencedStore, Reader } from "../store/port.ts";

@@ -7,10 +7,10 @@
 import { findApp } from "../account/app.ts";
 import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
-import { type Clock, Loop, toIso, waitAtMost } from "../ground/clock.ts";
-import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import { MAIL_TROUBLES } from "../ground/trouble-code.ts";
+import { type Clock, Loop, toIso, waitAtMost } from "../base/clock.ts";
+import { DAY_MS, MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { MAIL_TROUBLES } from "../base/problem-code.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";

@@ -6,8 +6,8 @@
 import { type Static, Type } from "typebox";
 import { type App, appView, findApp, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../account/environment.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, textOrNull } from "../ground/schema.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, textOrNull } from "../base/schema.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";

@@ -2,8 +2,8 @@
  * Empties apps that were deleted, in small steps with pauses, and goes on after a restart; then the file's free pages are given back, so that no
  * copy of what was deleted stays in them. Backups made before are not touched.
  */
-import { type Clock, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import type { FencedStore } from "../store/port.ts";
 import { emptyApp, endRemoval, listRemovals } from "./app-removal.ts";
 

@@ -2,9 +2,10 @@
  * Takes the steps of the bulk replays that are under way, each no faster than was asked of it, and goes on after a restart where the last step
  * ended. What a step does is the event room's.
  */
+
+import { type Clock, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
-import { type Clock, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
 import type { FencedStore } from "../store/port.ts";
 
 /** They are told of; this is for the case that something was missed. */

@@ -4,9 +4,9 @@
  * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events, nor one that a start finds
  * so. A process cannot know what the clock was before it, so a start long after the newest event waits as well.
  */
-import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, ClockWatch, Loop } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
 import { RETENTION, type Step } from "./retention.ts";

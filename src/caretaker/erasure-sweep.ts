@@ -4,6 +4,9 @@
  * forgets what it looked for when nothing is left; then the file's free pages and its log are given back, so that no copy stays in them.
  * Backups made before, and records that other people wrote, are not touched.
  */
+
+import { type Clock, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import {
   type Open,
   readEvents,
@@ -12,8 +15,6 @@ import {
   sweepEvent,
   sweepEvents,
 } from "../event/expunge.ts";
-import { type Clock, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
 import {
   type EraseCursor,
   endErasure,

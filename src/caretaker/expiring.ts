@@ -3,8 +3,8 @@
  * told, once, and a problem stands until none waits so long. It drops nothing.
  */
 import { findEnvironmentAfter } from "../account/environment.ts";
-import { toIso } from "../ground/clock.ts";
-import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
+import { toIso } from "../base/clock.ts";
+import { DAY_MS, EVENT_RETENTION_MS } from "../base/limit.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";

@@ -2,7 +2,7 @@
  * The signatures that count once of a secret that is gone: whatever their number, its going is one row, and they are looked at in small steps once
  * it is a day old.
  */
-import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
+import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../base/limit.ts";
 import { RELAY, secretMark } from "../relay/relay.ts";
 import type { Writer } from "../store/port.ts";
 

@@ -3,7 +3,7 @@
  * stood before. What stands at the start is told too. A problem of the whole server is every environment's, and the server tells of it once, itself.
  */
 import type { EnvironmentName } from "../account/environment.ts";
-import type { Log } from "../ground/log.ts";
+import type { Log } from "../base/log.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import type { ToldProblem } from "../watch/teller.ts";
 import { UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";

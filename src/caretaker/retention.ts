@@ -6,18 +6,18 @@ import { findEnvironmentAfter } from "../account/environment.ts";
 import { forgetEndedLogins } from "../account/login.ts";
 import { forgetOwnerNetworks } from "../account/owner-network.ts";
 import { forgetEndedSessions } from "../account/session.ts";
-import { forgetEndedPersonSessions } from "../client/person-session.ts";
-import { alertDropped } from "../event/alert.ts";
-import { RELAY_NAME } from "../event/event.ts";
-import { forgetRanActions } from "../event/run.ts";
 import {
   APPROVAL_RETENTION_MS,
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
   EVENT_RETENTION_MS,
   RUN_AUDIT_RETENTION_MS,
-} from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
+} from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { forgetEndedPersonSessions } from "../client/person-session.ts";
+import { alertDropped } from "../event/alert.ts";
+import { RELAY_NAME } from "../event/event.ts";
+import { forgetRanActions } from "../event/run.ts";
 import { forgetRevocations } from "../people/access-order.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";

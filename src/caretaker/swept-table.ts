@@ -2,9 +2,10 @@
  * The tables whose texts may hold the address of somebody who was erased, beside the events, and how a row of them is read and written over.
  * A new table or column that may hold one is a line here. It walks nothing by itself.
  */
+
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import type { SoughtText } from "../people/sought-text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";

@@ -15,9 +15,9 @@ import {
   showOwners,
 } from "../account/owner.ts";
 import { createSigninLink, endSessions, signinLinkUrl } from "../account/session.ts";
-import { toIso } from "../ground/clock.ts";
-import { type JsonObject, writeJson } from "../ground/json.ts";
-import { plain } from "../ground/text.ts";
+import { toIso } from "../base/clock.ts";
+import { type JsonObject, writeJson } from "../base/json.ts";
+import { plain } from "../base/text.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { AuditAction } from "../watch/audit-action.ts";

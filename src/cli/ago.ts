@@ -1,6 +1,6 @@
 /** Times: as a person writes them on the command line, and as a terminal says them. A pipe gets them whole. */
-import { parseIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
+import { parseIso } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../base/limit.ts";
 
 const SECOND_MS = 1_000;
 const NOW_MS = 5 * SECOND_MS;

@@ -1,7 +1,7 @@
 /** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
+import { writeJson } from "../base/json.ts";
+import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";

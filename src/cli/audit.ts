@@ -1,6 +1,6 @@
 /** `relay audit …`: who changed what, when, and what it was before. */
-import { type Json, writeJson } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
+import { type Json, writeJson } from "../base/json.ts";
+import { listDifferences } from "../base/json-diff.ts";
 import { type AuditView, listAudit, WHOLE_SERVER } from "../watch/audit.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";

@@ -5,8 +5,8 @@
 
 import { BackupRefused, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
-import { type DatabaseUrl, sayHowBack, sayHowElse } from "../ground/database-url.ts";
-import { writeJson } from "../ground/json.ts";
+import { type DatabaseUrl, sayHowBack, sayHowElse } from "../base/database-url.ts";
+import { writeJson } from "../base/json.ts";
 import type { CopyStep } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";

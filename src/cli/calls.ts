@@ -2,12 +2,12 @@
  * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
  * with what to do, and a line for each as it comes. A running service writes them within a second.
  */
-import { toIsoOrNull } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
-import { MAX_RECENT_CALLS } from "../ground/limit.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { plain } from "../ground/text.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
+import { MAX_RECENT_CALLS } from "../base/limit.ts";
+import { MAX_PAGE_SIZE } from "../base/page.ts";
+import { explainCode } from "../base/result-code.ts";
+import { plain } from "../base/text.ts";
 import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } from "../receiver/call.ts";
 import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../receiver/unknown-call.ts";
 import type { Reader } from "../store/port.ts";

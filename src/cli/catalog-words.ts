@@ -1,5 +1,5 @@
 /** A thing of the catalog in words, as a list shows it: what a product grants and where it is sold, a collection's fields. */
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 
 export const KINDS = ["access", "product", "plan", "collection"] as const;
 export type Kind = (typeof KINDS)[number];

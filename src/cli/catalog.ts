@@ -1,11 +1,11 @@
 /** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
 import { type Static, Type } from "typebox";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { checkInput } from "../ground/check-shape.ts";
-import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, type warningView } from "../ground/schema.ts";
+import { checkInput } from "../base/check-shape.ts";
+import { type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, type warningView } from "../base/schema.ts";
 import { deleteAccessSlug, findAccessSlug, pageAccessSlugs, putAccessSlug } from "../people/entitlement.ts";
 import {
   deleteCollection,

@@ -1,7 +1,7 @@
 /** `relay changes`: what each release changed, from the feed that the service itself serves. */
-import { writeJson } from "../ground/json.ts";
-import { listChanges, writeChanges } from "../release/feed.ts";
-import type { Release } from "../release/release.ts";
+import { writeJson } from "../base/json.ts";
+import { listChanges, writeChanges } from "../base/release/feed.ts";
+import type { Release } from "../base/release/release.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { requireProfile } from "./profile.ts";

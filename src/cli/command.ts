@@ -1,6 +1,6 @@
 /** What a command is: its words, its arguments and options, and what it does. One file a command, one line in registry.ts. */
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { findNearestName } from "../ground/text.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { findNearestName } from "../base/text.ts";
 import type { World } from "./world.ts";
 
 /** What has names of its own, or is a file. */

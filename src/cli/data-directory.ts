@@ -7,7 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
+import type { DatabaseUrl } from "../base/database-url.ts";
 import { openSealer } from "../relay/master-key-proof.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";

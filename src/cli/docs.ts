@@ -1,9 +1,10 @@
 /** `relay docs`: the documentation in a terminal, the same pages that the service has at /docs; it needs no running service. */
+
+import { writeJson } from "../base/json.ts";
 import { pathOf } from "../docs/link.ts";
 import type { DocPage } from "../docs/page.ts";
 import { toPlainText } from "../docs/plain-text.ts";
 import type { Hit } from "../docs/search.ts";
-import { writeJson } from "../ground/json.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { show } from "./terminal.ts";

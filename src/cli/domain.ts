@@ -1,7 +1,7 @@
 /** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { type Json, writeJson } from "../ground/json.ts";
-import { plain } from "../ground/text.ts";
+import { type Json, writeJson } from "../base/json.ts";
+import { plain } from "../base/text.ts";
 import {
   findSenderDomain,
   removeSenderDomain,

@@ -4,7 +4,7 @@
  */
 import { actorOrigin, actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { createLog } from "../ground/log.ts";
+import { createLog } from "../base/log.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { listMailStops, type MailStopView } from "../mail/mail-stop.ts";

@@ -1,7 +1,8 @@
 /** An event as the terminal shows it: in a line of the list, and in full, what arrived and what each attempt did. */
+
+import { writeJson } from "../base/json.ts";
+import { cutToLine, plain } from "../base/text.ts";
 import type { EventItem, EventView, RunView, ShownResult } from "../event/view.ts";
-import { writeJson } from "../ground/json.ts";
-import { cutToLine, plain } from "../ground/text.ts";
 import type { Column } from "./table.ts";
 
 export const EVENT_COLUMNS: readonly Column<EventItem>[] = [

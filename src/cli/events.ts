@@ -2,14 +2,14 @@
  * `relay events …`: what happened, one event with its attempts, taking its payload out, and a line for each as it comes.
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
 import { countEvents, type EventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents, readEvents } from "../event/list.ts";
 import { lookUpNames } from "../event/named-filter.ts";
 import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

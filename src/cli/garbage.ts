@@ -3,7 +3,7 @@
  * needed it gives back once.
  */
 import { edenGC, fullGC } from "bun:jsc";
-import { type Clock, Loop } from "../ground/clock.ts";
+import { type Clock, Loop } from "../base/clock.ts";
 
 const LOOK_EVERY_MS = 250;
 /** While it works, and for a while after: a thousand events make the garbage between two looks. */

@@ -1,5 +1,5 @@
 /** The words of help: the commands in four groups, one command's own page, and what a code means. */
-import { explainCode } from "../ground/result-code.ts";
+import { explainCode } from "../base/result-code.ts";
 import type { Command, Option } from "./command.ts";
 import { HELP, SHOWING, showArgument } from "./parse.ts";
 import { paint, type Screen } from "./screen.ts";

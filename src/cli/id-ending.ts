@@ -2,8 +2,8 @@
  * Ids as a person types them: an ending that only one thing has stands for its whole id, in every command that takes one. Where several have it
  * they are told, and nothing is guessed.
  */
-import { readNumberedId } from "../ground/id.ts";
-import { makeCursor } from "../ground/page.ts";
+import { readNumberedId } from "../base/id.ts";
+import { makeCursor } from "../base/page.ts";
 import { CommandFailure } from "./command.ts";
 import type { ReadPage } from "./listing.ts";
 

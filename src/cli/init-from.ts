@@ -1,8 +1,8 @@
 /** `relay init --from <sender>`: the relay's file with the sender's recipe, its collection in catalog.json, and what is left to do there and here. */
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
-import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
-import { RELAY_NAME } from "../ground/shape.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../base/json.ts";
+import { RELAY_NAME } from "../base/shape.ts";
 import { findSender } from "../sender/registry.ts";
 import type { Sender } from "../sender/sender.ts";
 import { startCatalog, startDefinition, startSteps } from "../sender/sender-start.ts";

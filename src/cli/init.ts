@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { SENDERS } from "../sender/registry.ts";
 import { catalogPath, makeCatalogSchema } from "../sync/catalog-file.ts";

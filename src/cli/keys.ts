@@ -9,8 +9,8 @@ import {
   viewKey,
 } from "../account/api-key.ts";
 import { warnOfOrigins } from "../account/key-origin.ts";
-import { writeJson } from "../ground/json.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { writeJson } from "../base/json.ts";
+import { MAX_PAGE_SIZE } from "../base/page.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";

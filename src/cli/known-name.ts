@@ -5,9 +5,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
-import { waitAtMost } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { findNearestName } from "../ground/text.ts";
+import { waitAtMost } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
+import { findNearestName } from "../base/text.ts";
 import { listRelayRows } from "../relay/relay.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";

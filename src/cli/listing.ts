@@ -1,5 +1,5 @@
 /** A list as a command reads it: the newest, as many as are asked for, not before a time, and how many there are where a person reads along. */
-import { type Page, type PageRequest, readCursor } from "../ground/page.ts";
+import { type Page, type PageRequest, readCursor } from "../base/page.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { readMoment } from "./ago.ts";

@@ -5,12 +5,12 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sleep } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { plain } from "../ground/text.ts";
+import { sleep } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
+import { MINUTE_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { plain } from "../base/text.ts";
 import { readLocalSecrets } from "../secret/local-file.ts";
 import type { ApprovalView } from "../sync/approval.ts";
 import type { Carried } from "../sync/plan.ts";

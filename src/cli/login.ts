@@ -2,11 +2,11 @@
  * `relay login`, `relay whoami`, `relay logout`: signing this user in to a server through its dashboard, in the manner of RFC 8628. The command shows
  * an address and a code, an owner types the code there and says for which environment; the key that comes of it is kept in a profile.
  */
-import { sleep } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
-import { MAX_LOGIN_KEY_DAYS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { plain } from "../ground/text.ts";
+import { sleep } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
+import { MAX_LOGIN_KEY_DAYS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { plain } from "../base/text.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { describeRemote, remoteOf, SERVER_URL } from "./place.ts";

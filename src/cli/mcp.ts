@@ -2,7 +2,7 @@
  * `relay mcp`: the connector on standard input and output, one message a line. Each is passed on to the service's own `{E}/mcp`, which knows the
  * tools; so a tool does the same here as over HTTP, and is as new as the service.
  */
-import { type Json, writeJson } from "../ground/json.ts";
+import { type Json, writeJson } from "../base/json.ts";
 import type { Command, Input } from "./command.ts";
 import { ANYWHERE, findRemote } from "./place.ts";
 import { describeError, docsOf, pointersOf } from "./refusal-words.ts";

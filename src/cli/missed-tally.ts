@@ -1,5 +1,5 @@
 /** What became of the lines of an import, or in a plan would: counts, and the causes of those that do not enter, by the numbers of their lines. */
-import { plain } from "../ground/text.ts";
+import { plain } from "../base/text.ts";
 import type { MissedLineView } from "../receiver/missed.ts";
 
 /** Causes that are shown of lines that do not enter, and lines of each. */

@@ -1,6 +1,6 @@
 /** Reads a command line: which command, which options, which arguments. A word it does not know is refused with the nearest one it does. */
 import { parseArgs } from "node:util";
-import { findNearestName } from "../ground/text.ts";
+import { findNearestName } from "../base/text.ts";
 import { type Command, Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 

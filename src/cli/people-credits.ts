@@ -1,7 +1,7 @@
 /** `relay people credits`: adds or spends credits by hand, as the dashboard's Credits does; what is sent again under its key applies once. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { writeJson } from "../ground/json.ts";
-import { MAX_CREDIT_LINE } from "../ground/limit.ts";
+import { writeJson } from "../base/json.ts";
+import { MAX_CREDIT_LINE } from "../base/limit.ts";
 import { addCreditsByHand, type CreditView, viewCredit } from "../people/credit.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";

@@ -1,8 +1,8 @@
 /** `relay people end`: ends by hand what somebody has, as the dashboard's End does: a plan with its grants, or the live grants of an entitlement. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { ENTITLEMENT_NAME } from "../ground/shape.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { ENTITLEMENT_NAME } from "../base/shape.ts";
 import { endGrantByHand, type GrantView, listLiveGrants } from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { requirePersonNamed } from "../people/person.ts";

@@ -1,7 +1,7 @@
 /** `relay people grant`: gives an access by hand, as the dashboard's Grant access does. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
 import { type GrantView, grantByHand, viewGrant } from "../people/access-grant.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { readMomentAhead } from "./ago.ts";

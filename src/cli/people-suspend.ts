@@ -1,6 +1,6 @@
 /** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import {
   changePersonByHand,
   type PersonStatus,

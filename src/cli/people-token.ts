@@ -4,7 +4,7 @@
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { fileTokenByHand, removeTokenByHand } from "../people/person-key.ts";
 import type { Store } from "../store/port.ts";

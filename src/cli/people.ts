@@ -1,11 +1,11 @@
 /** `relay people …`: who is here, and one person: what they have now and why, and their story. */
 
+import { toIsoOrNull } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { cutToLine, plain } from "../base/text.ts";
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { cutToLine, plain } from "../ground/text.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";

@@ -1,6 +1,6 @@
 /** The lines of a plan, of a sync, a promote and a pull: a sign and a thing, what differs in it, and what stays as it is. */
-import { writeJson } from "../ground/json.ts";
-import { plain } from "../ground/text.ts";
+import { writeJson } from "../base/json.ts";
+import { plain } from "../base/text.ts";
 import { paint, type Tone } from "./screen.ts";
 import type { World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 /** `relay presets`: the senders whose recipe is known, and one of them whole: its recipe, its secret's place, an example, its pitfalls. */
-import { writeJson } from "../ground/json.ts";
-import { findNearestName } from "../ground/text.ts";
+import { writeJson } from "../base/json.ts";
+import { findNearestName } from "../base/text.ts";
 import { findSender, SENDERS, searchSenders } from "../sender/registry.ts";
 import { listSender, type SenderView, viewSender } from "../sender/sender-view.ts";
 import { type Command, CommandFailure } from "./command.ts";

@@ -4,9 +4,9 @@
  */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileErrorCode, writeOwnFile } from "../ground/durable-file.ts";
-import { isJsonObject, type JsonObject } from "../ground/json.ts";
-import { findNearestName } from "../ground/text.ts";
+import { fileErrorCode, writeOwnFile } from "../base/durable-file.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { findNearestName } from "../base/text.ts";
 import { CommandFailure, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 /** `relay pull`: dashboard edits of a server's environment brought back to the files; the plan first, then exactly that. */
-import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { CATALOG_NAME, RELAY_NAME } from "../ground/shape.ts";
-import { plain } from "../ground/text.ts";
+import { isJsonObject, type Json, writeJson } from "../base/json.ts";
+import { CATALOG_NAME, RELAY_NAME } from "../base/shape.ts";
+import { plain } from "../base/text.ts";
 import { type Memory, readMemory, writeMemory } from "../sync/folder-memory.ts";
 import { type Folder, type PullEntry, planPull, readFolder } from "../sync/pull-plan.ts";
 import { deedOf, type PullSide, type PullWish, shownPath, writePull } from "../sync/pull-write.ts";

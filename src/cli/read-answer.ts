@@ -1,5 +1,5 @@
 /** Reads the answers of a server, and refuses those that no relay server of this version gives. It sends no request. */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import { CommandFailure } from "./command.ts";
 
 /** Fields that an answer may leave out. Servers of earlier versions leave out `stopped`. */

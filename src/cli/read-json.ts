@@ -1,5 +1,5 @@
 /** What a person wrote as JSON on the line or on standard input. */
-import { isJsonObject, type Json, type JsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../base/json.ts";
 import { UsageError } from "./command.ts";
 
 /** Throws UsageError for what is no object. */

@@ -1,6 +1,6 @@
 /** `relay ready`: whether the server beside it is ready, by its exit code: what a container's health check and a script that waits ask. */
-import { isJsonObject, parseJson } from "../ground/json.ts";
-import { nearHost, originOf } from "../ground/listening.ts";
+import { isJsonObject, parseJson } from "../base/json.ts";
+import { nearHost, originOf } from "../base/listening.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { readNearUrl } from "./data-directory.ts";
 import { DATA_DIR, DEFAULT_PORT, HOST, PORT, readDataDir } from "./service-option.ts";

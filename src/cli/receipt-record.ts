@@ -3,9 +3,9 @@
  * and a payment is known by its ref: written again, as after an answer that was lost, it is the same receipt.
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { isCurrency } from "../ground/currency.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { isCurrency } from "../base/currency.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { type PersonView, refuseNobody, requirePersonNamed } from "../people/person.ts";
 import { plans } from "../selling/plan.ts";
 import { currentPlan } from "../selling/plan-sale.ts";

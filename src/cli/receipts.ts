@@ -1,7 +1,7 @@
 /** `relay receipts …`: what was paid, and taking back what any purchase gave, as Refund… on the dashboard's Selling page does it. It moves no money. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { readPersonId } from "../people/person.ts";
 import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../selling/purchase.ts";
 import { planRefund, type RefundPlan, refundByHand } from "../selling/refund-by-hand.ts";

@@ -1,5 +1,5 @@
 /** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import { readPersonId } from "../people/person.ts";
 import { requireCollection } from "../records/collection.ts";
 import { type RecordItem, requireRecord, viewRecordItem } from "../records/record.ts";

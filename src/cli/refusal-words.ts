@@ -3,11 +3,11 @@
  * --json the same as an object on standard output, for the script that reads it. It never decides the exit code.
  */
 import { resolve } from "node:path";
-import { toIso } from "../ground/clock.ts";
-import { maskPasswords } from "../ground/database-url.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
+import { toIso } from "../base/clock.ts";
+import { maskPasswords } from "../base/database-url.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { REFUSALS, type RefusalCode } from "../base/refusal-code.ts";
 import { NoCopyKept } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { DataDirectoryTaken } from "../store/lock.ts";

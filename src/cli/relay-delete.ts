@@ -1,6 +1,6 @@
 /** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
-import { writeJson } from "../ground/json.ts";
-import type { Warning } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import type { Warning } from "../base/refusal.ts";
 import { requireRelay } from "../relay/relay.ts";
 import { warnOfSold } from "../relay/relay-reference.ts";
 import { deleteRelay } from "../relay/relay-save.ts";

@@ -3,8 +3,8 @@
  * made is read from standard input alone. A running service takes up by itself what is changed here.
  */
 import type { Environment } from "../account/environment.ts";
-import { writeJson } from "../ground/json.ts";
-import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
+import { writeJson } from "../base/json.ts";
+import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../base/limit.ts";
 import {
   endOverlap,
   prepareSecret,

@@ -1,5 +1,5 @@
 /** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
-import type { Warning } from "../ground/refusal.ts";
+import type { Warning } from "../base/refusal.ts";
 import type { FunnelView } from "../overview/funnel.ts";
 import type { ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";

@@ -1,6 +1,6 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
-import { writeJson } from "../ground/json.ts";
-import { tellWarnings } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import { tellWarnings } from "../base/refusal.ts";
 import { requireRelay } from "../relay/relay.ts";
 import { updateRelay, viewSaved } from "../relay/relay-save.ts";
 import { listVersions, type RelayVersion, readVersion } from "../relay/relay-version.ts";

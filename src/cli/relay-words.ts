@@ -1,8 +1,8 @@
 /** A relay as the terminal shows it: in a line of the list, and in full. */
 
-import type { Warning } from "../ground/refusal.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { plain } from "../ground/text.ts";
+import type { Warning } from "../base/refusal.ts";
+import { explainCode } from "../base/result-code.ts";
+import { plain } from "../base/text.ts";
 import type { FunnelView } from "../overview/funnel.ts";
 import type { HealthView, ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";

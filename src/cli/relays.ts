@@ -4,8 +4,8 @@
  */
 import { COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { type Clock, toIsoOrNull } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
+import { type Clock, toIsoOrNull } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
 import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
 import type { NeedContext } from "../overview/need.ts";

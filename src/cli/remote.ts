@@ -2,10 +2,10 @@
  * A server that a command speaks to over HTTP, with a key of one environment. Which server that is, place.ts says. What it refuses is refused
  * here in its words; a key goes over plain http to this machine alone, and nowhere that an answer points to.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import type { Page } from "../ground/page.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
-import { plain } from "../ground/text.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import type { Page } from "../base/page.ts";
+import { type Problem, Refusal } from "../base/refusal.ts";
+import { plain } from "../base/text.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import { noteAnswer, readStrictly, refuseMisread } from "./read-answer.ts";

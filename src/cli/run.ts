@@ -2,8 +2,8 @@
  * One command line from its words to its exit code: 0 done, 1 refused or failed, 2 wrongly written. What went wrong is one sentence on
  * standard error; a stack only where RELAY_DEBUG is set.
  */
-import { maskPasswords } from "../ground/database-url.ts";
-import { VERSION } from "../release/change.ts";
+import { maskPasswords } from "../base/database-url.ts";
+import { VERSION } from "../base/release/change.ts";
 import { type Command, UsageError } from "./command.ts";
 import { COMPLETE_WORD, completeLine } from "./completion.ts";
 import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";

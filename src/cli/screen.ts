@@ -2,7 +2,7 @@
  * What standard output can show, and words painted for it. A colour says what the dashboard's says: red is trouble and nothing else. What others
  * wrote is made plain before it is painted, so that the escapes that reach a terminal are the few of this file.
  */
-import { showControls } from "../ground/log.ts";
+import { showControls } from "../base/log.ts";
 
 export interface Screen {
   /** Its width; null: it is no terminal, so nothing is cut, and times and ids are whole. */

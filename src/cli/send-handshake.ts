@@ -1,6 +1,6 @@
 /** `relay send --handshake`: what a relay's sender asks when the URL is registered, asked as it would, and what was answered. */
 import { randomBytes } from "node:crypto";
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import { requireRelay } from "../relay/relay.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { findHandshake, type NamedHandshake } from "../verify/handshake.ts";

@@ -5,8 +5,8 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { isJsonObject, type Json, parseJson, writeJson } from "../base/json.ts";
 import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
-import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { findRelay } from "../relay/relay.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../secret/local-file.ts";

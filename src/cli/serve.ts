@@ -3,10 +3,10 @@
  * a service until it is told to stop. A server tells its start and end in its log; in local development they are said to the person.
  */
 
-import { type ServiceConfig, servesCookies } from "../config.ts";
-import { nearHost, originOf } from "../ground/listening.ts";
-import { createLog, type Log } from "../ground/log.ts";
-import { VERSION } from "../release/change.ts";
+import { type ServiceConfig, servesCookies } from "../base/config.ts";
+import { nearHost, originOf } from "../base/listening.ts";
+import { createLog, type Log } from "../base/log.ts";
+import { VERSION } from "../base/release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { noteRunning } from "./data-directory.ts";

@@ -1,10 +1,10 @@
 /** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
 import { isAbsolute, resolve } from "node:path";
-import type { ServiceConfig } from "../config.ts";
-import { type DatabaseUrl, readDatabaseUrl } from "../ground/database-url.ts";
-import { readIpRange } from "../ground/ip-range.ts";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
-import { LIMIT_WORDS } from "../ground/limit-word.ts";
+import type { ServiceConfig } from "../base/config.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../base/database-url.ts";
+import { readIpRange } from "../base/ip-range.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../base/limit.ts";
+import { LIMIT_WORDS } from "../base/limit-text.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 

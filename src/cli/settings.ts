@@ -3,9 +3,9 @@
  * standard input alone, so that no list of processes and no shell history holds it.
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { checkInput } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import type { Warning } from "../ground/refusal.ts";
+import { checkInput } from "../base/check-shape.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
+import type { Warning } from "../base/refusal.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";

@@ -1,7 +1,7 @@
 /** `relay config`: every value that commands and the service go by, and where each comes from. No secret is shown. */
 import { existsSync } from "node:fs";
-import { DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
-import { LIMIT_WORDS } from "../ground/limit-word.ts";
+import { DEFAULT_LIMITS, type RaisableLimits } from "../base/limit.ts";
+import { LIMIT_WORDS } from "../base/limit-text.ts";
 import { masterKeyFile } from "../secret/master-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "./data-directory.ts";

@@ -4,7 +4,7 @@
  */
 import { closeSync, lstatSync, openSync, rmSync, type Stats, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileErrorCode } from "../ground/durable-file.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
 import { CommandFailure } from "./command.ts";
 import type { World } from "./world.ts";
 

@@ -1,8 +1,8 @@
 /** `relay status`: what differs between the files, development and production, one line a thing. It reads, and changes nothing. */
 import { existsSync } from "node:fs";
-import { type Json, writeJson } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
-import { plain } from "../ground/text.ts";
+import { type Json, writeJson } from "../base/json.ts";
+import { listDifferences } from "../base/json-diff.ts";
+import { plain } from "../base/text.ts";
 import { readMemory } from "../sync/folder-memory.ts";
 import { type Folder, planPull, readFolder } from "../sync/pull-plan.ts";
 import { type Standing, targetOf } from "../sync/standing.ts";

@@ -1,8 +1,8 @@
 /** `relay sync`: the definition files and the catalog carried to a server's development environment; the plan first, then exactly that. */
 import { existsSync } from "node:fs";
-import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { plain } from "../ground/text.ts";
+import { isJsonObject, type Json, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { plain } from "../base/text.ts";
 import { readLocalSecrets } from "../secret/local-file.ts";
 import { catalogPath } from "../sync/catalog-file.ts";
 import { listItems } from "../sync/catalog-file-edit.ts";

@@ -2,7 +2,7 @@
  * Lists in columns. In a pipe every value stands whole, under its heading, as scripts have it; on a terminal the columns that say most stay, what
  * is long is cut with …, times say how long ago, and an id is its ending, which every command takes.
  */
-import { plain } from "../ground/text.ts";
+import { plain } from "../base/text.ts";
 import { sayClocks, sayTimes } from "./ago.ts";
 import { NAMED_COMMAND } from "./named-command.ts";
 import { paint, type Screen, type Tone, toneOf } from "./screen.ts";

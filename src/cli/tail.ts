@@ -1,5 +1,5 @@
 /** `relay … tail`: a line for each thing as it comes, until the command is stopped. */
-import { sleep } from "../ground/clock.ts";
+import { sleep } from "../base/clock.ts";
 import type { Input } from "./command.ts";
 import type { Column } from "./table.ts";
 import { sayLine } from "./terminal.ts";

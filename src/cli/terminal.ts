@@ -2,8 +2,8 @@
  * What every command shows by: a list in columns, a line of one that goes on, one thing in full; each as JSON, as a pipe gets it, or drawn for a
  * terminal. Values come from payloads too, so every one is made plain first.
  */
-import { writeJson } from "../ground/json.ts";
-import { plain } from "../ground/text.ts";
+import { writeJson } from "../base/json.ts";
+import { plain } from "../base/text.ts";
 import { addAgo } from "./ago.ts";
 import type { Input } from "./command.ts";
 import { tellUnknownName } from "./known-name.ts";

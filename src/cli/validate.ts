@@ -1,7 +1,7 @@
 /** `relay validate`: everything that a save would find in the definition files and the catalog, as one whole, each with its line. */
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
-import { writeJson } from "../ground/json.ts";
+import { writeJson } from "../base/json.ts";
 import { catalogPath } from "../sync/catalog-file.ts";
 import { listDefinitionFiles } from "../sync/definition-file.ts";
 import { type CheckedFile, checkFiles } from "../sync/file-set.ts";

@@ -1,6 +1,6 @@
 /** `relay whoami`: the profiles of this user, each asked of its server, and where commands that name nothing look. */
 
-import { plain } from "../ground/text.ts";
+import { plain } from "../base/text.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, remoteOf, sayPlace } from "./place.ts";

@@ -14,16 +14,16 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { findApp } from "../account/app.ts";
 import type { Environment } from "../account/environment.ts";
-import { type Clock, sleep } from "../ground/clock.ts";
+import { type Clock, sleep } from "../base/clock.ts";
 import {
   CODE_DIGITS,
   CODE_LIFE_MS,
   MAX_CODE_TRIES,
   MAX_FOREIGN_CODE_TRIES,
   MINUTE_MS,
-} from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { MailTrouble } from "../ground/trouble-code.ts";
+} from "../base/limit.ts";
+import type { MailTrouble } from "../base/problem-code.ts";
+import { Refusal } from "../base/refusal.ts";
 import { intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";

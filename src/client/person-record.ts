@@ -5,13 +5,13 @@
  * events that such writes make where relays watch the collection. A write is counted before it is judged, so that refused ones cost their
  * sender too.
  */
-import type { Clock } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { drawPlaces, takeAll } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../base/limit.ts";
+import { drawPlaces, takeAll } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { type CollectionRow, requireCollection } from "../records/collection.ts";
 import {

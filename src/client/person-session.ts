@@ -3,8 +3,8 @@
  * session ends; that a suspension or erasure ends them all is the schema's own trigger. A token is never stored or shown again.
  */
 
-import { hashToken, newId, newToken } from "../ground/id.ts";
-import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../ground/limit.ts";
+import { hashToken, newId, newToken } from "../base/id.ts";
+import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../base/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
 

@@ -3,7 +3,7 @@
  * address, per e-mail address and network, and of an environment as a whole. Of the environment's codes no network takes what others need.
  * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import {
   MAX_CODES_PER_ADDRESS,
   MAX_CODES_PER_EMAIL,
@@ -13,10 +13,10 @@ import {
   MAX_SIGNINS_PER_NETWORK,
   type RaisableLimits,
   SIGNIN_WINDOW_MS,
-} from "../ground/limit.ts";
-import { drawPlaces, findFull, needsOfShare, needsOfSource, takeAll } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { Refusal } from "../ground/refusal.ts";
+} from "../base/limit.ts";
+import { drawPlaces, findFull, needsOfShare, needsOfSource, takeAll } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { Refusal } from "../base/refusal.ts";
 import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
 

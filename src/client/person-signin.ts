@@ -4,11 +4,11 @@
  * them, or where only invited people sign in. A person is created only once a code came back from their mailbox.
  */
 import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
-import type { Clock } from "../ground/clock.ts";
-import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { siteOf } from "../ground/network.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../base/limit.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { siteOf } from "../base/network.ts";
+import { Refusal } from "../base/refusal.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
 import { findPersonByEmail, markSignedIn, type PersonRow, parseEmailAddress } from "../people/person.ts";

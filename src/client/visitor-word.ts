@@ -2,8 +2,8 @@
  * What somebody who uses an app is told where a route of the client library refuses: what happened, and what they can do. Nothing here names a
  * setting or a command: those are for the app's owner, whom the log tells.
  */
-import type { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
+import type { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
 
 const TELL = "tell whoever runs this app";
 

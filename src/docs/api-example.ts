@@ -2,7 +2,7 @@
  * What the API's pages show of each route besides what the route says itself: names, a body, and the status where it is not the route's own.
  * The tests send every one of them to a server with a small shop in it.
  */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import { EXAMPLE_RELAY } from "./example-relay.ts";
 
 export interface ApiExample {

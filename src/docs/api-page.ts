@@ -2,7 +2,7 @@
  * The API as its own routes tell it: a page a resource, each route with who may call it, what it takes, and a line for curl that the tests
  * run in the order of the pages, with the status that stands in its tag.
  */
-import { isJsonObject, type JsonObject } from "../ground/json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
 import { type ApiExample, EXAMPLES, ORDER } from "./api-example.ts";
 import { writeTable } from "./markdown.ts";
 import type { DocPage } from "./page.ts";

@@ -1,6 +1,6 @@
 /** What the definition's own schema says of it, for its page: fields, triggers, schemes and actions, each with its examples. */
 import { ACTIONS } from "../action/registry.ts";
-import type { Json } from "../ground/json.ts";
+import type { Json } from "../base/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { TRIGGERS } from "../trigger/registry.ts";
 import { SCHEMES } from "../verify/registry.ts";

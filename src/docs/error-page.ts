@@ -1,5 +1,5 @@
 /** A page for each code that anything says anywhere, from the registries of codes. */
-import { explainCode, listCodes } from "../ground/result-code.ts";
+import { explainCode, listCodes } from "../base/result-code.ts";
 import { writeTable } from "./markdown.ts";
 import type { DocPage } from "./page.ts";
 

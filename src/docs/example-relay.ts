@@ -1,5 +1,5 @@
 /** The relay of the API's examples: right in every small shop. */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 
 export const EXAMPLE_RELAY: JsonObject = {
   name: "orders",

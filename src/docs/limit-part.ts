@@ -1,6 +1,6 @@
 /** Every cap with its number: the fixed ones with their words, and the ones that a server's variables raise. */
-import * as LIMITS from "../ground/limit.ts";
-import { LIMIT_WORDS } from "../ground/limit-word.ts";
+import * as LIMITS from "../base/limit.ts";
+import { LIMIT_WORDS } from "../base/limit-text.ts";
 import { writeTable } from "./markdown.ts";
 
 const { DEFAULT_LIMITS, RETRY_DELAYS_MS } = LIMITS;
@@ -20,7 +20,7 @@ type NotTold =
 
 type Told = Exclude<keyof typeof LIMITS, NotTold>;
 
-/** By what they bound, in the order of the page. A new constant of ground/limit.ts has a line here, or the types complain. */
+/** By what they bound, in the order of the page. A new constant of base/limit.ts has a line here, or the types complain. */
 const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
   Definitions: {
     MAX_ACTIONS_PER_RELAY: "Actions of a relay.",

@@ -2,7 +2,7 @@
  * Every rule of a definition beyond the fields' own shapes, each with what breaks it. The sentence that stands beside it is the refusal's own:
  * it is asked of the product when the page is made, and never written down.
  */
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { writeBlock, writeJsonBlock } from "./schema-table.ts";
 

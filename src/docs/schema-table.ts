@@ -1,5 +1,5 @@
 /** What a JSON Schema says of an object's fields, as a table, and examples as blocks that the tests run. */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import { writeTable } from "./markdown.ts";
 
 export interface ObjectSchema {

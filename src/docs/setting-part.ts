@@ -1,5 +1,5 @@
 /** An environment's settings, from the shape that a change of them is checked by. */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import { settingsInput } from "../setting/setting.ts";
 import { asSchema, type FieldSchema, writeFields } from "./schema-table.ts";
 

@@ -1,9 +1,9 @@
 /** Looks a data directory over, check by check, beside a running server or without one. It changes nothing. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { toIso } from "../ground/clock.ts";
-import { type DatabaseUrl, sayHowElse } from "../ground/database-url.ts";
-import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
+import { toIso } from "../base/clock.ts";
+import { type DatabaseUrl, sayHowElse } from "../base/database-url.ts";
+import { DAY_MS, MINUTE_MS } from "../base/limit.ts";
 import { trySealed } from "../relay/master-key-proof.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";

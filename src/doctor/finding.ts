@@ -1,7 +1,7 @@
 /** What a look at a data directory finds: one line a check, with what to do about it. */
-import type { Clock } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
+import type { Clock } from "../base/clock.ts";
+import type { DatabaseUrl } from "../base/database-url.ts";
+import { MINUTE_MS } from "../base/limit.ts";
 
 type FindingState = "ok" | "warn" | "fail";
 

@@ -1,5 +1,5 @@
 /** The nodes that serve at present, and what they ought to have alike. That of the master key no check is needed: no node starts with another one. */
-import { MINUTE_MS } from "../ground/limit.ts";
+import { MINUTE_MS } from "../base/limit.ts";
 import type { Reader } from "../store/port.ts";
 import { count, type Finding, fine, worry, writeDuration } from "./finding.ts";
 

@@ -1,7 +1,7 @@
 /** A PostgreSQL server, as far as its answers tell whether this service may keep its rows there. */
-import { type Clock, toIso } from "../ground/clock.ts";
-import type { DatabaseUrl } from "../ground/database-url.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
+import { type Clock, toIso } from "../base/clock.ts";
+import type { DatabaseUrl } from "../base/database-url.ts";
+import { MINUTE_MS } from "../base/limit.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import { readMark } from "../store/moved-mark.ts";
 import type { Reader } from "../store/port.ts";

@@ -1,6 +1,6 @@
 /** What the owner is told of events that do not run as they should. */
-import { toIso } from "../ground/clock.ts";
-import { DAY_MS } from "../ground/limit.ts";
+import { toIso } from "../base/clock.ts";
+import { DAY_MS } from "../base/limit.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Writer } from "../store/port.ts";
 import { type NewAlert, raiseAlert } from "../watch/alert.ts";

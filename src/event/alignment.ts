@@ -6,8 +6,8 @@
  * than the event is about now. It reads nothing and writes nothing.
  * Source: decisions section 3, "same work on retry and replay", "the corrected person".
  */
-import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../ground/json.ts";
-import { cutUtf8 } from "../ground/text.ts";
+import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../base/json.ts";
+import { cutUtf8 } from "../base/text.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
 import { countPlaces, type Memory, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys } from "./run.ts";

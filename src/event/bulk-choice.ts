@@ -3,7 +3,7 @@
  * number at a step, so that nothing waits for it however many there are.
  */
 import { type Static, Type } from "typebox";
-import { oneOf, time } from "../ground/schema.ts";
+import { oneOf, time } from "../base/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";

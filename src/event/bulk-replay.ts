@@ -4,10 +4,10 @@
  * event that fails again lies behind the cursor. When its steps are taken is caretaker's.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
+import { newId } from "../base/id.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, time, timeOrNull } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

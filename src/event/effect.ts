@@ -4,7 +4,7 @@
  * list of actions it ran and which work each of them stands for. Where a relay sends, each piece of work has a row of its own; where it does
  * not, all of an attempt commits together and its run's row is the memory. What that means for the next attempt is alignment.ts's to decide.
  */
-import { type Json, writeJson } from "../ground/json.ts";
+import { type Json, writeJson } from "../base/json.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, text } from "../store/table.ts";

@@ -2,10 +2,10 @@
  * The event row and its states, which are due, and taking them. `queued` with no time is due now; `queued` with a time waits for its retry. Who
  * stores, runs, shows or ends one has a file of its own.
  */
-import { numberedId, readNumberedId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { ResultCode } from "../ground/result-code.ts";
+import { numberedId, readNumberedId } from "../base/id.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { ResultCode } from "../base/result-code.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 

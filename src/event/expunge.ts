@@ -3,8 +3,8 @@
  * quote. What is expunged never comes back, so that the event never runs again. An erasure expunges the events that are about the person; in
  * any other that arrived before, the address is written over, so that it goes on. Who walks through them is the caretakers'.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { OpenErasure } from "../people/person-erase.ts";
 import type { SoughtText } from "../people/sought-text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";

@@ -5,10 +5,10 @@
  * shares, however many events there are.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { time } from "../base/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout, listFirstSeqs } from "../store/time-order.ts";
 import { readPage, turnLoop } from "../store/walk.ts";

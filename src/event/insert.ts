@@ -2,15 +2,15 @@
  * Stores an occurrence as an event row, once per dedupe key; nothing of a run is durable before this row is. The store's memory of keys says which
  * events may hold a key; the whole hash, on the event's row, decides.
  */
-import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import {
   DAY_MS,
   MAX_MAPPED_BYTES,
   MAX_MAPPED_VALUE_BYTES,
   MAX_PREVIEW_BYTES,
   MAX_STORED_PAYLOAD_BYTES,
-} from "../ground/limit.ts";
-import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
+} from "../base/limit.ts";
+import { cutUtf8, fitsUtf8, utf8Bytes } from "../base/text.ts";
 import type { Ahead, SqlNames, Writer } from "../store/port.ts";
 import { CLOCK_STEP_MS } from "../store/time-order.ts";
 import {

@@ -3,10 +3,10 @@
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
 
-import { isId } from "../ground/id.ts";
-import { writeJson } from "../ground/json.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { isId } from "../base/id.ts";
+import { writeJson } from "../base/json.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";

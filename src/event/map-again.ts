@@ -1,5 +1,5 @@
 /** An event mapped again where its relay's map moved on: by the stored body, while that is whole. */
-import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../base/json.ts";
 import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { EventToRun } from "./event.ts";
 import { keepMapped } from "./insert.ts";

@@ -6,7 +6,7 @@
  * itself, the text stays unknown.
  */
 import type { StoredResult } from "../action/contract.ts";
-import { isJsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject, parseJson } from "../base/json.ts";
 import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";

@@ -2,10 +2,10 @@
  * The names in a filter of events are looked up first: a relay that never was here, somebody unknown and a code that there is not are
  * mistakes to be told and not an empty list. A relay that was deleted is known by its name, as its events stay.
  */
-import { Refusal } from "../ground/refusal.ts";
-import { explainCode, RESULTS } from "../ground/result-code.ts";
-import { showText } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import { Refusal } from "../base/refusal.ts";
+import { explainCode, RESULTS } from "../base/result-code.ts";
+import { showText } from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import { readPersonFilter } from "../people/person.ts";
 import { listRelayRows } from "../relay/relay.ts";
 import type { Store } from "../store/port.ts";

@@ -2,9 +2,9 @@
  * What an event is about in one short line: its mapped `event_type` and its first mapped values, read from the stored payload. A page of a
  * list reads them after it is chosen, a bounded number of bytes at a step, since a payload may be large and nothing else of it is read.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
-import { PERSON_KEYS } from "../ground/shape.ts";
-import { cutToLine } from "../ground/text.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../base/json.ts";
+import { PERSON_KEYS } from "../base/shape.ts";
+import { cutToLine } from "../base/text.ts";
 import type { Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { EventItem } from "./view.ts";

@@ -1,5 +1,5 @@
 /** Finds the person that a replay would be about, by the relay's present map, as an attempt finds the person, but without creating anyone. */
-import { isJsonObject, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
+import { isJsonObject, type JsonObject, parseJson, scalarText } from "../base/json.ts";
 import { findPerson, findPersonByEmail, parseEmailAddress } from "../people/person.ts";
 import { findPersonByToken } from "../people/person-key.ts";
 import type { Definition } from "../relay/definition-shape.ts";

@@ -1,9 +1,9 @@
 /** What a replay would do, action by action, as it is shown and said. It reads nothing. */
 import { type Static, Type } from "typebox";
 import { findAction } from "../action/registry.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import { json, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { json, oneOf, orNull, timeOrNull } from "../base/schema.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
 import { mayChoose, type Step, tellDifference } from "./alignment.ts";
 

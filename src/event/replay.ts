@@ -4,8 +4,8 @@
  * chooses it.
  */
 import { findAction } from "../action/registry.ts";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { namePerson } from "../people/person.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";

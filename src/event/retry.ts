@@ -1,5 +1,5 @@
 /** Events that wait for their retry: made due when their time has come, and never waiting longer than their delay, whatever the clock did. */
-import { RETRY_DELAYS_MS } from "../ground/limit.ts";
+import { RETRY_DELAYS_MS } from "../base/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { EVENT, RELAY_ID } from "./event.ts";
 

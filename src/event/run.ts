@@ -3,8 +3,8 @@
  * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
  */
 import type { ActionResult, StoredResult } from "../action/contract.ts";
-import { writeJson } from "../ground/json.ts";
-import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
+import { writeJson } from "../base/json.ts";
+import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";

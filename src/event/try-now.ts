@@ -3,9 +3,9 @@
  * all of a relay. What is final is replayed instead; what is on hold or paused waits for that.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { textOrNull, timeOrNull } from "../ground/schema.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
+import { textOrNull, timeOrNull } from "../base/schema.ts";
 import { requireRelay } from "../relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";

@@ -3,9 +3,9 @@
  * are shown and of no other, and counts what is before one through an index, so many at most.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { EVENT_RETENTION_MS } from "../ground/limit.ts";
-import { oneOf, orNull, timeOrNull } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { EVENT_RETENTION_MS } from "../base/limit.ts";
+import { oneOf, orNull, timeOrNull } from "../base/schema.ts";
 import type { Reader } from "../store/port.ts";
 import type { EventState } from "./event.ts";
 

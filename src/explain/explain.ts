@@ -3,10 +3,10 @@
  * of which nothing stays, and nothing leaves the house. It is given a body, a stored event, or nothing, and then makes an example.
  */
 
+import { toIso } from "../base/clock.ts";
+import { type Json, parseJson, writeJson } from "../base/json.ts";
 import { findEventToRun } from "../event/event.ts";
 import { makeWholePayload } from "../event/insert.ts";
-import { toIso } from "../ground/clock.ts";
-import { type Json, parseJson, writeJson } from "../ground/json.ts";
 import { findPerson } from "../people/person.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import { refuseUnknownRelay } from "../relay/relay.ts";

@@ -1,9 +1,10 @@
 /** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
+
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { findEventToRun, readExpunged } from "../event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
 import { mapAgain } from "../event/map-again.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { tellIgnored } from "../receiver/call.ts";
 import { listSecretsAtHand } from "../receiver/cause.ts";
 import { refuseSecondBody } from "../receiver/refusal.ts";

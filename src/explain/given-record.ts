@@ -1,7 +1,8 @@
 /** A record change as it is given, or an example of one, written through the same door as the app's. */
+
+import type { Json } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { makeChangePayload } from "../capture/change.ts";
-import type { Json } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { findPerson, findPersonByEmail } from "../people/person.ts";
 import { type CollectionRow, requireCollection } from "../records/collection.ts";
 import { viewRecord, writeRecordIn } from "../records/record.ts";

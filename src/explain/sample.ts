@@ -4,10 +4,10 @@
  * an example, and `where` is satisfied; it writes nothing.
  */
 import { randomBytes } from "node:crypto";
-import { toIso } from "../ground/clock.ts";
-import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { showChoices, showText } from "../ground/shape.ts";
+import { toIso } from "../base/clock.ts";
+import { type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { showChoices, showText } from "../base/shape.ts";
 import { type CollectionRow, listFields } from "../records/collection.ts";
 import type { FieldRule } from "../records/collection-definition.ts";
 import { exampleFor } from "../sender/sender-start.ts";

@@ -2,10 +2,10 @@
  * Whether a call would verify, step by step: where the relay finds its parts, the text that is signed, the verdict and the first difference. A
  * call that is given by its body alone is signed as the sender would with the relay's own secret. It shows no secret and no signature.
  */
-import type { Json } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { showText } from "../ground/shape.ts";
-import { cutUtf8, utf8Bytes } from "../ground/text.ts";
+import type { Json } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { showText } from "../base/shape.ts";
+import { cutUtf8, utf8Bytes } from "../base/text.ts";
 import { tellDifference } from "../receiver/cause.ts";
 import { explainToOwner } from "../receiver/refusal.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";

@@ -3,14 +3,14 @@
  * through them.
  */
 import { type Static, Type } from "typebox";
+import type { Clock } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import { MAX_RECEIVER_BODY_BYTES } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { fields, json, oneOf, orNull } from "../base/schema.ts";
 import { EVENT_TRIGGERS, type EventWay } from "../event/event.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
-import type { Clock } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import { fields, json, oneOf, orNull } from "../ground/schema.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store, Writer } from "../store/port.ts";

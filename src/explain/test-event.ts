@@ -3,12 +3,12 @@
  * has, so production takes none; the event is marked, and nothing is said of how the sender is doing.
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../base/clock.ts";
+import { isJsonObject, type Json, writeJson } from "../base/json.ts";
+import { MAX_RECEIVER_BODY_BYTES } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, orNull } from "../base/schema.ts";
 import { makeWholePayload } from "../event/insert.ts";
-import { toIso } from "../ground/clock.ts";
-import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { listSecretsAtHand } from "../receiver/cause.ts";
 import { importMissed } from "../receiver/missed.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../relay/live-relay.ts";

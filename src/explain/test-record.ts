@@ -1,6 +1,6 @@
 /** A test record by hand: written, changed or deleted in its collection through the same door as the app's, so that a relay that watches it sees a change. */
-import type { JsonObject } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { JsonObject } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { requireCollection } from "../records/collection.ts";
 import { deleteRecord, updateRecord, writeRecordIn } from "../records/record.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";

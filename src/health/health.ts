@@ -4,10 +4,10 @@
  * what changed is written behind the calls, in the order it was noticed. When one is a problem is problem.ts's, what shows by waiting alone
  * watch.ts's, and what other nodes saw shared-health.ts's. Receiver and runner tell it; it judges no call and no event.
  */
-import type { Clock } from "../ground/clock.ts";
-import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import { WriteBehind } from "../ground/write-behind.ts";
+import type { Clock } from "../base/clock.ts";
+import { DAY_MS, type RaisableLimits } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { WriteBehind } from "../base/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";

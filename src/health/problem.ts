@@ -3,8 +3,8 @@
  * events a week and for one with thousands an hour; what its owner is told when one begins and when it is over; and which stand. It counts
  * nothing. A problem is told once when it begins and once when it is over, unless these alerts are switched off.
  */
-import { type Clock, toIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../ground/limit.ts";
+import { type Clock, toIso } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../base/limit.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";

@@ -2,7 +2,7 @@
  * How relays are doing where nodes serve them side by side: each sees its own calls and runs, and the row is what all of them saw. What one saw
  * since it last wrote is put into what the others wrote meanwhile, in the transaction that writes it, and is judged after that.
  */
-import { MINUTE_MS } from "../ground/limit.ts";
+import { MINUTE_MS } from "../base/limit.ts";
 import type { SecretUse } from "../relay/live-receiver.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";

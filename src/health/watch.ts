@@ -4,9 +4,9 @@
  * without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that learning a relay with millions of events asks
  * for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
-import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, ClockWatch, Loop, toIso } from "../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";

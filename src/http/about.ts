@@ -4,10 +4,10 @@
  * of whatever environment, or an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
  */
 import { Type } from "typebox";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, orNull } from "../ground/schema.ts";
-import { VERSION } from "../release/change.ts";
-import { listChanges, writeChanges } from "../release/feed.ts";
+import { Refusal } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { listChanges, writeChanges } from "../base/release/feed.ts";
+import { fields, orNull } from "../base/schema.ts";
 import { identifyCaller } from "./admission.ts";
 import { answerJson, answerText } from "./answer.ts";
 import { openRoute } from "./route.ts";

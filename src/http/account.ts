@@ -13,10 +13,10 @@ import {
   sessionItem,
   signinLinkUrl,
 } from "../account/session.ts";
-import { toIso } from "../ground/clock.ts";
-import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, time } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { Owner } from "./admission.ts";

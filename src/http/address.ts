@@ -5,9 +5,9 @@
  * the configured proxies wrote it.
  */
 import type { Static, TObject } from "typebox";
-import { checkInput } from "../ground/check-shape.ts";
-import { type IpAddress, type IpRange, isInRanges, readHop, readIpRange } from "../ground/ip-range.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { checkInput } from "../base/check-shape.ts";
+import { type IpAddress, type IpRange, isInRanges, readHop, readIpRange } from "../base/ip-range.ts";
+import { Refusal } from "../base/refusal.ts";
 
 /** A call of HTTP/1.0 has no Host, and anyone may send one that no URL can hold: it is nobody's word and decides nothing. */
 const PLACE = "http://localhost";

@@ -24,8 +24,8 @@ import {
   slideSession,
   touchSession,
 } from "../account/session.ts";
-import { toIso } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIso } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Origin, Reader } from "../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";

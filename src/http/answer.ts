@@ -3,10 +3,10 @@
  * exactly, plain text, and in this one place errors: a refusal as `{code, message}` with what belongs to it, a store that cannot be used as
  * 503 not_recorded, and anything else as 500 internal, logged with its stack, of which the caller sees nothing.
  */
-import { toIso } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
-import { capProblems, Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
+import { toIso } from "../base/clock.ts";
+import { writeJson } from "../base/json.ts";
+import { capProblems, Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { addressOf } from "./address.ts";
 import { callerOf } from "./admission.ts";

@@ -18,9 +18,9 @@ import {
 import { appView, createApp, pageApps, renameApp, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { warnOfOrigins } from "../account/key-origin.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { readPageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
 import {
   fields,
   oneOf,
@@ -30,7 +30,7 @@ import {
   time,
   timeOrNull,
   warningView,
-} from "../ground/schema.ts";
+} from "../base/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { identifyKey, readBearer, requireOwnerActor } from "./admission.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,9 +1,9 @@
 /** Approvals of what is carried into production: asked for with a key or in the dashboard, decided by a signed-in owner, used once by who asked. */
 import { Type } from "typebox";
 import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { fields, oneOf } from "../ground/schema.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { fields, oneOf } from "../base/schema.ts";
 import {
   type ApprovalView,
   approvalView,

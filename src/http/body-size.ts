@@ -3,8 +3,8 @@
  * the route can hold. A field whose schema names no bound (any JSON, a list without `maxItems`) makes the limit the general one.
  */
 import type { TSchema } from "typebox";
-import { MAX_BODY_TEXT_CHARS, MAX_MANAGEMENT_BODY_BYTES, MIN_BODY_LIMIT_BYTES } from "../ground/limit.ts";
-import type { ShapeNode } from "../ground/shape.ts";
+import { MAX_BODY_TEXT_CHARS, MAX_MANAGEMENT_BODY_BYTES, MIN_BODY_LIMIT_BYTES } from "../base/limit.ts";
+import type { ShapeNode } from "../base/shape.ts";
 
 /** An emoji as two escapes, `\ud83d\ude00`: no character takes more. */
 const BYTES_PER_CHAR = 12;

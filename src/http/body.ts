@@ -4,8 +4,8 @@
  * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
  * first, so that half-sent bodies keep nobody out; else the newcomer is refused, the rest of it unread.
  */
-import type { Clock } from "../ground/clock.ts";
-import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../ground/json.ts";
+import type { Clock } from "../base/clock.ts";
+import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../base/json.ts";
 import {
   BODY_PATIENCE_MS,
   HEAVY_BODY_BYTES,
@@ -13,8 +13,8 @@ import {
   MAX_BODIES_PER_ADDRESS_BYTES,
   MAX_BODY_VALUES,
   MIN_BODY_BYTES_PER_SECOND,
-} from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+} from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 const MAX_DEPTH = 64;

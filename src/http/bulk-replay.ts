@@ -1,5 +1,7 @@
 /** Bulk replays: what one would do, beginning one, how far it is, and stopping it. */
 import { type Static, Type } from "typebox";
+import { toIso } from "../base/clock.ts";
+import { fields, readTime } from "../base/schema.ts";
 import { type BulkFilter, bulkFilter, bulkPlan, countChosen, planBulkReplay } from "../event/bulk-choice.ts";
 import {
   beginBulkReplay,
@@ -11,8 +13,6 @@ import {
   stopBulkReplay,
 } from "../event/bulk-replay.ts";
 import { lookUpNames } from "../event/named-filter.ts";
-import { toIso } from "../ground/clock.ts";
-import { fields, readTime } from "../ground/schema.ts";
 import type { Store } from "../store/port.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 

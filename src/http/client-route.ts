@@ -6,6 +6,8 @@
 import type { TObject, TSchema } from "typebox";
 import { listKeyOrigins, type PresentedKey } from "../account/api-key.ts";
 import { keyWorksFrom } from "../account/key-origin.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
 import {
   findPersonSession,
   type PersonSession,
@@ -14,8 +16,6 @@ import {
   slidePersonSession,
 } from "../client/person-session.ts";
 import { SECRET_KEY_REFUSED, visitorWords } from "../client/visitor-word.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";

@@ -4,6 +4,10 @@
  */
 import { Type } from "typebox";
 import library from "../../client/g.js" with { type: "text" };
+import { toIso } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { readPageRequest } from "../base/page.ts";
+import { fields, json, orNull, pageOf, pageQuery, show, time, timeOrNull } from "../base/schema.ts";
 import {
   createPersonRecord,
   deletePersonRecord,
@@ -14,10 +18,6 @@ import {
 } from "../client/person-record.ts";
 import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
 import type { SigninContext } from "../client/person-signin.ts";
-import { toIso } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, json, orNull, pageOf, pageQuery, show, time, timeOrNull } from "../ground/schema.ts";
 import { checkAccess, grantSource } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";

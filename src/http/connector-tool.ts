@@ -3,9 +3,9 @@
  * route, by the same caller, so that no tool knows, may or answers anything that the API does not.
  */
 import type { TObject, TSchema } from "typebox";
-import { checkInput } from "../ground/check-shape.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields } from "../ground/schema.ts";
+import { checkInput } from "../base/check-shape.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields } from "../base/schema.ts";
 import { aboutRoutes } from "./about.ts";
 import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";

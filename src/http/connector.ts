@@ -5,11 +5,11 @@
  */
 import { Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf } from "../ground/schema.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { fields, oneOf } from "../base/schema.ts";
 import { requirePersonNamed } from "../people/person.ts";
-import { VERSION } from "../release/change.ts";
 import { connectorWrites } from "../setting/setting.ts";
 import { turnLoop } from "../store/walk.ts";
 import { addressOf } from "./address.ts";

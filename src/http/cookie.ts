@@ -5,9 +5,9 @@
  * no row, and gives its holder a window of sign-in attempts that strangers cannot fill. A write with the session must come from the dashboard.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { type ServiceConfig, servesCookies } from "../config.ts";
-import { KNOWN_DEVICE_LIFE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type ServiceConfig, servesCookies } from "../base/config.ts";
+import { KNOWN_DEVICE_LIFE_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 
 /** The session token a request carries, or null. */

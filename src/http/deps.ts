@@ -2,12 +2,12 @@
 import type { LoginCap } from "../account/login-cap.ts";
 import type { SigninCap } from "../account/signin-cap.ts";
 import type { HandBackup } from "../backup/hand-backup.ts";
+import type { Clock } from "../base/clock.ts";
+import type { ServiceConfig } from "../base/config.ts";
+import type { Log } from "../base/log.ts";
 import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
-import type { ServiceConfig } from "../config.ts";
 import type { Docs } from "../docs/docs.ts";
-import type { Clock } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Metrics } from "../metric/metrics.ts";

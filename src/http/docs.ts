@@ -4,15 +4,15 @@
  */
 import { Type } from "typebox";
 import icon from "../../web/icon.svg" with { type: "text" };
+import { Refusal } from "../base/refusal.ts";
+import { explainCode } from "../base/result-code.ts";
+import { fields, orNull } from "../base/schema.ts";
 import type { Docs } from "../docs/docs.ts";
 import { pathOf } from "../docs/link.ts";
 import { LOOK, LOOK_FILE, THEME, THEME_FILE } from "../docs/look.ts";
 import { listPages } from "../docs/page.ts";
 import { SCREENS } from "../docs/screen.ts";
 import { MAX_QUERY_CHARS } from "../docs/search.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { fields, orNull } from "../ground/schema.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { makeCatalogSchema } from "../sync/catalog-file.ts";
 import { answerText } from "./answer.ts";

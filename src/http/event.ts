@@ -1,5 +1,8 @@
 /** Events, one with its runs, the plan of a replay, the replay itself, a retry that does not wait, and expunging. */
 import { type Static, Type } from "typebox";
+import { MAX_ACTIONS_PER_RELAY } from "../base/limit.ts";
+import { readPageRequest } from "../base/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../base/schema.ts";
 import { countEvents, eventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
@@ -10,9 +13,6 @@ import { planReplay, replayEvent } from "../event/replay.ts";
 import { replayPlan } from "../event/replay-plan.ts";
 import { tryEventNow } from "../event/try-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
-import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { causeView, judgeEvent } from "../overview/cause.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";

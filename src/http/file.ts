@@ -3,8 +3,8 @@
  * is audited.
  */
 import { Type } from "typebox";
-import { MAX_FILE_BYTES } from "../ground/limit.ts";
-import { fields } from "../ground/schema.ts";
+import { MAX_FILE_BYTES } from "../base/limit.ts";
+import { fields } from "../base/schema.ts";
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import { storerOf, withinStorage } from "../records/record-budget.ts";
 import { auditFile } from "../records/record-by-hand.ts";

@@ -1,9 +1,9 @@
 /** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
 import { Type } from "typebox";
-import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { readPageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../base/schema.ts";
 import {
   accessView,
   checkAccess,

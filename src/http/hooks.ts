@@ -4,8 +4,8 @@
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
-import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { MAX_RECEIVER_BODY_BYTES } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import { HandshakeAnswer } from "../verify/handshake.ts";
 import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError, type RefusedCalls } from "./answer.ts";

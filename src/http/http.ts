@@ -4,8 +4,8 @@
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
-import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import {
   clearUnnamedProxy,

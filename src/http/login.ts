@@ -16,10 +16,10 @@ import {
   viewLogin,
 } from "../account/login.ts";
 import { findOwnerById } from "../account/owner.ts";
-import { toIso } from "../ground/clock.ts";
-import { DAY_MS, LOGIN_POLL_SECONDS, MAX_LOGIN_KEY_DAYS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { DAY_MS, LOGIN_POLL_SECONDS, MAX_LOGIN_KEY_DAYS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, time } from "../base/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { Owner } from "./admission.ts";

@@ -7,9 +7,9 @@ import { Type } from "typebox";
 import type { Actor } from "../account/api-key.ts";
 import { findApp } from "../account/app.ts";
 import { findEnvironmentById } from "../account/environment.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, orNull, timeOrNull } from "../base/schema.ts";
 import { EMAIL_KINDS, EMAIL_STATES, emailView, listEmails, requireEmailView } from "../mail/email.ts";
 import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import {

@@ -1,7 +1,7 @@
 /** Importing what a provider lists and never delivered: a plan of a batch of lines, or the batch itself. */
 import { Type } from "typebox";
-import { MAX_MANAGEMENT_BODY_BYTES } from "../ground/limit.ts";
-import { fields, oneOf } from "../ground/schema.ts";
+import { MAX_MANAGEMENT_BODY_BYTES } from "../base/limit.ts";
+import { fields, oneOf } from "../base/schema.ts";
 import { importMissed, missedView } from "../receiver/missed.ts";
 import { environmentRoute } from "./route.ts";
 

@@ -1,8 +1,8 @@
 /** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else; the
  * receiver, which no route object is, is written out here. */
 import { IsString, type TSchema } from "typebox";
-import { REFUSALS } from "../ground/refusal-code.ts";
-import { VERSION } from "../release/change.ts";
+import { REFUSALS } from "../base/refusal-code.ts";
+import { VERSION } from "../base/release/change.ts";
 import type { Route, Who } from "./route.ts";
 
 const ERROR_SCHEMA = {

@@ -1,6 +1,6 @@
 /** An environment at a glance, and of every environment how much needs somebody. */
 import { Type } from "typebox";
-import { fields, readTime } from "../ground/schema.ts";
+import { fields, readTime } from "../base/schema.ts";
 import type { NeedContext } from "../overview/need.ts";
 import { overviewView, showOverview } from "../overview/overview.ts";
 import { listPlaces, placeView } from "../overview/place.ts";

@@ -3,9 +3,9 @@
  * whose it is. The route never starts or ends a session.
  */
 import { Type } from "typebox";
+import { toIso } from "../base/clock.ts";
+import { fields, orNull, timeOrNull } from "../base/schema.ts";
 import { findPersonSession, personSessionSlides, slidePersonSession } from "../client/person-session.ts";
-import { toIso } from "../ground/clock.ts";
-import { fields, orNull, timeOrNull } from "../ground/schema.ts";
 import { personView, requirePerson, viewPerson } from "../people/person.ts";
 import { environmentRoute } from "./route.ts";
 

@@ -4,11 +4,11 @@
  * the way keeps it; the older routes that name one in their path stay.
  */
 import { type Static, Type } from "typebox";
-import { toIsoOrNull } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { readPageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
 import {
   exactText,
   fields,
@@ -18,7 +18,7 @@ import {
   pageQuery,
   textOrNull,
   timeOrNull,
-} from "../ground/schema.ts";
+} from "../base/schema.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";

@@ -3,7 +3,7 @@
  * connection arrive in one turn, one after another, so one client could keep every other waiting; past the bound the answer ends the connection
  * and the rest is not read. A client that gets `Connection: close` sends the rest again on another connection (RFC 9112, 9.3.2).
  */
-import { MAX_PIPELINED_REQUESTS } from "../ground/limit.ts";
+import { MAX_PIPELINED_REQUESTS } from "../base/limit.ts";
 
 /** One request in so many is asked for its connection, which costs a microsecond. */
 const LOOK_AT_ONE_IN = MAX_PIPELINED_REQUESTS / 2;

@@ -1,7 +1,7 @@
 /** The other way of sync: what stands in an environment as files would say it, and that a laptop's files hold it. */
 import { Type } from "typebox";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull } from "../ground/schema.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, orNull } from "../base/schema.ts";
 import { listStanding, rememberPulled, standingView, THING_KINDS } from "../sync/standing.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 

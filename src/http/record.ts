@@ -3,8 +3,8 @@
  * which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
  */
 import { Type } from "typebox";
-import type { Json } from "../ground/json.ts";
-import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../ground/schema.ts";
+import type { Json } from "../base/json.ts";
+import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../base/schema.ts";
 import { readPersonId } from "../people/person.ts";
 import {
   collectionView,

@@ -1,7 +1,7 @@
 /** The secrets of a relay: the sender's, the one before it while both verify, and the one that its own calls are signed with. */
 import { Type } from "typebox";
-import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
-import { fields, orNull, time } from "../ground/schema.ts";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../base/limit.ts";
+import { fields, orNull, time } from "../base/schema.ts";
 import {
   endOverlap,
   prepareSecret,

@@ -1,11 +1,11 @@
 /** Relays: the list, making, saving, pausing, trying now, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
 import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../base/clock.ts";
+import { makePage, type PageRequest, readPageRequest } from "../base/page.ts";
+import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../base/schema.ts";
 import { countRetries, retriesView, triedView, tryRelayNow } from "../event/try-now.ts";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../ground/schema.ts";
 import { findSecretUse } from "../health/shared-health.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";

@@ -4,10 +4,10 @@
  * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
-import { checkInput } from "../ground/check-shape.ts";
-import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
-import type { Warning } from "../ground/refusal.ts";
-import { fields, pageOf, pageQuery } from "../ground/schema.ts";
+import { checkInput } from "../base/check-shape.ts";
+import { type Page, type PageRequest, readPageRequest } from "../base/page.ts";
+import type { Warning } from "../base/refusal.ts";
+import { fields, pageOf, pageQuery } from "../base/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type AuditEntry, type Change, writeAudit } from "../watch/audit.ts";

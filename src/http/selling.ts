@@ -3,9 +3,9 @@
  * payments that the app's own processor took and its server tells of, and subscriptions.
  */
 import { Type } from "typebox";
-import { MAX_REF_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { exactText, fields, oneOf, savedFile, warningView } from "../ground/schema.ts";
+import { MAX_REF_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { exactText, fields, oneOf, savedFile, warningView } from "../base/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,

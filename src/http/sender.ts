@@ -1,8 +1,8 @@
 /** Senders: providers whose recipe is known, as a list that can be searched, and one whole with what a relay from it begins with. */
 import { Type } from "typebox";
-import { makePage, readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
+import { makePage, readPageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, orNull, pageOf, pageQuery } from "../base/schema.ts";
 import { requireRelay } from "../relay/relay.ts";
 import { listSender, senderLine, senderView, viewSender } from "../sender/sender-view.ts";
 import { environmentRoute, openRoute } from "./route.ts";

@@ -11,10 +11,10 @@ import {
   verifyPassword,
 } from "../account/owner.ts";
 import { createSession, findSession, signOut } from "../account/session.ts";
-import { servesCookies } from "../config.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull } from "../ground/schema.ts";
-import { VERSION } from "../release/change.ts";
+import { servesCookies } from "../base/config.ts";
+import { Refusal } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { fields, oneOf, orNull } from "../base/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { seenFrom } from "./admission.ts";

@@ -1,6 +1,6 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
-import { warningView } from "../ground/schema.ts";
+import { warningView } from "../base/schema.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../setting/setting.ts";
 import { docsUrl } from "./answer.ts";

@@ -19,9 +19,9 @@ import {
   type SigninLinkKind,
 } from "../account/session.ts";
 import type { KnownPlace } from "../account/signin-cap.ts";
-import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf } from "../ground/schema.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf } from "../base/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { seenFrom } from "./admission.ts";

@@ -4,12 +4,12 @@
  */
 import { type Static, Type } from "typebox";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
-import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { MAX_PROBLEMS } from "../ground/limit.ts";
-import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
-import { fields, orNull } from "../ground/schema.ts";
-import { placeProblems } from "../ground/shape.ts";
-import { utf8Bytes } from "../ground/text.ts";
+import { isJsonObject, type Json, writeJson } from "../base/json.ts";
+import { MAX_PROBLEMS } from "../base/limit.ts";
+import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../base/refusal.ts";
+import { fields, orNull } from "../base/schema.ts";
+import { placeProblems } from "../base/shape.ts";
+import { utf8Bytes } from "../base/text.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { SentFiles } from "../sync/approval.ts";

@@ -1,7 +1,7 @@
 /** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
 import { Type } from "typebox";
-import { type Page, readPageRequest } from "../ground/page.ts";
-import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
+import { type Page, readPageRequest } from "../base/page.ts";
+import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../base/schema.ts";
 import {
   CALL_OUTCOMES,
   callCountsView,

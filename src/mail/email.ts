@@ -4,11 +4,11 @@
  */
 
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../ground/trouble-code.ts";
+import { newId } from "../base/id.ts";
+import { DAY_MS, HOUR_MS, type RaisableLimits } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../base/problem-code.ts";
+import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

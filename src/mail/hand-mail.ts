@@ -4,9 +4,9 @@
  */
 import { findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
-import type { Clock } from "../ground/clock.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Origin, Reader, Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { noteOwnerMailed } from "../watch/unmailed-alerts.ts";

@@ -3,8 +3,8 @@
  * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
  */
 
-import { HOUR_MS } from "../ground/limit.ts";
-import { MAIL_TROUBLES } from "../ground/trouble-code.ts";
+import { HOUR_MS } from "../base/limit.ts";
+import { MAIL_TROUBLES } from "../base/problem-code.ts";
 import type { Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";

@@ -5,12 +5,12 @@
 import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { type Environment, settingsSection } from "../account/environment.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
-import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../ground/schema.ts";
-import { breaksOneLine, countChars } from "../ground/text.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../base/schema.ts";
+import { breaksOneLine, countChars } from "../base/text.ts";
 import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { isVisible } from "../template/template.ts";

@@ -5,9 +5,9 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
-import { time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../base/page.ts";
+import { time } from "../base/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";

@@ -3,9 +3,9 @@
  * wrong has a class and a sentence of ours; what a mail server says in its own words goes to the server's log alone. Subject and text come
  * from rendered templates, which may hold anything a provider sent: one line and plain text, and an HTML part in which nothing of it is markup.
  */
-import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
-import { cutToLine } from "../ground/text.ts";
-import type { MailTrouble } from "../ground/trouble-code.ts";
+import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../base/limit.ts";
+import type { MailTrouble } from "../base/problem-code.ts";
+import { cutToLine } from "../base/text.ts";
 
 export interface OutgoingMail {
   environmentId: number;

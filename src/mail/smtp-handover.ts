@@ -7,8 +7,8 @@
 import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { Clock } from "../ground/clock.ts";
-import type { MailTrouble } from "../ground/trouble-code.ts";
+import type { Clock } from "../base/clock.ts";
+import type { MailTrouble } from "../base/problem-code.ts";
 import { type AllowList, judgeAddress } from "../outbound/address.ts";
 import { type AddressLookup, isUnanswered } from "../outbound/call-target.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";

@@ -7,10 +7,10 @@
 import { domainToASCII } from "node:url";
 import type MailComposer from "nodemailer/lib/mail-composer";
 import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
-import type { Clock } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
-import { cutToLine } from "../ground/text.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../ground/trouble-code.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../base/problem-code.ts";
+import { cutToLine } from "../base/text.ts";
 import { parseAllowList } from "../outbound/address.ts";
 import { type AddressLookup, makeLookup } from "../outbound/call-target.ts";
 import type { Sealer } from "../secret/seal.ts";

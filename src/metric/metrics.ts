@@ -9,9 +9,9 @@ import Counter from "prom-client/lib/counter.js";
 import Gauge from "prom-client/lib/gauge.js";
 import Histogram from "prom-client/lib/histogram.js";
 import Registry from "prom-client/lib/registry.js";
-import { type Clock, Loop } from "../ground/clock.ts";
-import { standardError, standardOutput } from "../ground/output.ts";
-import { VERSION } from "../release/change.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import { standardError, standardOutput } from "../base/output.ts";
+import { VERSION } from "../base/release/change.ts";
 import type { Store } from "../store/port.ts";
 import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
 

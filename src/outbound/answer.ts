@@ -2,8 +2,8 @@
  * What is kept of an answer: its status, the first of its headers that hold no secret by their name, and of its body text that can be stored
  * and shown, at most 4 KB of valid UTF-8, cut at a character. An answer that is compressed although none was asked for is not unpacked.
  */
-import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../ground/limit.ts";
-import { cutToLine, cutUtf8 } from "../ground/text.ts";
+import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../base/limit.ts";
+import { cutToLine, cutUtf8 } from "../base/text.ts";
 
 const MAX_KEPT_HEADERS = 24;
 const MAX_HEADER_CHARS = 200;

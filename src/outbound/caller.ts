@@ -4,8 +4,8 @@
  * drips on past the 10 seconds. Source: the specification's "Outbound".
  */
 import { createHmac } from "node:crypto";
-import type { Clock } from "../ground/clock.ts";
-import { CALL_TIMEOUT_MS } from "../ground/limit.ts";
+import type { Clock } from "../base/clock.ts";
+import { CALL_TIMEOUT_MS } from "../base/limit.ts";
 import { canonicalAddress, parseAllowList } from "./address.ts";
 import type { Answer } from "./answer.ts";
 import {

@@ -4,7 +4,7 @@
  */
 import { isIP, connect as netConnect, type Socket } from "node:net";
 import type { connect as ConnectTls, SecureContext } from "node:tls";
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { canonicalAddress } from "./address.ts";
 
 /** How long one of several addresses may take to connect before the next is tried. */

@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Client } from "undici/index.js";
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { Answer } from "./answer.ts";
 import { InterimAnswers } from "./interim.ts";
 

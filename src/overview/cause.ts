@@ -4,12 +4,12 @@
  */
 import { type Static, Type } from "typebox";
 import type { StoredResult } from "../action/contract.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { explainCode } from "../base/result-code.ts";
+import { oneOf, orNull, timeOrNull } from "../base/schema.ts";
+import { cutToLine } from "../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { oneOf, orNull, timeOrNull } from "../ground/schema.ts";
-import { cutToLine } from "../ground/text.ts";
 import { findPerson } from "../people/person.ts";
 import { findCollection } from "../records/collection.ts";
 import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";

@@ -3,9 +3,9 @@
  * their time, and counted through the relays' names in spans that hold a bounded number of rows, however many events there are.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { HOUR_MS } from "../ground/limit.ts";
-import { time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { HOUR_MS } from "../base/limit.ts";
+import { time } from "../base/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { listFirstSeqs } from "../store/time-order.ts";
 import { turnLoop } from "../store/walk.ts";

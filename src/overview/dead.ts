@@ -3,9 +3,9 @@
  * is found through the existing indexes in small steps.
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../base/clock.ts";
+import { textOrNull, time } from "../base/schema.ts";
 import { EVENT, eventIdOf } from "../event/event.ts";
-import { toIso } from "../ground/clock.ts";
-import { textOrNull, time } from "../ground/schema.ts";
 import { findRelay } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";

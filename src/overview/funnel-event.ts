@@ -3,9 +3,9 @@
  * the indexes of what failed and what waits; which step it was is read from the runs of the newest ones, and taken for the rest as well.
  */
 import type { StoredResult } from "../action/contract.ts";
+import { cutToLine } from "../base/text.ts";
 import { EVENT } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
-import { cutToLine } from "../ground/text.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { sayFailure } from "./cause.ts";

@@ -5,10 +5,10 @@
  */
 import { type Static, Type } from "typebox";
 import { bindAction, findAction } from "../action/registry.ts";
+import { type Clock, toIso, toIsoOrNull } from "../base/clock.ts";
+import { DAY_MS } from "../base/limit.ts";
+import { oneOf, orNull, textOrNull, time } from "../base/schema.ts";
 import { findNameKey } from "../event/list.ts";
-import { type Clock, toIso, toIsoOrNull } from "../ground/clock.ts";
-import { DAY_MS } from "../ground/limit.ts";
-import { oneOf, orNull, textOrNull, time } from "../ground/schema.ts";
 import { findKnownSince } from "../receiver/call.ts";
 import type { RelayRow } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";

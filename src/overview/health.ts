@@ -3,9 +3,9 @@
  * It is judged from what needs somebody, so that a relay is never well here and in trouble there.
  */
 import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../base/clock.ts";
+import { oneOf, orNull, textOrNull, timeOrNull } from "../base/schema.ts";
 import type { EventTrigger } from "../event/event.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { oneOf, orNull, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { type RelayItem, relayItem } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { causeView } from "./cause.ts";

@@ -2,7 +2,7 @@
  * What is dear to count is kept for a while, and counted once for everyone who asks meanwhile: ten times as long as the counting took, so that
  * it is at hand beside millions of events, and is never stale where it costs nothing.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Store } from "../store/port.ts";
 
 const TIMES = 10;

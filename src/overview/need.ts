@@ -4,11 +4,11 @@
  */
 import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
+import { type Clock, toIso } from "../base/clock.ts";
+import { explainCode } from "../base/result-code.ts";
+import { orNull, textOrNull, time } from "../base/schema.ts";
 import { checkBackups } from "../doctor/setup-check.ts";
 import { WAITING_CODES } from "../event/alert.ts";
-import { type Clock, toIso } from "../ground/clock.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { orNull, textOrNull, time } from "../ground/schema.ts";
 import { relayTarget } from "../relay/relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";

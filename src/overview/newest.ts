@@ -1,7 +1,7 @@
 /** The newest event of what goes wrong: where it is seen, what it failed with, and so where it is mended. */
 import { type Static, Type } from "typebox";
+import { orNull, textOrNull } from "../base/schema.ts";
 import { EVENT, eventIdOf } from "../event/event.ts";
-import { orNull, textOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { findFailure } from "./cause.ts";
 

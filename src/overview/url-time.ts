@@ -3,8 +3,8 @@
  * calls one, however many there are.
  */
 import { type Static, Type } from "typebox";
+import { orNull, textOrNull } from "../base/schema.ts";
 import { RUN_RESULTS } from "../event/run.ts";
-import { orNull, textOrNull } from "../ground/schema.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";

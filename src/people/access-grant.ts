@@ -2,13 +2,13 @@
  * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
  */
 import { type Static, Type } from "typebox";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
-import { MAX_REASON_CHARS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
-import { breaksPlainText, countChars } from "../ground/text.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { newId } from "../base/id.ts";
+import { MAX_REASON_CHARS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
+import { breaksPlainText, countChars } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

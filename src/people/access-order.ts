@@ -5,7 +5,7 @@
  * undisturbed order this is the specification's "ends every live grant".
  * Source: decisions section 3, "Order, corrections and refunds", "access goes by arrival, as plans do".
  */
-import { readNumberedId } from "../ground/id.ts";
+import { readNumberedId } from "../base/id.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 

@@ -3,12 +3,12 @@
  * true. A line with a once-key applies once per person and key. The balance never falls below zero. Relays add and never spend.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, textOrNull, time } from "../ground/schema.ts";
-import { breaksOneLine, breaksPlainText, countChars } from "../ground/text.ts";
+import { newId } from "../base/id.ts";
+import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../base/limit.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, textOrNull, time } from "../base/schema.ts";
+import { breaksOneLine, breaksPlainText, countChars } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";

@@ -4,12 +4,12 @@
  * catalog ends no grant; while live grants hold it, it is refused unless asked for with `force`.
  */
 import { type Static, Type } from "typebox";
-import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time } from "../ground/schema.ts";
-import { CATALOG_NAME } from "../ground/shape.ts";
-import { breaksOneLine, countChars } from "../ground/text.ts";
+import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time } from "../base/schema.ts";
+import { CATALOG_NAME } from "../base/shape.ts";
+import { breaksOneLine, countChars } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";

@@ -3,10 +3,10 @@
  * Invites and events spend one cap per environment and UTC day, sign-ups another, so that strangers who sign up never keep a buyer's paid
  * event from its person. Each new person is audited here. It never sends mail and never changes a person who exists.
  */
-import { toIso } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
-import { DAY_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIso } from "../base/clock.ts";
+import { newId } from "../base/id.ts";
+import { DAY_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKey } from "./person.ts";

@@ -4,11 +4,11 @@
  * anyone; a token names one person and never moves to another by itself. Source: the specification's "Map names with meaning".
  */
 import { type Static, Type } from "typebox";
-import { MAX_ACCOUNT_TOKEN_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time } from "../ground/schema.ts";
-import type { PersonKey } from "../ground/shape.ts";
-import { breaksOneLine } from "../ground/text.ts";
+import { MAX_ACCOUNT_TOKEN_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time } from "../base/schema.ts";
+import type { PersonKey } from "../base/shape.ts";
+import { breaksOneLine } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";

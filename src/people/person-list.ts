@@ -3,10 +3,10 @@
  * whole address or its beginning, an id, a store account token.
  */
 import { type Static, Type } from "typebox";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { isId } from "../ground/id.ts";
-import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
-import { timeOrNull } from "../ground/schema.ts";
+import { toIsoOrNull } from "../base/clock.ts";
+import { isId } from "../base/id.ts";
+import { makeCursor, type Page, type PageRequest } from "../base/page.ts";
+import { timeOrNull } from "../base/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { type Ends, endsOf, live, readEnds, UNREVOKED } from "./live-grant.ts";

@@ -4,18 +4,18 @@
  */
 import { domainToASCII, domainToUnicode } from "node:url";
 import { type Static, Type } from "typebox";
-import { isId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { isId } from "../base/id.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import {
   MAX_ATTRIBUTES_BYTES,
   MAX_EMAIL_CHARS,
   MAX_EMAIL_LOCAL_CHARS,
   MAX_JSON_DEPTH,
-} from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, time } from "../ground/schema.ts";
-import { showText } from "../ground/shape.ts";
-import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
+} from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, time } from "../base/schema.ts";
+import { showText } from "../base/shape.ts";
+import { breaksPlainText, utf8Bytes } from "../base/text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";

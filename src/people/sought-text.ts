@@ -2,7 +2,7 @@
  * Finding one person in stored texts: their address in any letters' case, also percent-encoded and behind JSON's escapes, never as a part of
  * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
  */
-import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../base/json.ts";
 import { toEmailKey, toPunycodeKey } from "./person.ts";
 import type { Sought } from "./person-erase.ts";
 

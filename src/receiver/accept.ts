@@ -3,6 +3,20 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
+
+import type { Clock } from "../base/clock.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  writeCanonicalJson,
+  writeJson,
+} from "../base/json.ts";
+import { CAP_WINDOW_MS, type RaisableLimits } from "../base/limit.ts";
+import { drawPlaces } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { Refusal } from "../base/refusal.ts";
 import {
   type DedupeKey,
   type EventDraft,
@@ -14,19 +28,6 @@ import {
   makeReceiverPayload,
 } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
-import type { Clock } from "../ground/clock.ts";
-import {
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  parseJson,
-  writeCanonicalJson,
-  writeJson,
-} from "../ground/json.ts";
-import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
-import { drawPlaces } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { Refusal } from "../ground/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";

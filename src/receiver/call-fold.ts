@@ -2,8 +2,8 @@
  * Which recent calls are one row: equal ones of one relay that follow each other, whatever address of a network they come from, so that a flood
  * pushes nothing out of the ring. Rows that a second wrote are gone on with in the next; a pause, or an hour, begins another row.
  */
-import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import { withoutDetails } from "../ground/text.ts";
+import { HOUR_MS, MINUTE_MS } from "../base/limit.ts";
+import { withoutDetails } from "../base/text.ts";
 import type { RecentCall } from "./call.ts";
 
 /** Equal calls further apart than this are told apart: a sender's own retries are, and a flood under a cap of a minute is not. */

@@ -3,13 +3,13 @@
  * more than the ring holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
  * together, with how many they are. It decides nothing about a call.
  */
-import type { Clock } from "../ground/clock.ts";
-import { MAX_RECENT_CALLS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import type { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { cutToLine } from "../ground/text.ts";
-import { WriteBehind } from "../ground/write-behind.ts";
+import type { Clock } from "../base/clock.ts";
+import { MAX_RECENT_CALLS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import type { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { cutToLine } from "../base/text.ts";
+import { WriteBehind } from "../base/write-behind.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";

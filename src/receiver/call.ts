@@ -4,15 +4,15 @@
  * secret is ever kept here, and nothing that an unverified call says.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import type { JsonObject } from "../ground/json.ts";
-import { MAX_RECENT_CALLS } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { REFUSALS } from "../ground/refusal-code.ts";
-import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
-import { showChoices, showText } from "../ground/shape.ts";
-import { cutToLine } from "../ground/text.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
+import { MAX_RECENT_CALLS } from "../base/limit.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { REFUSALS } from "../base/refusal-code.ts";
+import { oneOf, orNull as shownOrNull, time } from "../base/schema.ts";
+import { showChoices, showText } from "../base/shape.ts";
+import { cutToLine } from "../base/text.ts";
 import { readEventId, type WhenMismatch } from "../relay/live-receiver.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";

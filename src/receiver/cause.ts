@@ -4,9 +4,9 @@
  * It is tried with the relay's own secret, the one before it, those of this name in the app's other environments, and those of the relays
  * beside it, which are opened for that alone and shown to nobody.
  */
-import { type Clock, toIso } from "../ground/clock.ts";
-import { MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, toIso } from "../base/clock.ts";
+import { MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarget } from "../relay/relay.ts";
 import type { Sealer } from "../secret/seal.ts";

@@ -3,16 +3,12 @@
  * judged as a call of that relay would be, but for the age of what was signed. What does not verify is unsigned, whatever the relay's scheme;
  * what cannot be told from an event that was received before is refused. It stores nothing.
  */
+
+import { isJsonObject, type Json, type JsonObject, measureJson } from "../base/json.ts";
+import { DAY_MS, EVENT_RETENTION_MS, MAX_RECEIVER_BODY_BYTES, MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
 import type { EventWay } from "../event/event.ts";
 import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
-import { isJsonObject, type Json, type JsonObject, measureJson } from "../ground/json.ts";
-import {
-  DAY_MS,
-  EVENT_RETENTION_MS,
-  MAX_RECEIVER_BODY_BYTES,
-  MAX_TOLERANCE_SECONDS,
-} from "../ground/limit.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict, Verified } from "../verify/contract.ts";

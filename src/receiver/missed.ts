@@ -4,10 +4,10 @@
  * doubles nothing. It spends no place of the app's minute, and says nothing of how the receiver's sender is doing.
  */
 import { type Static, Type } from "typebox";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, orNull } from "../base/schema.ts";
 import type { EventWay } from "../event/event.ts";
 import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { isErasedAddress } from "../people/person-erase.ts";
 import type { Closed } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay, Snapshot } from "../relay/live-relay.ts";

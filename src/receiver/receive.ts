@@ -3,12 +3,12 @@
  * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
  * an action.
  */
-import type { Clock } from "../ground/clock.ts";
-import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
-import { drawPlaces } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import type { Log } from "../ground/log.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../base/limit.ts";
+import { drawPlaces } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import type { Log } from "../base/log.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Health } from "../health/health.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";

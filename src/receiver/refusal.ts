@@ -2,7 +2,7 @@
  * The sentences a receiver refuses with, and what each environment's owner is told beside them: a caller learns no more than that the call
  * did not verify, an owner the cause. It decides no refusal.
  */
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Closed } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict } from "../verify/contract.ts";

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Static, Type } from "typebox";
-import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
+import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../base/limit.ts";
 import type { ReceiverRelay } from "../relay/live-relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";

@@ -7,11 +7,11 @@
 import { setImmediate } from "node:timers/promises";
 import { type Static, Type } from "typebox";
 import { listEnvironments } from "../account/environment.ts";
-import { toIso } from "../ground/clock.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { orNull as shownOrNull, time } from "../ground/schema.ts";
-import { RELAY_NAME } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import { toIso } from "../base/clock.ts";
+import { makePage, type Page, type PageRequest } from "../base/page.ts";
+import { orNull as shownOrNull, time } from "../base/schema.ts";
+import { RELAY_NAME } from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";

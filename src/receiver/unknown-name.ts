@@ -2,7 +2,7 @@
  * What is kept and shown of a name that a call's path gave and no receiver has. A sender may have pasted a secret there, so a name that cannot be
  * a relay's, or that looks like a secret, leaves only its length and a fingerprint: that of the same secret elsewhere (secret/seal.ts).
  */
-import { RELAY_NAME } from "../ground/shape.ts";
+import { RELAY_NAME } from "../base/shape.ts";
 
 /** Beginnings of keys and tokens of this service and of providers, as far as a relay's name can hold them. */
 const KEY_START =

@@ -2,10 +2,10 @@
  * What a collection may say: its name, its kind and its fields, read from what a person wrote, every problem at once. It never asks
  * the store whether the name is free, and never looks at a record. Source: decisions, section 5.
  */
-import { isJsonObject, type JsonObject } from "../ground/json.ts";
-import { MAX_COLLECTION_FIELDS } from "../ground/limit.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
-import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { MAX_COLLECTION_FIELDS } from "../base/limit.ts";
+import { type Problem, Refusal } from "../base/refusal.ts";
+import { CATALOG_NAME, FIELD_NAME } from "../base/shape.ts";
 
 /** shared: anyone signed in reads. private: its owner. addressed: app-owned, one recipient. direct: person to person. */
 export const COLLECTION_KINDS = ["shared", "private", "addressed", "direct"] as const;

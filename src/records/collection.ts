@@ -4,10 +4,10 @@
  * when asked to.
  */
 import { type Static, Type } from "typebox";
-import { type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, time } from "../ground/schema.ts";
+import { type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, time } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
 import { type LookedAt, pageByName, reach } from "../store/walk.ts";

@@ -3,12 +3,12 @@
  * only what the uploader said, so whoever serves a file must not let a browser run it.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { show, time } from "../ground/schema.ts";
-import { breaksOneLine, countChars } from "../ground/text.ts";
+import { newId } from "../base/id.ts";
+import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { show, time } from "../base/schema.ts";
+import { breaksOneLine, countChars } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

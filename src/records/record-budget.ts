@@ -3,8 +3,8 @@
  * many events a write makes. It refuses what is over a limit; which limit that is, the server's configuration says.
  * An environment's limit is for people, keys and owners: what relays write is bounded by their events.
  */
-import type { RaisableLimits } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
 type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnvironmentMb">;

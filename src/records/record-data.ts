@@ -3,11 +3,11 @@
  * all. It says every problem at once (the first twenty of a hopeless one). Source: decisions, section 5.
  */
 
-import { isId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { MAX_JSON_DEPTH, MAX_PROBLEMS, MAX_RECORD_BYTES } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { breaksPlainText, countChars, cutToLine, findNearestName, utf8Bytes } from "../ground/text.ts";
+import { isId } from "../base/id.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { MAX_JSON_DEPTH, MAX_PROBLEMS, MAX_RECORD_BYTES } from "../base/limit.ts";
+import type { Problem } from "../base/refusal.ts";
+import { breaksPlainText, countChars, cutToLine, findNearestName, utf8Bytes } from "../base/text.ts";
 import type { Reader } from "../store/port.ts";
 import type { FieldRule, FieldRules, FieldType } from "./collection-definition.ts";
 import { findFile } from "./file.ts";

@@ -9,9 +9,9 @@
  * | addressed | none: app-owned                         | required  | recipient               | never               |
  * | direct    | a person; none: from the app            | required  | owner, recipient        | the owner           |
  */
-import { writeJson } from "../ground/json.ts";
-import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { writeJson } from "../base/json.ts";
+import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";

@@ -3,11 +3,11 @@
  * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, measureJson, parseJson } from "../ground/json.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
-import { orNull as nullOr, show, time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { newId } from "../base/id.ts";
+import { isJsonObject, type Json, type JsonObject, measureJson, parseJson } from "../base/json.ts";
+import { type Problem, Refusal } from "../base/refusal.ts";
+import { orNull as nullOr, show, time } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import {
   defineTable,

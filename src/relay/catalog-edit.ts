@@ -5,7 +5,7 @@
  * problem: its save told it.
  */
 import { type Static, Type } from "typebox";
-import type { Warning } from "../ground/refusal.ts";
+import type { Warning } from "../base/refusal.ts";
 import { warnOfKeys } from "../selling/product.ts";
 import { warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";

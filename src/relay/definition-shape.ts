@@ -5,10 +5,10 @@
  */
 import { type TSchema, Type } from "typebox";
 import { ACTIONS, findAction } from "../action/registry.ts";
-import { checkShape, dropStrangers } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
-import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { RELAY_NAME } from "../ground/shape.ts";
+import { checkShape, dropStrangers } from "../base/check-shape.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { MAX_ACTIONS_PER_RELAY } from "../base/limit.ts";
+import { RELAY_NAME } from "../base/shape.ts";
 import { findTrigger, TRIGGERS, type Trigger } from "../trigger/registry.ts";
 import { findScheme, SCHEMES } from "../verify/registry.ts";
 

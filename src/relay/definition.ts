@@ -5,12 +5,12 @@
  */
 import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
-import { checkShape } from "../ground/check-shape.ts";
-import { isJsonObject, type JsonObject } from "../ground/json.ts";
-import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { capProblems, type Problem, refuseDefinition, type Warning } from "../ground/refusal.ts";
-import { joinField, placeProblems, showNames, showText } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import { checkShape } from "../base/check-shape.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
+import { MAX_JSON_DEPTH } from "../base/limit.ts";
+import { capProblems, type Problem, refuseDefinition, type Warning } from "../base/refusal.ts";
+import { joinField, placeProblems, showNames, showText } from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
 import { hasTemplate, listTemplateUses } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";

@@ -4,9 +4,9 @@
  * the event's own id, by own properties and paths alone; it never converts a value, and never looks at headers.
  * Source: the specification's "Triggers" and "Map names"; recipes, "Reading the event"; decisions section 3.
  */
-import { type Json, type JsonObject, scalarText } from "../ground/json.ts";
-import type { PersonKey } from "../ground/shape.ts";
-import { isKeyText } from "../ground/text.ts";
+import { type Json, type JsonObject, scalarText } from "../base/json.ts";
+import type { PersonKey } from "../base/shape.ts";
+import { isKeyText } from "../base/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";

@@ -3,7 +3,7 @@
  * every change by this process or another. It never writes.
  */
 import { type BoundAction, bindAction } from "../action/registry.ts";
-import { type Json, writeCanonicalJson } from "../ground/json.ts";
+import { type Json, writeCanonicalJson } from "../base/json.ts";
 import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";

@@ -7,9 +7,9 @@
  * refuses every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
  */
 
-import type { Warning } from "../ground/refusal.ts";
-import { joinField, showNames, showText } from "../ground/shape.ts";
-import { cutToLine, findNearestName, isKeyText } from "../ground/text.ts";
+import type { Warning } from "../base/refusal.ts";
+import { joinField, showNames, showText } from "../base/shape.ts";
+import { cutToLine, findNearestName, isKeyText } from "../base/text.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";
 import { refuseFieldValue } from "../records/record-data.ts";
 import type { Sealer } from "../secret/seal.ts";

@@ -7,11 +7,11 @@
 import { type Static, Type } from "typebox";
 import type { Reference } from "../action/contract.ts";
 import { ACTIONS, findAction } from "../action/registry.ts";
-import { isJsonObject } from "../ground/json.ts";
-import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
-import { oneOf } from "../ground/schema.ts";
-import { joinField } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import { isJsonObject } from "../base/json.ts";
+import { type Problem, Refusal, type Warning } from "../base/refusal.ts";
+import { oneOf } from "../base/schema.ts";
+import { joinField } from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import { findEntitlement } from "../people/entitlement.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";

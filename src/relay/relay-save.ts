@@ -7,9 +7,9 @@
  * remembered under its name for 24 hours more, so that making it again does not open it to a replay.
  */
 
-import { newId } from "../ground/id.ts";
-import { writeCanonicalJson } from "../ground/json.ts";
-import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
+import { newId } from "../base/id.ts";
+import { writeCanonicalJson } from "../base/json.ts";
+import { Refusal, refuseDefinition, type Warning } from "../base/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
 import { clearExpiring, clearProblemsOf } from "../watch/problem.ts";

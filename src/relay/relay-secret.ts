@@ -7,7 +7,7 @@
  */
 import { type Environment, type KeptProcessorSecret, setProcessorSecret } from "../account/environment.ts";
 import { findAction } from "../action/registry.ts";
-import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { Refusal, tellWarnings, type Warning } from "../base/refusal.ts";
 import { fingerprintStored, type Sealer } from "../secret/seal.ts";
 import {
   fitsAsSecret,

@@ -4,7 +4,7 @@
  * received here: what stands between them and a relay speaks plain JSON.
  * Source: the specification's "Relay-sold products and plans" (the two templates of app-store purchases).
  */
-import type { JsonObject } from "../ground/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { Definition } from "./definition-shape.ts";
 
 interface RelayTemplate {

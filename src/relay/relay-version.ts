@@ -3,12 +3,12 @@
  * that was made anew under a name has its own versions alone.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
-import { type Page, type PageRequest, readCursor } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { json, oneOf, orNull, time } from "../ground/schema.ts";
+import { toIso } from "../base/clock.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import { listDifferences } from "../base/json-diff.ts";
+import { type Page, type PageRequest, readCursor } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { json, oneOf, orNull, time } from "../base/schema.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { listChangesOf } from "../watch/audit.ts";

@@ -5,10 +5,10 @@
 
 import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { DAY_MS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { oneOf, savedFile, time, timeOrNull, warningView } from "../ground/schema.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { DAY_MS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { oneOf, savedFile, time, timeOrNull, warningView } from "../base/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";

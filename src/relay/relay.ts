@@ -4,9 +4,9 @@
  */
 import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";

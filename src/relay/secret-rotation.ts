@@ -3,8 +3,8 @@
  * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing. The secret before
  * it verifies nothing from then on, or, where an overlap is asked for, until that ends; never more than the two.
  */
-import { toIso } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { toIso } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
 import { type Sealer, UNKEYED_FINGERPRINT } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";

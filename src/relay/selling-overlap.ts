@@ -3,8 +3,8 @@
  * read keeps them apart. A buyer of one thing then gets the other as well.
  */
 import { findAction } from "../action/registry.ts";
-import type { Warning } from "../ground/refusal.ts";
-import { showNames } from "../ground/shape.ts";
+import type { Warning } from "../base/refusal.ts";
+import { showNames } from "../base/shape.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import type { Definition } from "./definition-shape.ts";

@@ -5,10 +5,10 @@
  */
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import type { Problem, Warning } from "../ground/refusal.ts";
-import { joinField, PERSON_KEYS, showName, showNames, showText } from "../ground/shape.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import { MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
+import type { Problem, Warning } from "../base/refusal.ts";
+import { joinField, PERSON_KEYS, showName, showNames, showText } from "../base/shape.ts";
 import { listTemplateUses } from "../template/template.ts";
 import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";

@@ -4,15 +4,15 @@
  */
 import type { ActionOutcome, ActionPerson, ActionResult, ActionRun, ActionTime } from "../action/contract.ts";
 import { findAction, type Intended } from "../action/registry.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../base/json.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import type { ResultCode } from "../base/result-code.ts";
 import { bindKeys, type Step, tellEdited, tellOtherPerson, tellUnsure } from "../event/alignment.ts";
 import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/map-again.ts";
 import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson } from "../ground/json.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import type { ResultCode } from "../ground/result-code.ts";
 import { namePerson } from "../people/person.ts";
 import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";

@@ -5,14 +5,14 @@
  */
 import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../base/json.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
 import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
 import { type EventToRun, readRecordPerson } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
 import { makeFreshKeys } from "../event/run.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";

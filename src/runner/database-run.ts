@@ -4,9 +4,10 @@
  * comes is stored as it came, and so is all of a transaction that has to be undone; it runs in batches, one transaction for events of all such
  * relays, in the order of their arrival and as many of each as of the others. What has arrived for them is held in between.
  */
+
+import type { Clock } from "../base/clock.ts";
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
 import type { EndedRun, EventCame } from "../event/run.ts";
-import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";

@@ -4,6 +4,7 @@
  */
 import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
+import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
 import { alertDead, alertNobody, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import { countAttempt, type EventToRun, type EventTrigger, listDueEvents } from "../event/event.ts";
 import {
@@ -15,7 +16,6 @@ import {
   type Run,
   type RunEnd,
 } from "../event/run.ts";
-import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";

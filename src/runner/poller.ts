@@ -2,12 +2,13 @@
  * When the runner looks into the store: every few seconds, when the earliest retry is due, and when it is asked. Looking makes due retries
  * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
+
+import { type Clock, ClockWatch, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
-import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
 import type { FencedStore, Writer } from "../store/port.ts";

@@ -3,9 +3,9 @@
  * action would send, what it would send is shown, and the rest goes on as if it had arrived. Nothing leaves the house.
  */
 import type { ActionResult } from "../action/contract.ts";
+import type { Json } from "../base/json.ts";
+import type { Failure } from "../base/outcome.ts";
 import { countAttempt, type EventToRun } from "../event/event.ts";
-import type { Json } from "../ground/json.ts";
-import type { Failure } from "../ground/outcome.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";

@@ -6,10 +6,10 @@
  * transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
+import { type Clock, waitAtMost } from "../base/clock.ts";
+import type { RaisableLimits } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
 import type { EventToRun, HandedEvent } from "../event/event.ts";
-import { type Clock, waitAtMost } from "../ground/clock.ts";
-import type { RaisableLimits } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";
 import {

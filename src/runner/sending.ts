@@ -4,10 +4,10 @@
  */
 import type { ActionOutcome, ActionPorts, ActionTime } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
+import type { Clock } from "../base/clock.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
 import { keepRunProgress } from "../event/run.ts";
-import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Holder } from "../store/holding.ts";
 import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../store/port.ts";

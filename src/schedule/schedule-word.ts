@@ -2,8 +2,8 @@
  * Says of a schedule that was made, changed, paused or let go when it ticks next, and why not sooner: who made one in the middle of a period
  * otherwise waits for a tick that does not come. In local development those of the start are told too. It ticks nothing.
  */
-import type { Clock } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { tellNextTick } from "../relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";

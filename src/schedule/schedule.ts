@@ -6,11 +6,12 @@
  * corrects it, costs no tick. A pause, a hold or another trigger records what began before it, unless the clock is being waited out: then it
  * records nothing. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
+
+import { type Clock, ClockWatch, Loop, toIso } from "../base/clock.ts";
+import { EVENT_RETENTION_MS, MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
 import { alertMissed, type Missed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
-import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { EVENT_RETENTION_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
 import { HOUSE, type Holder } from "../store/holding.ts";

@@ -5,9 +5,9 @@
  */
 import { lstat, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeOwnFile } from "../ground/durable-file.ts";
-import { isJsonObject } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { writeOwnFile } from "../base/durable-file.ts";
+import { isJsonObject } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 
 export interface LocalSecrets {
   receiverSecret?: string;

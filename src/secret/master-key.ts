@@ -5,9 +5,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileErrorCode, writeOwnFile } from "../ground/durable-file.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { decodeText } from "../ground/text.ts";
+import { fileErrorCode, writeOwnFile } from "../base/durable-file.ts";
+import { Refusal } from "../base/refusal.ts";
+import { decodeText } from "../base/text.ts";
 
 const FILE_NAME = "master.key";
 const KEY_BYTES = 32;

@@ -4,8 +4,8 @@
  * Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
-import { Refusal } from "../ground/refusal.ts";
-import { decodeText, derKind, type PublicKeyAlgorithm } from "../ground/text.ts";
+import { Refusal } from "../base/refusal.ts";
+import { decodeText, derKind, type PublicKeyAlgorithm } from "../base/text.ts";
 
 const KEY_WORDS: Readonly<Record<PublicKeyAlgorithm, string>> = {
   ed25519: "an Ed25519 public key",

@@ -4,9 +4,9 @@
  * value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createHash, randomBytes } from "node:crypto";
-import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { decodeText, isKeyText, type PublicKeyAlgorithm } from "../ground/text.ts";
+import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { decodeText, isKeyText, type PublicKeyAlgorithm } from "../base/text.ts";
 import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;

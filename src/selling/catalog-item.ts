@@ -5,14 +5,14 @@
  * Source: the specification's "Relay-sold products and plans".
  */
 import { type Static, Type } from "typebox";
-import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { MAX_TITLE_CHARS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import type { ResultCode } from "../ground/result-code.ts";
-import { CATALOG_NAME, RELAY_NAME } from "../ground/shape.ts";
-import { breaksOneLine, countChars } from "../ground/text.ts";
+import { isJsonObject, type Json, writeJson } from "../base/json.ts";
+import { MAX_TITLE_CHARS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import type { ResultCode } from "../base/result-code.ts";
+import { CATALOG_NAME, RELAY_NAME } from "../base/shape.ts";
+import { breaksOneLine, countChars } from "../base/text.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { type defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";

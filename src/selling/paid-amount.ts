@@ -3,8 +3,8 @@
  * number without one is in its smallest unit, as providers write them. A JSON number with a decimal point is not read: a whole one has lost its point,
  * so that 42.00 EUR and 42 cents are the same number.
  */
-import { currencyDigits, isCurrency } from "../ground/currency.ts";
-import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
+import { currencyDigits, isCurrency } from "../base/currency.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText } from "../base/json.ts";
 
 interface PaidAmount {
   /** In the currency's smallest unit. */

@@ -1,5 +1,5 @@
 /** Takes a payment of a plan back: by hand, or from a person who never paid it. plan-sale.ts handles the cancellation by a relay. */
-import type { Outcome } from "../ground/outcome.ts";
+import type { Outcome } from "../base/outcome.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findLaterPayment, forgetPayments } from "./plan-history.ts";
 import { bringOnto, lookAtPlan, settleOrder } from "./plan-sale.ts";

@@ -5,7 +5,7 @@
  * timer: a plan is active until it is revoked.
  * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
  */
-import { failForNow, type Outcome } from "../ground/outcome.ts";
+import { failForNow, type Outcome } from "../base/outcome.ts";
 import { listLiveGrants, moveGrants } from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import type { Reader, Writer } from "../store/port.ts";

@@ -3,8 +3,8 @@
  * default, the one people without a subscription are on. It never touches a subscription.
  */
 import { type Static, Type } from "typebox";
-import { Refusal } from "../ground/refusal.ts";
-import { orNull, show, time } from "../ground/schema.ts";
+import { Refusal } from "../base/refusal.ts";
+import { orNull, show, time } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, type RowOf } from "../store/table.ts";
 import type { Change } from "../watch/audit.ts";

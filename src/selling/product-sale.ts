@@ -3,7 +3,7 @@
  * once per ref for good; a refund takes back exactly what that receipt says it gave, once. A refunded purchase stays refunded.
  * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
  */
-import { failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
+import { failFinally, failForNow, type Outcome } from "../base/outcome.ts";
 import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";

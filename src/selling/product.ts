@@ -3,10 +3,10 @@
  * a product changes or goes: this file never touches a grant, a credit or a receipt.
  */
 import { type Static, Type } from "typebox";
-import { MAX_CREDIT_LINE } from "../ground/limit.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
-import { orNull, show, time } from "../ground/schema.ts";
-import { ENTITLEMENT_NAME } from "../ground/shape.ts";
+import { MAX_CREDIT_LINE } from "../base/limit.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
+import { orNull, show, time } from "../base/schema.ts";
+import { ENTITLEMENT_NAME } from "../base/shape.ts";
 import { live } from "../people/live-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";

@@ -3,10 +3,10 @@
  * the order of arrival, and to whom it moved, is ever changed, and nothing removed here. What a purchase grants is written in the same transaction (sale.ts).
  */
 import { type Static, Type } from "typebox";
-import type { JsonObject } from "../ground/json.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../ground/schema.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

@@ -5,12 +5,12 @@
  */
 import { type Static, Type } from "typebox";
 import { findEnvironmentById, settingsSection } from "../account/environment.ts";
-import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { DAY_MS, MAX_REF_CHARS } from "../ground/limit.ts";
-import type { Outcome, Success } from "../ground/outcome.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
-import { fields } from "../ground/schema.ts";
-import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
+import { type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { DAY_MS, MAX_REF_CHARS } from "../base/limit.ts";
+import type { Outcome, Success } from "../base/outcome.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
+import { fields } from "../base/schema.ts";
+import { breaksOneLine, countChars, utf8Bytes } from "../base/text.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { requirePerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";

@@ -3,8 +3,8 @@
  * money. Source: decisions section 3, "refund by hand".
  */
 import { type Static, Type } from "typebox";
-import { Refusal } from "../ground/refusal.ts";
-import { textOrNull } from "../ground/schema.ts";
+import { Refusal } from "../base/refusal.ts";
+import { textOrNull } from "../base/schema.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { namePerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";

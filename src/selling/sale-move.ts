@@ -2,8 +2,8 @@
  * A sale that a replay makes for another person than the earlier work: the purchase moves. It is taken back from the first person under its ref and
  * made for the new one, in one transaction: both happen or neither does. Source: decisions section 3, "the corrected person".
  */
-import type { Json } from "../ground/json.ts";
-import type { Failure, Outcome, Success } from "../ground/outcome.ts";
+import type { Json } from "../base/json.ts";
+import type { Failure, Outcome, Success } from "../base/outcome.ts";
 import { namePerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

@@ -4,12 +4,12 @@
  * Source: the specification's "`ref` rules", "Relay-sold products and plans".
  */
 
-import { newId } from "../ground/id.ts";
-import type { Json } from "../ground/json.ts";
-import { MAX_REF_CHARS } from "../ground/limit.ts";
-import { type Failure, failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
-import type { ResultCode } from "../ground/result-code.ts";
-import { countChars } from "../ground/text.ts";
+import { newId } from "../base/id.ts";
+import type { Json } from "../base/json.ts";
+import { MAX_REF_CHARS } from "../base/limit.ts";
+import { type Failure, failFinally, failForNow, type Outcome } from "../base/outcome.ts";
+import type { ResultCode } from "../base/result-code.ts";
+import { countChars } from "../base/text.ts";
 import { findPerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

@@ -3,9 +3,9 @@
  * it (by-hand and purchase grants stay). It never decides who may start or end one: that is plan-sale.ts.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { newId } from "../base/id.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import { grantAccess, listLiveGrants, refreshGrant, revokeGrantsOfSource } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";

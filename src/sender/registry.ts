@@ -2,7 +2,7 @@
  * Every sender, one line each, in the order of the alphabet, and which one a relay's recipe is of. The command line, the dashboard and the
  * documentation read this; a server loads it when it is first asked for.
  */
-import { type JsonObject, writeJson } from "../ground/json.ts";
+import { type JsonObject, writeJson } from "../base/json.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { adyen } from "./adyen.ts";
 import { attio } from "./attio.ts";

@@ -3,7 +3,7 @@
  * and its example as a body to send.
  */
 import { randomBytes, randomInt } from "node:crypto";
-import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../base/json.ts";
 import { parsePath, readPath } from "../template/template.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";

@@ -1,7 +1,7 @@
 /** What is shown of a sender: a line of the list, and one whole, with what a relay from it begins with. */
 import { type Static, Type } from "typebox";
-import type { JsonObject } from "../ground/json.ts";
-import { oneOf } from "../ground/schema.ts";
+import type { JsonObject } from "../base/json.ts";
+import { oneOf } from "../base/schema.ts";
 import type { Sender } from "./sender.ts";
 import { exampleBody, signsEvent, startCatalog, startDefinition, startSteps } from "./sender-start.ts";
 

@@ -2,7 +2,7 @@
  * A sender: how one provider's webhooks are signed, named and set up, as data. One file a sender, one line in registry.ts. Every fact is the
  * provider's own (its documentation or its library), and test/flow/sender.test.ts sends each example through the real receiver.
  */
-import type { Json, JsonObject } from "../ground/json.ts";
+import type { Json, JsonObject } from "../base/json.ts";
 import type { When } from "../trigger/receiver.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 

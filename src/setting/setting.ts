@@ -16,12 +16,13 @@ import {
   setHold,
   settingsSection,
 } from "../account/environment.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { DEFAULT_LIMITS } from "../base/limit.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { fields, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
 import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import type { Json } from "../ground/json.ts";
-import { DEFAULT_LIMITS } from "../ground/limit.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import {
   changeMailSettings,
   MAIL_SECTION,
@@ -35,7 +36,6 @@ import { parseAllowList } from "../outbound/address.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { keepProcessorSecret } from "../relay/relay-secret.ts";
-import { VERSION } from "../release/change.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { readPastedSecret } from "../secret/secret-text.ts";
 import { RECEIPTS_SECTION, warnOfReceipts } from "../selling/receipt.ts";

@@ -4,10 +4,10 @@
  * mends by itself or by making room, and never for what a person got wrong.
  */
 import { statfsSync } from "node:fs";
-import type { ServiceConfig } from "../config.ts";
-import { type Clock, sleep, systemClock, waitAtMost } from "../ground/clock.ts";
-import { fileErrorCode } from "../ground/durable-file.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, sleep, systemClock, waitAtMost } from "../base/clock.ts";
+import type { ServiceConfig } from "../base/config.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
+import type { Log } from "../base/log.ts";
 import { answerJson } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";

@@ -1,6 +1,6 @@
 /** What is told of a migration while a start makes it: to whoever asks on the port, and every few seconds to the log. */
-import { type Clock, Loop } from "../ground/clock.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
 import type { EarlyPort } from "./readiness.ts";
 

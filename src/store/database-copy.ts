@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
+import { fileErrorCode, partOf, placeFile, syncFile } from "../base/durable-file.ts";
 import {
   type CheckedDatabase,
   checkDatabase,

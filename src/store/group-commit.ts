@@ -3,7 +3,7 @@
  * commit. The group runs plainly first; when anything in it fails, it is undone and run again with a savepoint a work, so that one that
  * throws is undone alone. It never lets two transactions overlap. What begins and ends a transaction is its database's.
  */
-import { systemClock } from "../ground/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { Turn } from "./group-turn.ts";
 import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-waiting.ts";

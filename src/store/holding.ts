@@ -3,7 +3,7 @@
  * one server holds everything for as long as it holds its directory's lease (lease.ts); on PostgreSQL each node holds what it has a lease of
  * (node-holding.ts). Every write of it goes through a store that asks in its own transaction, whatever this process believes.
  */
-import type { Nodes } from "../ground/limiter.ts";
+import type { Nodes } from "../base/limiter.ts";
 import type { FencedStore, Writer } from "./port.ts";
 
 /** Stands among the environments' numbers for what is done once for all of them. */

@@ -4,7 +4,7 @@
  * that table is frozen and written as a run behind the groups that follow (key-freeze.ts); a run goes when the newest row of its keys has gone.
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
-import { numberOfHash } from "../ground/id.ts";
+import { numberOfHash } from "../base/id.ts";
 import { type Freeze, makeFreeze, writeFreezeStep } from "./key-freeze.ts";
 import {
   decodeNumbers,

@@ -2,7 +2,7 @@
  * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
  * says which keys are surely not among them.
  */
-import { numberOfHash } from "../ground/id.ts";
+import { numberOfHash } from "../base/id.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Pieces of one run at most. */

@@ -6,7 +6,7 @@
  */
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import { type Clock, sleep } from "../ground/clock.ts";
+import { type Clock, sleep } from "../base/clock.ts";
 import { HOUSE, type Holding, type Keeper } from "./holding.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
 import {

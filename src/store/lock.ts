@@ -6,8 +6,8 @@
 import { Database } from "bun:sqlite";
 import { readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { toIso } from "../ground/clock.ts";
-import { fileErrorCode } from "../ground/durable-file.ts";
+import { toIso } from "../base/clock.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
 
 export class DataDirectoryTaken extends Error {}
 

@@ -3,7 +3,7 @@
  * to move before one, they do so in transactions of their own, and a start that is killed between two of them goes on at the next.
  * A database written by a newer version is refused, never touched.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { countMoving, moveEvents } from "./event-move.ts";
 import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "./migration-record.ts";
 import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";

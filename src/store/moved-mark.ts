@@ -2,7 +2,7 @@
  * The mark of a database whose rows were moved to another one: the last of its migrations, so to speak. Whoever opens it for a service is told
  * where they are, so that no two services run on the same rows; older versions refuse it as one of a newer version.
  */
-import { toIso } from "../ground/clock.ts";
+import { toIso } from "../base/clock.ts";
 import type { Reader } from "./port.ts";
 
 /** Above every migration's number. */

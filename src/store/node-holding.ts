@@ -4,10 +4,10 @@
  * believes in a lease for less time than others do, by the clock that never jumps; whatever it believes, every write of what it runs asks for
  * the epoch in its own transaction. What its own wall clock says it shows to others, and goes by nothing of it.
  */
-import { type Clock, Loop } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
-import type { Nodes } from "../ground/limiter.ts";
-import type { Log } from "../ground/log.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import { newId } from "../base/id.ts";
+import type { Nodes } from "../base/limiter.ts";
+import type { Log } from "../base/log.ts";
 import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./holding.ts";
 import {
   type Found,

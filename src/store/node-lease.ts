@@ -3,8 +3,8 @@
  * a node makes of it is node-holding.ts's.
  */
 import { hostname } from "node:os";
-import { DAY_MS } from "../ground/limit.ts";
-import { VERSION } from "../release/change.ts";
+import { DAY_MS } from "../base/limit.ts";
+import { VERSION } from "../base/release/change.ts";
 import { HOUSE, type NodeView } from "./holding.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";
 import { SCHEMA_VERSION } from "./migrate.ts";

@@ -2,7 +2,7 @@
  * Whether the disk has room for writes, once a group of them found none. Small writes can still succeed on a full disk, so a group that succeeds
  * proves nothing until the disk was asked. The trouble ends with the first group that succeeds after the disk said that it has room.
  */
-import type { Clock } from "../ground/clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 interface RoomOptions {
   clock: Pick<Clock, "monotonicMs">;

@@ -3,7 +3,7 @@
  * processes, and what belongs into its commit. It decides how SQLite's errors are told apart.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
-import { sleep, systemClock } from "../ground/clock.ts";
+import { sleep, systemClock } from "../base/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 import { BLOCK_INDEX, followBlocks } from "./sqlite-lead.ts";

@@ -1,8 +1,8 @@
 /** Whether the disk of a SQLite database has room, and which of SQLite's errors say that it has none. */
 import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
-import type { Clock } from "../ground/clock.ts";
-import { partOf } from "../ground/durable-file.ts";
+import type { Clock } from "../base/clock.ts";
+import { partOf } from "../base/durable-file.ts";
 import { StoreUnavailable } from "./port.ts";
 import { Room } from "./room.ts";
 

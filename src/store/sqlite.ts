@@ -3,8 +3,8 @@
  * One connection writes, in groups; another reads, so that a read never sees an open transaction. It tells when its file is not where it was.
  */
 import { statSync } from "node:fs";
-import { type Clock, Loop } from "../ground/clock.ts";
-import { fileErrorCode } from "../ground/durable-file.ts";
+import { type Clock, Loop } from "../base/clock.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
 import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";

@@ -3,8 +3,8 @@
  * parameters. What is kept as JSON or as 0 and 1 is read and written here alone. A statement that is more than a row stays written by hand in
  * the room whose noun it serves.
  */
-import { type Json, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Json, parseJson, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { PlainTopic, Reader, SqlNames, SqlValue, Writer } from "./port.ts";
 
 /** A column whose values are `Value` in code. `key`: the rows are told apart by it; `given`: the database numbers the rows itself. */

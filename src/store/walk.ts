@@ -4,7 +4,7 @@
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
 
-import { systemClock } from "../ground/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import {
   makeCursor,
   makeNameKey,
@@ -14,7 +14,7 @@ import {
   parseNameKey,
   readCursor,
   readSeq,
-} from "../ground/page.ts";
+} from "../base/page.ts";
 import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
 /** Rows that one step looks at, of an environment's, most of which lie side by side. */

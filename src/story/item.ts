@@ -1,6 +1,6 @@
 /** What a person's story is made of: one thing that happened, in a sentence, with where it came from and what shows it whole. */
 import { type Static, Type } from "typebox";
-import { oneOf, orNull, textOrNull, time } from "../ground/schema.ts";
+import { oneOf, orNull, textOrNull, time } from "../base/schema.ts";
 
 const STORY_KINDS = [
   "event",

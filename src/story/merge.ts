@@ -3,8 +3,8 @@
  * that is next, so that nothing comes twice and nothing is left out, whatever arrives meanwhile and however the clock was set.
  */
 
-import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
-import { makeCursor, type Page, type PageRequest, refuseCursor } from "../ground/page.ts";
+import { isJsonObject, type Json, parseJson, writeJson } from "../base/json.ts";
+import { makeCursor, type Page, type PageRequest, refuseCursor } from "../base/page.ts";
 
 export type Key = string | number;
 

@@ -2,8 +2,8 @@
  * One person's story, newest first: what came for them, what they got and lost, what was written and mailed, and what was done by hand, each
  * in a sentence. A page reads a bounded number of rows of each list, whoever has a hundred thousand of one of them.
  */
-import { toIso } from "../ground/clock.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
+import { toIso } from "../base/clock.ts";
+import type { Page, PageRequest } from "../base/page.ts";
 import { requirePerson } from "../people/person.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";

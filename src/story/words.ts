@@ -1,8 +1,8 @@
 /** The sentences of a person's story. Each is one line, and says who did it where no relay did. */
-import { toIso } from "../ground/clock.ts";
-import { currencyDigits } from "../ground/currency.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { cutToLine } from "../ground/text.ts";
+import { toIso } from "../base/clock.ts";
+import { currencyDigits } from "../base/currency.ts";
+import { explainCode } from "../base/result-code.ts";
+import { cutToLine } from "../base/text.ts";
 
 const MAX_LINE_CHARS = 300;
 

@@ -4,9 +4,9 @@
 
 import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import type { Clock } from "../ground/clock.ts";
-import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { isJsonObject, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { Refusal, tellWarnings, type Warning } from "../base/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { warnOfSold } from "../relay/relay-reference.ts";

@@ -1,9 +1,9 @@
 /** What of approvals is known in memory alone: when each is over by the clock that never goes back, how many are asked for, and which were looked at. */
-import type { Clock } from "../ground/clock.ts";
-import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../ground/limit.ts";
-import { drawPlaces } from "../ground/limit-need.ts";
-import { Limiter, type Places } from "../ground/limiter.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../base/limit.ts";
+import { drawPlaces } from "../base/limit-window.ts";
+import { Limiter, type Places } from "../base/limiter.ts";
+import { Refusal } from "../base/refusal.ts";
 
 interface Watched {
   endsAtMonotonicMs: number;

@@ -4,12 +4,12 @@
  * stand, is carry.ts's. Source: the specification's "Authentication", point 6.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import type { Json } from "../ground/json.ts";
-import { APPROVAL_LIFE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { json as anyJson, oneOf, show, textOrNull, time, timeOrNull, warningView } from "../ground/schema.ts";
+import { newId } from "../base/id.ts";
+import type { Json } from "../base/json.ts";
+import { APPROVAL_LIFE_MS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { json as anyJson, oneOf, show, textOrNull, time, timeOrNull, warningView } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";

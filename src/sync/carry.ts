@@ -3,7 +3,7 @@
  * so that it tells what the saves themselves would refuse and warn of.
  */
 import { actorWords } from "../account/api-key.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
 import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
 import { relayTarget } from "../relay/relay.ts";

@@ -1,5 +1,5 @@
 /** What a catalog file says once items of it are as they stand in an environment: what a file may leave out is left out, as it wrote it. */
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { checkCatalog } from "./catalog-file.ts";
 import { type Item, type ItemKind, listOffers, listStock } from "./catalog-item.ts";
 

@@ -4,11 +4,11 @@
  */
 import { join } from "node:path";
 import { type TSchema, Type } from "typebox";
-import { checkShape } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
-import { MAX_CREDIT_LINE, MAX_PROBLEMS, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { capProblems, type Problem, Refusal, type Warning } from "../ground/refusal.ts";
-import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../ground/shape.ts";
+import { checkShape } from "../base/check-shape.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { MAX_CREDIT_LINE, MAX_PROBLEMS, MAX_TITLE_CHARS } from "../base/limit.ts";
+import { capProblems, type Problem, Refusal, type Warning } from "../base/refusal.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../base/shape.ts";
 import {
   type CollectionDefinition,
   makeCollectionSchema,

@@ -2,9 +2,9 @@
  * The items of a catalog file, each with what stands of it, what the file makes of that, and how it is put into an environment. What the file
  * does not name is left alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard.
  */
-import type { Json, JsonObject } from "../ground/json.ts";
-import { writeJson } from "../ground/json.ts";
-import type { Warning } from "../ground/refusal.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+import { writeJson } from "../base/json.ts";
+import type { Warning } from "../base/refusal.ts";
 import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { findCollection, putCollection, viewCollection } from "../records/collection.ts";
 import { type CollectionDefinition, showFields } from "../records/collection-definition.ts";

@@ -4,9 +4,9 @@
  */
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isJsonObject } from "../ground/json.ts";
-import type { Warning } from "../ground/refusal.ts";
-import { RELAY_NAME } from "../ground/shape.ts";
+import { isJsonObject } from "../base/json.ts";
+import type { Warning } from "../base/refusal.ts";
+import { RELAY_NAME } from "../base/shape.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";

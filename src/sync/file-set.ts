@@ -3,7 +3,7 @@
  * environment would judge them once all are applied. A file that is broken counts as one that may say anything: nothing is warned of for it.
  */
 import { basename, dirname } from "node:path";
-import type { Warning } from "../ground/refusal.ts";
+import type { Warning } from "../base/refusal.ts";
 import { warnOwnHost } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-problem.ts";

@@ -4,7 +4,7 @@
  */
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { fileErrorCode, partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
+import { fileErrorCode, partOf, placeFile, syncFile, syncFolder } from "../base/durable-file.ts";
 
 /** Something else stands there than what was read. Nothing was written. */
 export class FileMoved extends Error {}

@@ -4,8 +4,8 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { writeOwnFile } from "../ground/durable-file.ts";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { writeOwnFile } from "../base/durable-file.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { keepOutOfGit } from "../secret/local-file.ts";
 import { readJsonFile } from "./json-file.ts";
 

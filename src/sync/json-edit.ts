@@ -2,7 +2,7 @@
  * Puts a value into the text of a JSON file: what is unchanged keeps its characters, what is changed, added or taken away follows the file's
  * own indentation. The text that comes out means exactly the value, in the value's order.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { type JsonMember, type JsonNode, scanJson } from "./json-text.ts";
 
 const BYTE_ORDER_MARK = "\uFEFF";

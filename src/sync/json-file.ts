@@ -3,8 +3,8 @@
  * and of names written twice. JSON.parse stays the judge of what is JSON, and what it means is not judged here.
  */
 import { constants, open, stat } from "node:fs/promises";
-import { type Json, parseJson } from "../ground/json.ts";
-import type { Problem, Warning } from "../ground/refusal.ts";
+import { type Json, parseJson } from "../base/json.ts";
+import type { Problem, Warning } from "../base/refusal.ts";
 import { type JsonPlaces, type Place, placeJson } from "./json-text.ts";
 
 /** Far beyond any definition or catalog; a larger file is something else. */

@@ -1,6 +1,6 @@
 /** What is warned of beside each save's own warnings where things are carried into production, so that who approves it looks at it first. */
-import { isJsonObject } from "../ground/json.ts";
-import type { Warning } from "../ground/refusal.ts";
+import { isJsonObject } from "../base/json.ts";
+import type { Warning } from "../base/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay } from "../relay/relay.ts";
 import { capturedCallBuys, unsignedWarning } from "../relay/unsigned-rule.ts";

@@ -3,7 +3,7 @@
  * it, item by item. What the file does not name stays as it is.
  */
 import { existsSync } from "node:fs";
-import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import type { Writer } from "../store/port.ts";
 import { type AppliedCatalog, applyOffers, applyStock, chooseSide } from "./apply.ts";
 import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";

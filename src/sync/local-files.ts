@@ -4,7 +4,7 @@
  * the problem is told and shown until it is mended.
  */
 import { existsSync } from "node:fs";
-import { Refusal, type Warning } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
 import { type Misfits, settleBroken } from "../relay/catalog-edit.ts";
 import { listRelayRows, relayTarget } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-problem.ts";

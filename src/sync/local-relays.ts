@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { parseJson, writeJson } from "../ground/json.ts";
+import { parseJson, writeJson } from "../base/json.ts";
 import { listRelayRows, type RelayRow, relayTarget } from "../relay/relay.ts";
 import type { LocalSecrets } from "../secret/local-file.ts";
 import { applyRelay, isOfFile, remember, removeRelay } from "./apply.ts";

@@ -4,7 +4,7 @@
  */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal } from "../base/refusal.ts";
 import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
 import { type LocalSecrets, readLocalSecrets, SECRETS_FILE, setLocalSecrets } from "../secret/local-file.ts";

@@ -4,7 +4,7 @@
  * that give none.
  */
 import { type FSWatcher, watch } from "node:fs";
-import { Loop } from "../ground/clock.ts";
+import { Loop } from "../base/clock.ts";
 import { relaysFolder } from "./definition-file.ts";
 import { type FileTold, LocalFiles } from "./local-files.ts";
 import type { LocalDeps } from "./local-secret.ts";

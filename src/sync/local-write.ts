@@ -4,9 +4,9 @@
  */
 import { writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
-import { toIso } from "../ground/clock.ts";
-import { fileErrorCode } from "../ground/durable-file.ts";
-import type { Json } from "../ground/json.ts";
+import { toIso } from "../base/clock.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
+import type { Json } from "../base/json.ts";
 import { FileMoved, removeReadFile, writeReadFile } from "./file-write.ts";
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { LocalNotes } from "./local-notes.ts";

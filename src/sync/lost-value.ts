@@ -2,9 +2,9 @@
  * What is warned of where files take fields from a collection whose records hold values there: how many they are. Nothing is deleted, and the next
  * save of such a record has to leave the value out. Read in steps before a plan is tried, so that no writer waits for it.
  */
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { type Page, readCursor } from "../ground/page.ts";
-import type { Warning } from "../ground/refusal.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import { type Page, readCursor } from "../base/page.ts";
+import type { Warning } from "../base/refusal.ts";
 import { findCollection } from "../records/collection.ts";
 import { listRecords } from "../records/record-right.ts";
 import type { Store } from "../store/port.ts";

@@ -1,8 +1,8 @@
 /** Refuses folders of the service directory that are links out of it. Following one would read or write files of another program. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
-import { fileErrorCode } from "../ground/durable-file.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { fileErrorCode } from "../base/durable-file.ts";
+import { Refusal } from "../base/refusal.ts";
 
 /** Reports whether the folder is a link out of the service directory; false for a folder that does not exist. */
 export function leadsOutside(serviceDir: string, folder: string): boolean {

@@ -3,10 +3,10 @@
  * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
  */
 import { type Static, Type } from "typebox";
-import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { oneOf, orNull, textOrNull, warningView } from "../ground/schema.ts";
+import { isJsonObject, type Json, writeCanonicalJson } from "../base/json.ts";
+import { listDifferences } from "../base/json-diff.ts";
+import type { RefusalCode } from "../base/refusal-code.ts";
+import { oneOf, orNull, textOrNull, warningView } from "../base/schema.ts";
 import type { Checked } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget } from "../relay/relay.ts";

@@ -3,10 +3,10 @@
  * files and writes none.
  */
 import { existsSync } from "node:fs";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { listDifferences } from "../ground/json-diff.ts";
-import { refuseDefinition } from "../ground/refusal.ts";
-import { showText } from "../ground/shape.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { listDifferences } from "../base/json-diff.ts";
+import { refuseDefinition } from "../base/refusal.ts";
+import { showText } from "../base/shape.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
 import { editCatalog, listItems } from "./catalog-file-edit.ts";

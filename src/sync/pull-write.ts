@@ -1,6 +1,6 @@
 /** Brings what was planned into the files: each written whole or not at all, over exactly the text that the plan was made of. */
 import { relative } from "node:path";
-import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../base/json.ts";
 import { catalogPath } from "./catalog-file.ts";
 import { type CatalogChange, editCatalog } from "./catalog-file-edit.ts";
 import { FileMoved, removeReadFile, writeReadFile } from "./file-write.ts";

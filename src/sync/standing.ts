@@ -3,10 +3,10 @@
  * files hold it now: what a laptop pulled is no longer an edit that a sync asks about.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
-import { json, oneOf, orNull, time } from "../ground/schema.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import { type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
+import { makeCursor, type Page, type PageRequest } from "../base/page.ts";
+import { json, oneOf, orNull, time } from "../base/schema.ts";
 import { findRelay, relayTarget } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";

@@ -4,8 +4,8 @@
  * is undone takes none, and whichever node carries it out counts on.
  */
 import type { Environment } from "../account/environment.ts";
-import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { defineTable, integer } from "../store/table.ts";
 import type { ChangeCap } from "./carry.ts";

@@ -1,6 +1,6 @@
 /** What files and an environment had in common last: what the last sync brought, or local development applied or wrote, of each relay and item of the catalog: where something else stands now, somebody edited it since. */
-import type { Json } from "../ground/json.ts";
-import { writeJson } from "../ground/json.ts";
+import type { Json } from "../base/json.ts";
+import { writeJson } from "../base/json.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, text } from "../store/table.ts";
 

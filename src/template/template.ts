@@ -4,10 +4,10 @@
  * no escapes, a rendered value is never rendered again, and a `{{` that is never closed is plain text.
  * Source: the specification's "Triggers" (map) and "Templates"; recipes, "Reading the event".
  */
-import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { joinField } from "../ground/shape.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../base/json.ts";
+import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../base/limit.ts";
+import type { Problem } from "../base/refusal.ts";
+import { joinField } from "../base/shape.ts";
 
 export const MAX_PATH_SEGMENTS = 32;
 export const MAX_PATH_CHARS = 500;

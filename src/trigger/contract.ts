@@ -3,7 +3,7 @@
  * read; the rooms receiver/, schedule/ and capture/ make it happen.
  */
 import type { TSchema } from "typebox";
-import type { Problem } from "../ground/refusal.ts";
+import type { Problem } from "../base/refusal.ts";
 
 type TriggerKind = "receiver" | "schedule" | "data_change";
 

@@ -4,8 +4,8 @@
  * Source: the specification's "Triggers".
  */
 import { Type } from "typebox";
-import { isJsonObject, type Json } from "../ground/json.ts";
-import { CATALOG_NAME, FIELD_NAME, showChoices, showMatch } from "../ground/shape.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import { CATALOG_NAME, FIELD_NAME, showChoices, showMatch } from "../base/shape.ts";
 import type { TriggerType } from "./contract.ts";
 
 const CHANGES = ["created", "updated", "deleted"] as const;

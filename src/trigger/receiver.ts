@@ -4,8 +4,8 @@
  * Source: the specification's "Triggers" and "Map names".
  */
 import { type TSchema, Type } from "typebox";
-import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
+import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../base/limit.ts";
+import type { Problem } from "../base/refusal.ts";
 import {
   FIELD_NAME,
   joinField,
@@ -15,8 +15,8 @@ import {
   showMatch,
   showName,
   showWanted,
-} from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+} from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/template.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";

@@ -5,7 +5,7 @@
  */
 import { CronExpressionParser } from "cron-parser";
 import { Type } from "typebox";
-import type { Problem } from "../ground/refusal.ts";
+import type { Problem } from "../base/refusal.ts";
 import type { TriggerType } from "./contract.ts";
 
 const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;

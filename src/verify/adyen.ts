@@ -5,9 +5,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { Type } from "typebox";
-import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { decodeText } from "../ground/text.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
+import { decodeText } from "../base/text.ts";
 import {
   badSignature,
   type Draft,

@@ -2,8 +2,8 @@
  * What a refused call carries that could be a signature or a timestamp, wherever it stands, and which of its headers are named like one. It
  * reads texts only; whether any of it proves the call is difference.ts's. Bounded in number and bytes, whatever a stranger sends.
  */
-import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
-import { decodeText, type Encoding, findNearestName } from "../ground/text.ts";
+import { MAX_TIMESTAMP_DIGITS } from "../base/limit.ts";
+import { decodeText, type Encoding, findNearestName } from "../base/text.ts";
 import { trimHttpSpace } from "./proof.ts";
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];

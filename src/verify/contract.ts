@@ -3,8 +3,8 @@
  * definition's fields and the secret; it never reads a relay, a database or a clock.
  */
 import type { TSchema } from "typebox";
-import type { Json } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
+import type { Json } from "../base/json.ts";
+import type { Problem } from "../base/refusal.ts";
 
 /** A received call, as the schemes see it. */
 export interface ReceivedCall {

@@ -4,8 +4,8 @@
  * value or body is in what it tells. It stops at no fit, so that its work says nothing, and at a bound of work.
  */
 import { timingSafeEqual } from "node:crypto";
-import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import { decodeText } from "../ground/text.ts";
+import { MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
+import { decodeText } from "../base/text.ts";
 import {
   boundHeaders,
   type CarriedSignature,

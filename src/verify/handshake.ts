@@ -7,8 +7,8 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { isJsonObject, type JsonObject, writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
+import { isJsonObject, type JsonObject, writeJson } from "../base/json.ts";
+import type { Problem } from "../base/refusal.ts";
 import type { ReceivedCall, VerifyFields } from "./contract.ts";
 import { computeHmac } from "./proof.ts";
 import { namesPlaceholder } from "./recipe.ts";

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
-import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import { decodeText } from "../ground/text.ts";
+import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
+import { decodeText } from "../base/text.ts";
 import {
   badSignature,
   type Draft,

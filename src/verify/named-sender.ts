@@ -6,9 +6,9 @@
  */
 import { randomUUID, sign as signWithKey } from "node:crypto";
 import { Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../ground/limit.ts";
-import type { Encoding, PublicKeyAlgorithm } from "../ground/text.ts";
+import { toIso } from "../base/clock.ts";
+import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../base/limit.ts";
+import type { Encoding, PublicKeyAlgorithm } from "../base/text.ts";
 import {
   type BodyKinds,
   badSignature,

@@ -4,9 +4,9 @@
  * and keys" and "Timestamps".
  */
 import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
-import type { Json } from "../ground/json.ts";
-import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
-import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../ground/text.ts";
+import type { Json } from "../base/json.ts";
+import { MAX_TIMESTAMP_DIGITS } from "../base/limit.ts";
+import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../base/text.ts";
 import type { ReceivedCall } from "./contract.ts";
 
 /** The text a signature covers, in the pieces every scheme makes it of. */

@@ -3,8 +3,8 @@
  * what a form; it never decides whether a call is genuine, and nothing a caller sends makes it throw.
  * Source: the specification's "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
  */
-import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../ground/json.ts";
-import { MAX_FORM_FIELDS } from "../ground/limit.ts";
+import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../base/json.ts";
+import { MAX_FORM_FIELDS } from "../base/limit.ts";
 import { type Path, readField, readPath } from "../template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 

@@ -2,7 +2,7 @@
  * How a relay verifies, whatever its scheme, in the words of a recipe; and a signature or token that fits another way, told by what the
  * relay's definition, its secret or its URL would have to be. It names fields, headers and secrets by their names, never by a value.
  */
-import type { Encoding } from "../ground/text.ts";
+import type { Encoding } from "../base/text.ts";
 import { ADYEN_PAYLOAD, ADYEN_SIGNATURE } from "./adyen.ts";
 import type { CarriedSignature, Place } from "./carried-proof.ts";
 import type { VerifyFields } from "./contract.ts";

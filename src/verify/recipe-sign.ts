@@ -3,8 +3,8 @@
  * recipe reads them. It never runs when a call is received.
  */
 import { randomBytes, sign } from "node:crypto";
-import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
+import { Refusal } from "../base/refusal.ts";
 import { parsePath } from "../template/template.ts";
 import type { Draft, SignedDraft } from "./contract.ts";
 import { computeHmac, type HmacHash, joinSignedText, type SignedText } from "./proof.ts";

@@ -3,8 +3,8 @@
  * check the timestamp, check the signature, in that order. It never runs cryptography on a call it can refuse without.
  * Source: the specification's "Runtime rules"; recipes, "Order of a call".
  */
-import { type Json, scalarText } from "../ground/json.ts";
-import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { type Json, scalarText } from "../base/json.ts";
+import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
 import { type Path, parsePath } from "../template/template.ts";
 import {
   badSignature,

@@ -4,9 +4,9 @@
  * Source: the specification's "Signature recipe fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
  */
 
-import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
-import type { Encoding, PublicKeyAlgorithm } from "../ground/text.ts";
+import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../base/limit.ts";
+import type { Problem } from "../base/refusal.ts";
+import type { Encoding, PublicKeyAlgorithm } from "../base/text.ts";
 import { parsePath } from "../template/template.ts";
 import type { HmacHash } from "./proof.ts";
 

@@ -1,5 +1,5 @@
 /** A refused call and the secrets at hand, and what its relay would look at in it: parts, timestamps, the signed text. It verifies nothing. */
-import { scalarText } from "../ground/json.ts";
+import { scalarText } from "../base/json.ts";
 import { parsePath } from "../template/template.ts";
 import { readAdyenItem } from "./adyen.ts";
 import {

@@ -3,7 +3,7 @@
  * Schema, the dashboard, the docs) reads this.
  */
 import { type TObject, Type } from "typebox";
-import type { Problem } from "../ground/refusal.ts";
+import type { Problem } from "../base/refusal.ts";
 import { adyen } from "./adyen.ts";
 import type {
   BodyKinds,

@@ -3,8 +3,8 @@
  * key is a shared secret or the sender's public key, as the algorithm says. Source: the specification's "Verification schemes".
  */
 import { Type } from "typebox";
-import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import { isKeyText } from "../ground/text.ts";
+import { MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
+import { isKeyText } from "../base/text.ts";
 import { refuseEveryCall, type Scheme, type SecretNeed, type Verifier } from "./contract.ts";
 import { type HmacHash, prepareHmac, preparePublicKey } from "./proof.ts";
 import {

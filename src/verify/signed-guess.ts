@@ -2,7 +2,7 @@
  * The texts that a sender may have signed where the recipe's own did not verify: the usual shapes of signed texts, the receiver URL as the
  * sender may know it, and a body that was written anew on its way. It makes texts and says how each differs; it verifies nothing.
  */
-import { type Json, measureJson, writeJson } from "../ground/json.ts";
+import { type Json, measureJson, writeJson } from "../base/json.ts";
 import { ADYEN_PAYLOAD } from "./adyen.ts";
 import { type CarriedTimestamp, type HeaderList, placeOf } from "./carried-proof.ts";
 import { NAMED_SENDERS, type NamedSender, signsUrl } from "./named-sender.ts";

@@ -4,12 +4,12 @@
  */
 import { type Static, Type } from "typebox";
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
-import { newId } from "../ground/id.ts";
-import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import type { ResultCode } from "../ground/result-code.ts";
-import { show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
-import type { TroubleCode } from "../ground/trouble-code.ts";
+import { newId } from "../base/id.ts";
+import { DAY_MS, HOUR_MS } from "../base/limit.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import type { TroubleCode } from "../base/problem-code.ts";
+import type { ResultCode } from "../base/result-code.ts";
+import { show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

@@ -3,12 +3,12 @@
  * nothing; what is a secret must come here as a fingerprint.
  */
 import { type Static, Type } from "typebox";
-import type { Json } from "../ground/json.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../ground/schema.ts";
-import { showText } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import type { Json } from "../base/json.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import { Refusal } from "../base/refusal.ts";
+import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../base/schema.ts";
+import { showText } from "../base/shape.ts";
+import { findNearestName } from "../base/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import {
   defineTable,

@@ -2,8 +2,8 @@
  * What kinds of things change in an environment, told to whoever follows it: gathered, at most twice a second, and at no cost while nobody
  * follows. It says what changed and never what it is now, so nothing that it tells can be old or secret.
  */
-import type { Clock } from "../ground/clock.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
 import { ANYWHERE, type Store, type Topic, type Touched } from "../store/port.ts";
 
 /** `event`: one came, or ran with all that its actions did; `audit`: somebody did something that the audit has. */

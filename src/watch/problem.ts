@@ -3,10 +3,10 @@
  * It never finds a problem itself; the rooms that know do.
  */
 import { type Static, Type } from "typebox";
-import { newId } from "../ground/id.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
-import { show, time, timeOrNull } from "../ground/schema.ts";
-import type { TroubleCode } from "../ground/trouble-code.ts";
+import { newId } from "../base/id.ts";
+import type { Page, PageRequest } from "../base/page.ts";
+import type { TroubleCode } from "../base/problem-code.ts";
+import { show, time, timeOrNull } from "../base/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

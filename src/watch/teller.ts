@@ -3,11 +3,11 @@
  * relay and cause to one a minute with a count; in local development lines on the terminal, so many a minute. It decides the words and
  * how many; never what is kept, and it is handed no body and no secret.
  */
-import { type Clock, toIso } from "../ground/clock.ts";
-import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { cutToLine, plain } from "../ground/text.ts";
+import { type Clock, toIso } from "../base/clock.ts";
+import { HOUR_MS, MINUTE_MS } from "../base/limit.ts";
+import type { Log } from "../base/log.ts";
+import { explainCode } from "../base/result-code.ts";
+import { cutToLine, plain } from "../base/text.ts";
 
 /** Lines of calls on the terminal in a minute; what comes beyond is counted. */
 const MAX_LINES_A_MINUTE = 60;

@@ -2,7 +2,7 @@
  * The problem of alerts that do not reach the owners by mail: each owner's mail server refused the last one for good, or none could leave for an
  * hour. Whoever relies on mail sees it nowhere else; it is never mailed itself, and is over with the first mail to an owner that leaves.
  */
-import { HOUR_MS } from "../ground/limit.ts";
+import { HOUR_MS } from "../base/limit.ts";
 import type { FencedStore, Reader, Writer } from "../store/port.ts";
 import { clearProblem, raiseProblem, standingProblems, standingProblemsOf } from "./problem.ts";
 

@@ -4,8 +4,8 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { Refusal } from "../../src/ground/refusal.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { Refusal } from "../../src/base/refusal.ts";
 import type { Receiver } from "../../src/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";

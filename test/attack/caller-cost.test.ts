@@ -6,11 +6,11 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type TSchema, Type } from "typebox";
-import { checkInput, checkShape } from "../../src/ground/check-shape.ts";
-import { systemClock } from "../../src/ground/clock.ts";
-import { HEAVY_BODY_BYTES, MAX_MANAGEMENT_BODY_BYTES, MAX_NUMBER_DIGITS, MAX_PIPELINED_REQUESTS, MAX_PROBLEMS } from "../../src/ground/limit.ts";
-import { Refusal } from "../../src/ground/refusal.ts";
-import { fields } from "../../src/ground/schema.ts";
+import { checkInput, checkShape } from "../../src/base/check-shape.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { HEAVY_BODY_BYTES, MAX_MANAGEMENT_BODY_BYTES, MAX_NUMBER_DIGITS, MAX_PIPELINED_REQUESTS, MAX_PROBLEMS } from "../../src/base/limit.ts";
+import { Refusal } from "../../src/base/refusal.ts";
+import { fields } from "../../src/base/schema.ts";
 import { BodyRoom, readJsonBody } from "../../src/http/body.ts";
 import { maxBodyBytes } from "../../src/http/body-size.ts";
 import { placeArguments, TOOLS } from "../../src/http/connector-tool.ts";

@@ -3,8 +3,8 @@
  * writes make; the owner hears of it, and what the app itself does goes on.
  */
 import { expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { Limiter } from "../../src/ground/limiter.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { Limiter } from "../../src/base/limiter.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

@@ -3,8 +3,8 @@
  * own events need.
  */
 import { describe, expect, test } from "bun:test";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/base/limit.ts";
 import { PersonSignin, SIGNIN_SECTION } from "../../src/client/person-signin.ts";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/ground/limit.ts";
 import { findBrokenCap, intendEmail } from "../../src/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";

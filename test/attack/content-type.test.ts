@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import type { Scheme } from "../../src/verify/contract.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 import { RELAY_NAME } from "../kit/event-sql.ts";

@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { examine } from "../../src/doctor/examine.ts";
-import { type Clock, systemClock } from "../../src/ground/clock.ts";
 import { RunnerLease } from "../../src/store/lease.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";

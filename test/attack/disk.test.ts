@@ -1,6 +1,6 @@
 /** The disk is full while the service serves: what cannot be kept is refused, nothing is half kept, and with room it goes on by itself. */
 import { expect } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

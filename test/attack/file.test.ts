@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { showControls } from "../../src/ground/log.ts";
+import { showControls } from "../../src/base/log.ts";
 import { readLocalSecrets } from "../../src/secret/local-file.ts";
 import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";

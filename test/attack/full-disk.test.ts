@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { startService } from "../../src/service.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";

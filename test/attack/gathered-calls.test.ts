@@ -1,6 +1,6 @@
 /** Many calls that are stored in one work of the store: each gets its own answer, a broken one alone is refused, and nobody's key or place in the minute is taken by what was undone. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { refuseRows, takeRowsAgain } from "../kit/refused-row.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

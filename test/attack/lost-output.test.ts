@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { LineOutput } from "../../src/ground/output.ts";
+import { LineOutput } from "../../src/base/output.ts";
 import { findFreePort } from "../kit/cli-process.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 import { poll } from "../kit/patience.ts";

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, TOKEN_RECIPE } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 

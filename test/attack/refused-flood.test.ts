@@ -3,7 +3,7 @@
  * minute for each kind of them, and the database a few rows. Lines, rows and bytes are counted, never times.
  */
 import { expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

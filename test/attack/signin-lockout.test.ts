@@ -8,9 +8,9 @@ import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue, removeOwner
 import { forgetOwnerNetworks } from "../../src/account/owner-network.ts";
 import { createSigninLink } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
-import { KNOWN_DEVICE_LIFE_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { Limiter } from "../../src/ground/limiter.ts";
-import { Refusal } from "../../src/ground/refusal.ts";
+import { KNOWN_DEVICE_LIFE_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { Limiter } from "../../src/base/limiter.ts";
+import { Refusal } from "../../src/base/refusal.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 

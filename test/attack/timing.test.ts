@@ -17,7 +17,7 @@ describe("the structure", () => {
   test("no secret, signature, digest or hash is compared with an operator", () => {
     const compared = /\b\w*(secret|signature|digest|mac|expected|passwordHash|tokenHash)\b\s*[!=]==\s*(?!null|undefined|"")[a-z(]/i;
     const found = sources
-      .filter(({ path }) => /^src\/(verify|secret|account|client|http|receiver)\//.test(path))
+      .filter(({ path }) => /\/(verify|secret|account|portal|client|http|api|receiver)\//.test(path))
       .filter(({ code }) => compared.test(code))
       .map(({ path, code }) => `${path}: ${compared.exec(code)?.[0]}`);
     expect(found).toEqual([]);

@@ -1,7 +1,7 @@
 /** Files in the records room: uploaded, downloaded byte for byte, refused at the field, held by a record, deleted; each told of in the audit. */
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
+import { MAX_FILE_BYTES } from "../../src/base/limit.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();

@@ -3,7 +3,7 @@
  * when, why, and whether that is still so; at most six clicks later it is mended, and what was lost is done.
  */
 import { expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { CALL, putEvents, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { type Night, openNight } from "../kit/night.ts";

@@ -3,7 +3,7 @@
  * which relay, since when and why, and whether that is still so; one button replays them.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { createOwner } from "../../src/account/owner.ts";
 import { createSigninLink, type SigninLinkKind } from "../../src/account/session.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

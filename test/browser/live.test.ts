@@ -1,6 +1,6 @@
 /** The page is told what changes: at once, through a flood, through the service's end and beginning, and not while nobody looks. */
 import { afterAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { followChanges } from "../kit/change-stream.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";

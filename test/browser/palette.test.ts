@@ -1,6 +1,6 @@
 /** The field that finds anything, the keys beside it, the zone of every time, and the tab's title and icon. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";

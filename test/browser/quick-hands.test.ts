@@ -1,6 +1,6 @@
 /** Hands that are quicker than the service: what they do before an answer is there neither falls into nothing nor is overwritten by it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { editorOf, readEditor } from "../kit/browser-editor.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";

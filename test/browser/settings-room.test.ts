@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { createApp } from "../../src/account/app.ts";
 import { createOwner, hashPassword } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const SECRET = "whsec_processor1A2b3C4d5E6f7G8h";

@@ -3,7 +3,7 @@
  * finds, dark and narrow, and in the soak also light and wide; not wider than 360 px; nothing moving for who asked for that; the focus in the page that was opened.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";

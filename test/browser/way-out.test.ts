@@ -1,7 +1,7 @@
 /** What stops a relay or an event says so truly hours later too, and leads to where it is put right. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Locator } from "playwright-core";
-import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { type Night, openNight } from "../kit/night.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import Stripe from "stripe";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";

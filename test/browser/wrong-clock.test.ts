@@ -1,6 +1,6 @@
 /** A machine whose clock is hours off, as a laptop's that lost its battery: what is shown is by the service's time. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { HOUR_MS } from "../../src/ground/limit.ts";
+import { HOUR_MS } from "../../src/base/limit.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
 

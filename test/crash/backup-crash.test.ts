@@ -8,7 +8,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeBackup } from "../../src/backup/backup.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { runMigration } from "../../src/store/rehearsal.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { makeBackup } from "../../src/backup/backup.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
 const [what, dataDir = "", file = ""] = process.argv.slice(2);

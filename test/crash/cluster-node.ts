@@ -2,8 +2,8 @@
  * A node of a cluster in a process of its own, to be killed and stopped: `bun test/crash/cluster-node.ts <data folder> <database URL> <ms ahead> <sink URL>`.
  * Prints `{ port }` when it listens. It runs as a server, whose calls go to the sink on loopback whatever their address.
  */
-import { systemClock } from "../../src/ground/clock.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import type { OutboundCaller } from "../../src/outbound/caller.ts";
 import { serveNode } from "../kit/node.ts";
 

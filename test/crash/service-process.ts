@@ -6,9 +6,9 @@
 
 import { COMMAND_LINE } from "../../src/account/api-key.ts";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { replayEvent } from "../../src/event/replay.ts";
-import { type Clock, systemClock } from "../../src/ground/clock.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { changeMailSettings, MAIL_SECTION } from "../../src/mail/mail-settings.ts";
 import type { Mailer } from "../../src/mail/mailer.ts";
 import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";

@@ -1,6 +1,6 @@
 /** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { alertsOf, type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";

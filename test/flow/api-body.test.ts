@@ -1,6 +1,6 @@
 /** Bodies: read by our own reader, at most 1 MB, lossless, refused with a code and a sentence. */
 import { describe, expect, test } from "bun:test";
-import { MAX_MANAGEMENT_BODY_BYTES } from "../../src/ground/limit.ts";
+import { MAX_MANAGEMENT_BODY_BYTES } from "../../src/base/limit.ts";
 import { runScenarios, type Scenario } from "../kit/api-scenario.ts";
 import { startApi } from "../kit/api-server.ts";
 

@@ -1,7 +1,7 @@
 /** Errors are rendered in one place: code and message, docs for those who build, resetAt for caps, and never a stack. */
 import { expect, test } from "bun:test";
-import { REFUSALS } from "../../src/ground/refusal-code.ts";
-import { RESULTS } from "../../src/ground/result-code.ts";
+import { REFUSALS } from "../../src/base/refusal-code.ts";
+import { RESULTS } from "../../src/base/result-code.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { startApi } from "../kit/api-server.ts";
 

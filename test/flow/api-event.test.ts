@@ -1,6 +1,6 @@
 /** Events over HTTP: the list with its filters, one with its runs, replay. */
 import { expect } from "bun:test";
-import { numberedId } from "../../src/ground/id.ts";
+import { numberedId } from "../../src/base/id.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";

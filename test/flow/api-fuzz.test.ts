@@ -1,7 +1,7 @@
 /** Whatever is sent to a route, the answer is a refusal or a success: never a fault of the service, and never anything but JSON. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ShapeNode } from "../../src/ground/shape.ts";
+import type { ShapeNode } from "../../src/base/shape.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { startApi } from "../kit/api-server.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createOwner, hashPassword, listOwners, passwordQueue, setOwnerPassword } from "../../src/account/owner.ts";
 import { createSigninLink } from "../../src/account/session.ts";
-import { hashToken } from "../../src/ground/id.ts";
+import { hashToken } from "../../src/base/id.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { backupInChild } from "../../src/backup/schedule.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";

@@ -1,6 +1,6 @@
 /** What somebody who uses an app is told where it is refused: what happened and what they can do; what the owner has to do stands in the log. */
 import { expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { LIVE_ORIGIN, mailedCode, manage, mintAppKey, type SignedIn, signIn, visitor } from "../kit/app-visitor.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { parseJson } from "../../src/ground/json.ts";
-import { RELEASES } from "../../src/release/change.ts";
+import { parseJson } from "../../src/base/json.ts";
+import { RELEASES } from "../../src/base/release/change.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { startCli } from "../kit/cli-process.ts";
 

@@ -1,7 +1,7 @@
 /** Waiting said: what a queued event waits for, and when a schedule ticks next, in the API and in the commands. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CronExpressionParser } from "cron-parser";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { cronOf, periodOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

@@ -1,6 +1,6 @@
 /** Events about to be dropped are told on day 27, once; and problems are told as they begin and end. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { settle } from "../kit/virtual-clock.ts";

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { readMemory } from "../../src/event/memory.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";

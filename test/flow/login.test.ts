@@ -1,8 +1,8 @@
 /** Signing a command in through the dashboard: what each code does, once, for ten minutes; what the key may do; and how it ends. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { newId } from "../../src/ground/id.ts";
-import { DAY_MS, HOUR_MS, LOGIN_LIFE_MS, MAX_LOGIN_CODE_TRIES, MAX_LOGINS_PER_ADDRESS, MAX_WAITING_LOGINS } from "../../src/ground/limit.ts";
+import { newId } from "../../src/base/id.ts";
+import { DAY_MS, HOUR_MS, LOGIN_LIFE_MS, MAX_LOGIN_CODE_TRIES, MAX_LOGINS_PER_ADDRESS, MAX_WAITING_LOGINS } from "../../src/base/limit.ts";
 import { startApi } from "../kit/api-server.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 

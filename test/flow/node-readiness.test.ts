@@ -1,8 +1,8 @@
 /** What a node says of its readiness where its database answers nothing, and where that has no room for new rows. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { createLog } from "../../src/base/log.ts";
 import { makeReadyCheck } from "../../src/startup/readiness.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";

@@ -1,6 +1,6 @@
 /** `relay people grant`: an access is given by hand, here and at a server alike, refused and audited as the API does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

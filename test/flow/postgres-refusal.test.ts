@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { SQL } from "bun";
+import { systemClock } from "../../src/base/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { describeError } from "../../src/cli/refusal-words.ts";
-import { systemClock } from "../../src/ground/clock.ts";
-import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-world.ts";

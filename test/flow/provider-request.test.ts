@@ -1,6 +1,6 @@
 /** The recorded requests of real providers, through a whole service: good ones verify once, every tampered one gets its code. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import recorded from "../golden/provider-request.json";
 import { RELAY_NAME } from "../kit/event-sql.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { MINUTE_MS } from "../../src/base/limit.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { type EventView, replay, showEvent } from "../kit/event-flow.ts";
 import { startMailServer } from "../kit/mail-server.ts";

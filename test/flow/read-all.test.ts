@@ -1,6 +1,6 @@
 /** Every page and list of the OpenAPI document can be read after an expunge, an erasure and a retention run: nothing that is gone breaks one. */
 import { expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { signIn } from "../kit/app-visitor.ts";
 import { CALL, WRITE } from "../kit/event-flow.ts";

@@ -1,8 +1,8 @@
 /** What `relay ready` asks and says, and what a port says of a start that takes its time. */
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { createLog } from "../../src/base/log.ts";
 import { noteRunning } from "../../src/cli/data-directory.ts";
-import { createLog } from "../../src/ground/log.ts";
 import { startOnceItCan } from "../../src/startup/readiness.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
 import { refuseCommits, takeRowsAgain } from "../kit/refused-row.ts";

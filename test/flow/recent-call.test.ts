@@ -1,7 +1,7 @@
 /** Recent calls over real HTTP: what an owner is told of a call that became no event, what is never told, and how little it costs. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/base/limit.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS } from "../kit/virtual-clock.ts";

@@ -5,7 +5,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, replay } from "../kit/event-flow.ts";

@@ -1,6 +1,6 @@
 /** Money of somebody who is suspended: a card payment is recorded and told, never refused, and what it bought waits for them. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { MINUTE_MS } from "../../src/base/limit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 let running: RunningService;

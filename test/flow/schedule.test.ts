@@ -1,7 +1,7 @@
 /** Schedules in the whole service: from the clock to the action's result, over a restart, with the clock set. */
 
 import { describe, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiver, TOKEN } from "../kit/relay-kit.ts";

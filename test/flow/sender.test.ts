@@ -3,7 +3,7 @@
  * sender wrote it; one changed byte, another secret and an old call are refused.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { SENDERS } from "../../src/sender/registry.ts";
 import type { Sender } from "../../src/sender/sender.ts";
 import { startCatalog, startDefinition } from "../../src/sender/sender-start.ts";

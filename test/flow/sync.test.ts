@@ -1,6 +1,6 @@
 /** Sync over the API: what a plan tells, and that exactly that is carried out in one transaction, or nothing. */
 import { describe, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
 
 const receiver = (name: string, more: object = {}, actions: object[] = [{ type: "write_record", collection: "notes", data: { text: "x" } }]) => ({

@@ -1,8 +1,8 @@
 /** Two nodes of one PostgreSQL, as a balancer uses them: what is begun at one goes on at the other, and both show the same. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { systemClock } from "../../src/ground/clock.ts";
-import { readDatabaseUrl } from "../../src/ground/database-url.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { readDatabaseUrl } from "../../src/base/database-url.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { followChanges } from "../kit/change-stream.ts";
 import { CALL } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { parseJson } from "../../src/ground/json.ts";
+import { parseJson } from "../../src/base/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 
 const PROBLEMS = join(import.meta.dir, "definition-problems.txt");

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeChangelog } from "../../scripts/changelog.ts";
-import { explainCode } from "../../src/ground/result-code.ts";
-import { RELEASES } from "../../src/release/change.ts";
-import { RELEASE_0_18 } from "../../src/release/release-0-18.ts";
+import { RELEASES } from "../../src/base/release/change.ts";
+import { RELEASE_0_18 } from "../../src/base/release/release-0-18.ts";
+import { explainCode } from "../../src/base/result-code.ts";
 
 const FILE = join(import.meta.dir, "..", "..", "CHANGELOG.md");
 

@@ -12,7 +12,7 @@ interface Import {
 }
 
 export interface SourceFile {
-  /** Relative to the project's root, with forward slashes: `src/ground/clock.ts`. */
+  /** Relative to the project's root, with forward slashes: `src/base/clock.ts`. */
   path: string;
   text: string;
   imports: readonly Import[];

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { VERSION } from "../../src/release/change.ts";
+import { VERSION } from "../../src/base/release/change.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 const MAX_LINES = 350;
@@ -45,8 +45,8 @@ describe("the sources", () => {
     expect(paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text))).toEqual([]);
   });
 
-  test("only ground/clock.ts reads the time or sets a timer", () => {
-    expect(paths(src, (source) => source.path !== "src/ground/clock.ts" && READS_TIME.test(codeOf(source)))).toEqual([]);
+  test("only base/clock.ts reads the time or sets a timer", () => {
+    expect(paths(src, (source) => source.path !== "src/base/clock.ts" && READS_TIME.test(codeOf(source)))).toEqual([]);
   });
 
   test("nothing is left for later", () => {

@@ -1,7 +1,7 @@
 /** The database that a test's store stands in, past that store: as another process sees it, writes to it or breaks it. In the words of both databases. */
 import { Database } from "bun:sqlite";
-import type { Clock } from "../../src/ground/clock.ts";
-import type { DatabaseUrl } from "../../src/ground/database-url.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";

@@ -1,6 +1,6 @@
 /** A provider in the browser tests: signs as Standard Webhooks does and sends to the receiver's real address. */
 import { Webhook } from "standardwebhooks";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { Answer, RunningService } from "./running-service.ts";
 
 /** Sends the body's text, signed with the relay's secret; `id` is the delivery's own. */

@@ -3,7 +3,7 @@
  * so that a test can hold that nothing was refused by the page's policy and nothing broke.
  */
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
 import { watchPage } from "./page-watch.ts";
 import { PATIENCE_MS } from "./patience.ts";

@@ -4,9 +4,9 @@
  */
 
 import { statSync } from "node:fs";
+import { HOUR_MS } from "../../src/base/limit.ts";
 import { Caretakers } from "../../src/caretaker/caretakers.ts";
 import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/insert.ts";
-import { HOUR_MS } from "../../src/ground/limit.ts";
 import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 

@@ -3,7 +3,7 @@
  * A test of what only a database file has says so with `testOfFile`.
  */
 import { test } from "bun:test";
-import type { DatabaseUrl } from "../../src/ground/database-url.ts";
+import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { takeDatabase } from "./database-pool.ts";
 

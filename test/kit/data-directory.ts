@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
-import type { Clock } from "../../src/ground/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { loadMasterKey } from "../../src/secret/master-key.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";

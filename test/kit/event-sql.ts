@@ -1,5 +1,5 @@
 /** What tests write in SQL about events, whose rows hold numbers for an id and for a relay. */
-import { readNumberedId } from "../../src/ground/id.ts";
+import { readNumberedId } from "../../src/base/id.ts";
 import type { Writer } from "../../src/store/port.ts";
 import { ON_POSTGRES } from "./chosen-store.ts";
 

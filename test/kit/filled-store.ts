@@ -1,6 +1,6 @@
 /** A store as full as years of use make it, for the worst calls of every route. */
 import { Database } from "bun:sqlite";
-import { numberedId } from "../../src/ground/id.ts";
+import { numberedId } from "../../src/base/id.ts";
 
 /** Ids of the filled rows: `rowId("per", 3)`; the higher the number, the newer the row. */
 export function rowId(prefix: string, number: number): string {

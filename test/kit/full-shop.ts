@@ -2,7 +2,7 @@
  * A shop as it is after eight days in production: people who bought, relays that sell, a called URL that was down, events that died of a
  * missing collection, a sender whose secret was rotated, a schedule and a record change. For those who look at what people see.
  */
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { FakeCaller, OK } from "./fake-caller.ts";
 import { type Night, openNight } from "./night.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "./relay-definition.ts";

@@ -3,7 +3,7 @@
  * a fresh browser, reads, and counts the clicks. Letters and Enter are the keyboard's, and no click.
  */
 import type { Locator } from "playwright-core";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { ServicePorts } from "../../src/service.ts";
 import { openDashboard } from "./browser.ts";
 import { FakeCaller } from "./fake-caller.ts";

@@ -1,7 +1,7 @@
 /** People, catalogs and action runs for rule tests: each call commits on its own, as a request would. */
 import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/base/limit.ts";
 import { type PersonRow, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { createCollection } from "../../src/records/collection.ts";

@@ -1,7 +1,7 @@
 /** A new database with the schema in it, copied from one that is made once for all tests: to make it takes ten times as long. */
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 

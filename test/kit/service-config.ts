@@ -1,7 +1,8 @@
 /** What a service is started with where its test or measure says nothing of it: a server on any free port, with one file as its database. */
-import type { ServiceConfig } from "../../src/config.ts";
-import { systemClock } from "../../src/ground/clock.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+
+import { systemClock } from "../../src/base/clock.ts";
+import type { ServiceConfig } from "../../src/base/config.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 
 /** More of anything than a test does in its life. */
 const RAISED = 1_000_000_000;

@@ -1,5 +1,5 @@
 /** Failures of calls: what arrives and verifies nowhere, or verifies and becomes no event. */
-import { toIso } from "../../src/ground/clock.ts";
+import { toIso } from "../../src/base/clock.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
 import { DAY, HOUR, MINUTE, PRIVATE, type StagedFailure, type Stand, TIMED } from "./staged-failure.ts";
 

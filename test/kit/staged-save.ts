@@ -1,5 +1,5 @@
 /** Failures that a save can know: what it takes can never happen, or not when one thinks. */
-import { toIso } from "../../src/ground/clock.ts";
+import { toIso } from "../../src/base/clock.ts";
 import { DAY, type StagedFailure, type Stand } from "./staged-failure.ts";
 
 const watching = ({ notice }: Stand, trigger: object) => ({

@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { parseJson } from "../../src/ground/json.ts";
+import { parseJson } from "../../src/base/json.ts";
 import type { Authority } from "./certificate.ts";
 import type { Executable, StartedExecutable } from "./executable.ts";
 import { ROOM_TO_TAKE, setRoom } from "./process-room.ts";

@@ -1,5 +1,5 @@
 /** A real clock that moves as a test says: what waits for another process or a socket has all the time that a slow machine takes. */
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 
 interface HeldClock extends Disposable {
   /** Moves it on by so many milliseconds. */

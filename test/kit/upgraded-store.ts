@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";

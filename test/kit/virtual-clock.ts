@@ -1,5 +1,5 @@
 /** A clock that stands still until it is told to move; timers fire in order as it passes them. */
-import type { Clock } from "../../src/ground/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { ON_POSTGRES, untilAnswered } from "./chosen-store.ts";
 
 /** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */

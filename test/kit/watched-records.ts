@@ -3,8 +3,8 @@
  * between two writes, and a service's runner would take away the events that are looked at.
  */
 import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
+import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { Capture } from "../../src/capture/capture.ts";
-import { type JsonObject, parseJson } from "../../src/ground/json.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../src/records/record.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/action/access.ts";
-import { checkShape } from "../../src/ground/check-shape.ts";
-import { numberedId } from "../../src/ground/id.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
+import { checkShape } from "../../src/base/check-shape.ts";
+import { numberedId } from "../../src/base/id.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import { checkAccess, grantByHand, listGrants } from "../../src/people/access-grant.ts";
 import { forgetRevocations, isGivenBefore } from "../../src/people/access-order.ts";
 import { putAccessSlug } from "../../src/people/entitlement.ts";

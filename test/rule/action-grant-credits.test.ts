@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type GrantCredits, grantCredits } from "../../src/action/grant-credits.ts";
-import { checkShape } from "../../src/ground/check-shape.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
+import { checkShape } from "../../src/base/check-shape.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import { listCredits } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { openTown } from "../kit/people.ts";

@@ -3,12 +3,12 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
 import { createOwner } from "../../src/account/owner.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
 import { alertDead } from "../../src/event/alert.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { DAY_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
 import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";

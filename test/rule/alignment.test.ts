@@ -1,10 +1,10 @@
 /** Fix and replay: through every edit of a relay's actions, done work is neither done again by itself nor lost without a word. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Json } from "../../src/base/json.ts";
 import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/event/alignment.ts";
 import { type Memory, openKey, type Slot, type Work } from "../../src/event/effect.ts";
 import { makeWorkKey } from "../../src/event/run.ts";
-import type { Json } from "../../src/ground/json.ts";
 import { type LiveAction, openActions } from "../../src/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 

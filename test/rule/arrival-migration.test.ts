@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
-import { numberedId } from "../../src/ground/id.ts";
+import { numberedId } from "../../src/base/id.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
 import { runMigration } from "../../src/store/rehearsal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Page } from "../../src/ground/page.ts";
+import type { Page } from "../../src/base/page.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
 import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
 import type { AuditAction } from "../../src/watch/audit-action.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { backupFile } from "../../src/backup/backup.ts";
 import { BackupSchedule, type StartBackup } from "../../src/backup/schedule.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relay-schedule-"));

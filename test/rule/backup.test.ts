@@ -5,7 +5,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { join } from "node:path";
 import { type BackupRequest, makeBackup } from "../../src/backup/backup.ts";
 import { type RestoreRequest, restoreBackup } from "../../src/backup/restore.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";

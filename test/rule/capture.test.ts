@@ -1,8 +1,8 @@
 /** The specification's "data_change": which writes fire which relays, how often, and with what payload. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/base/limit.ts";
 import { drainChanges } from "../../src/capture/capture.ts";
-import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/limit.ts";
 import { deleteCollection } from "../../src/records/collection.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Origin } from "../../src/store/port.ts";

@@ -2,10 +2,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { setHold } from "../../src/account/environment.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { retireEvents } from "../../src/caretaker/retention.ts";
 import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

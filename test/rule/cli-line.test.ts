@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { TROUBLES } from "../../src/base/problem-code.ts";
+import { REFUSALS, type RefusalCode } from "../../src/base/refusal-code.ts";
+import { VERSION } from "../../src/base/release/change.ts";
+import { RESULTS } from "../../src/base/result-code.ts";
 import { Input, type Option } from "../../src/cli/command.ts";
 import { COMMANDS } from "../../src/cli/registry.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
 import type { World } from "../../src/cli/world.ts";
-import { REFUSALS, type RefusalCode } from "../../src/ground/refusal-code.ts";
-import { RESULTS } from "../../src/ground/result-code.ts";
-import { TROUBLES } from "../../src/ground/trouble-code.ts";
-import { VERSION } from "../../src/release/change.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));

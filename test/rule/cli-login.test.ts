@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Clock, systemClock } from "../../src/ground/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 
 /** For how many milliseconds something was waited for. */

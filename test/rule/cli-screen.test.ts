@@ -1,5 +1,7 @@
 /** What a terminal is shown: colours, widths, how long ago, endings of ids, names that were meant; and that a pipe gets everything whole. */
 import { describe, expect, test } from "bun:test";
+import { newId, numberedId } from "../../src/base/id.ts";
+import { makeCursor, readCursor } from "../../src/base/page.ts";
 import { addAgo, readMoment, sayTimes } from "../../src/cli/ago.ts";
 import { refuseChoice } from "../../src/cli/command.ts";
 import { writeOutcome } from "../../src/cli/event-words.ts";
@@ -9,8 +11,6 @@ import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
 import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";
 import { type Column, drawTable } from "../../src/cli/table.ts";
 import { EVENT_STATES } from "../../src/event/event.ts";
-import { newId, numberedId } from "../../src/ground/id.ts";
-import { makeCursor, readCursor } from "../../src/ground/page.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 2);
 const TTY = { isTTY: true, columns: 100, rows: 30 };

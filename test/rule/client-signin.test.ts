@@ -1,9 +1,9 @@
 /** Signing in with an e-mailed code, rule by rule. */
 import { describe, expect, test } from "bun:test";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/base/limit.ts";
+import type { MailTrouble } from "../../src/base/problem-code.ts";
 import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
 import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/ground/limit.ts";
-import type { MailTrouble } from "../../src/ground/trouble-code.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readPageRequest } from "../../src/ground/page.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import {
   createCollection,
   deleteCollection,

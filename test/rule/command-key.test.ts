@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findApiKeyByToken, listApiKeys, revokeApiKey } from "../../src/account/api-key.ts";
 import { requireCommandKey } from "../../src/account/command-key.ts";
-import { hashToken } from "../../src/ground/id.ts";
+import { hashToken } from "../../src/base/id.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { sealer } from "../kit/relay-kit.ts";

@@ -74,7 +74,7 @@ const ONLY_THERE = [
 
 test("every other command that the service's sentences name has its page", () => {
   const named = readSources("src")
-    .filter(({ path }) => /^src\/(ground|health|event|action|selling|mail|watch|overview|receiver|caretaker)\//.test(path))
+    .filter(({ path }) => /\/(base|health|event|action|selling|mail|audit|watch|overview|receiver|maintenance|caretaker)\//.test(path))
     .flatMap(({ text }) => text.replaceAll(/\$\{[^{}]*\}/g, "value").match(new RegExp(NAMED_COMMAND, "g")) ?? []);
   const without = [...new Set(named.filter((one) => pageOfCommand(one, `${SHOP}/home`) === null).map((one) => one.split(" ").slice(0, 3).join(" ")))];
   expect(named.length).toBeGreaterThan(60);

@@ -4,8 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { systemClock, waitAtMost } from "../../src/ground/clock.ts";
-import { DatabaseUrl, maskPasswords, readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { systemClock, waitAtMost } from "../../src/base/clock.ts";
+import { DatabaseUrl, maskPasswords, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import { runCommand } from "../kit/cli-world.ts";
 

@@ -1,8 +1,8 @@
 /** Deduplication: what counts as the same event, for how long, and that two keys whose short forms agree are never taken for one another. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { type DedupeKey, findDuplicate, insertEvent, keyOfBody, keyOfEventId, keyOfOccurrence, makeReceiverPayload } from "../../src/event/insert.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { parseExpiry } from "../../src/action/shape.ts";
-import { HOUR_MS } from "../../src/ground/limit.ts";
+import { HOUR_MS } from "../../src/base/limit.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 1);
 

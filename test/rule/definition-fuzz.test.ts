@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { ACTIONS } from "../../src/action/registry.ts";
-import { parseJson } from "../../src/ground/json.ts";
+import { parseJson } from "../../src/base/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
 import { TRIGGERS } from "../../src/trigger/registry.ts";

@@ -1,8 +1,8 @@
 /** The specification's "Relay definition", "Triggers", "Actions", "Map names" and "Templates" as far as a save can check them. */
 import { describe, expect, test } from "bun:test";
 import { ACTIONS } from "../../src/action/registry.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { Refusal } from "../../src/ground/refusal.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { Refusal } from "../../src/base/refusal.ts";
 import { checkDefinition, requireDefinition } from "../../src/relay/definition.ts";
 import { TRIGGERS } from "../../src/trigger/registry.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";

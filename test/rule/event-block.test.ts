@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";

@@ -1,14 +1,14 @@
 /** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { readNumberedId } from "../../src/base/id.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import type { EventState, EventTrigger } from "../../src/event/event.ts";
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { newestSpan, oldestSpan } from "../../src/event/span.ts";
 import { findEventView, type ListedEvent } from "../../src/event/view.ts";
-import { readNumberedId } from "../../src/ground/id.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";

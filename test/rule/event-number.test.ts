@@ -1,9 +1,9 @@
 /** An event's number and the id that is made of it: never given twice, found again, and told from the ids of earlier versions. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { newId, numberedId, readNumberedId } from "../../src/base/id.ts";
 import { findEventSeq } from "../../src/event/event.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
-import { newId, numberedId, readNumberedId } from "../../src/ground/id.ts";
 import type { Store } from "../../src/store/port.ts";
 import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-order.ts";
 import { roundsOf } from "../kit/chosen-store.ts";

@@ -1,7 +1,7 @@
 /** "States and transitions", Event: each row of the specification's table, and what decisions.md adds to it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { toIso } from "../../src/ground/clock.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { toIso } from "../../src/base/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { alertsOf, CALL, editRelay, GRANT, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

@@ -1,8 +1,8 @@
 /** What a relay's calls and events come to: each kind of nothing just below its threshold, at it, and recovered; few events and thousands; a restart. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import type { RunEnd } from "../../src/health/health.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";

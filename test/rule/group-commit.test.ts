@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import type { GroupDatabase } from "../../src/store/group-database.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";

@@ -1,8 +1,8 @@
 /** How relays are doing where a balancer sends each call to another of three nodes: what they see adds up, and ends for all by what one of them sees. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { findSecretUse } from "../../src/health/shared-health.ts";
 import { listRecentCalls } from "../../src/receiver/call.ts";
 import { type LiveRelay, LiveRelays } from "../../src/relay/live-relay.ts";

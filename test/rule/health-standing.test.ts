@@ -1,7 +1,7 @@
 /** What is known of relays' health while the database is asked what stands: nothing that is noticed meanwhile is lost. */
 import { expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { Health } from "../../src/health/health.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";

@@ -1,9 +1,9 @@
 /** The change feed: one source, as text and as JSON, since a version. */
 import { expect, test } from "bun:test";
 import packageJson from "../../package.json";
-import { REFUSALS } from "../../src/ground/refusal-code.ts";
-import { RELEASES, VERSION } from "../../src/release/change.ts";
-import { listChanges, writeChanges } from "../../src/release/feed.ts";
+import { REFUSALS } from "../../src/base/refusal-code.ts";
+import { RELEASES, VERSION } from "../../src/base/release/change.ts";
+import { listChanges, writeChanges } from "../../src/base/release/feed.ts";
 
 test("the version of the service is the newest release's, and the package's", () => {
   expect(VERSION).toBe(packageJson.version);

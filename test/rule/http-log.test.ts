@@ -1,6 +1,6 @@
 /** The log: one line an entry, and never a secret or a body in it. */
 import { describe, expect, test } from "bun:test";
-import { createLog, foldRepeats, type LogFields, type LogLevel } from "../../src/ground/log.ts";
+import { createLog, foldRepeats, type LogFields, type LogLevel } from "../../src/base/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 function write(format: "text" | "json", message: string, fields?: LogFields, level: LogLevel = "error"): string {

@@ -1,6 +1,6 @@
 /** The one reading of ISO 8601 times, and that no zone of the machine moves it. */
 import { expect, test } from "bun:test";
-import { parseIso } from "../../src/ground/clock.ts";
+import { parseIso } from "../../src/base/clock.ts";
 
 const NOON = "2030-01-31T12:30:00.000Z";
 const TAKEN: readonly (readonly [text: string, means: string])[] = [
@@ -45,7 +45,7 @@ test.each([
 });
 
 test("means the same wherever the machine stands", () => {
-  const script = `import { parseIso } from ${JSON.stringify(Bun.fileURLToPath(new URL("../../src/ground/clock.ts", import.meta.url)))};
+  const script = `import { parseIso } from ${JSON.stringify(Bun.fileURLToPath(new URL("../../src/base/clock.ts", import.meta.url)))};
     console.log(JSON.stringify(${JSON.stringify(TAKEN)}.map(([text]) => new Date(parseIso(text)).toISOString())));`;
   const { stdout } = Bun.spawnSync([process.execPath, "-e", script], { env: { ...process.env, TZ: "America/New_York" } });
   expect(JSON.parse(stdout.toString())).toEqual(TAKEN.map(([, means]) => means));

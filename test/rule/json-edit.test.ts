@@ -1,7 +1,7 @@
 /** Putting a value into a JSON file's text: what is unchanged keeps its characters. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
+import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
 import { editJson } from "../../src/sync/json-edit.ts";
 
 const FILE = `{

@@ -1,7 +1,7 @@
 /** JSON is read exactly and in linear time, and what is large is counted before it is read. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { measureJson, parseJson, writeJson } from "../../src/ground/json.ts";
+import { measureJson, parseJson, writeJson } from "../../src/base/json.ts";
 
 const raw = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 

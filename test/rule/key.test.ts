@@ -11,7 +11,7 @@ import {
 } from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import { keyWorksFrom } from "../../src/account/key-origin.ts";
-import { hashToken } from "../../src/ground/id.ts";
+import { hashToken } from "../../src/base/id.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();

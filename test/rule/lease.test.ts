@@ -3,7 +3,7 @@ import { afterEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { RunnerLease } from "../../src/store/lease.ts";
 import { DataDirectoryTaken, type DirectoryLock } from "../../src/store/lock.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";

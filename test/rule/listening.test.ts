@@ -1,7 +1,7 @@
 /** What the address that is listened on is called by whoever calls it. */
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { farHost, nearHost, originOf } from "../../src/ground/listening.ts";
+import { farHost, nearHost, originOf } from "../../src/base/listening.ts";
 import { startApi } from "../kit/api-server.ts";
 
 test.each([

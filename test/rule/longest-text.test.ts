@@ -11,7 +11,7 @@ import {
   MAX_ONCE_KEY_CHARS,
   MAX_RECORD_BYTES,
   MAX_REF_CHARS,
-} from "../../src/ground/limit.ts";
+} from "../../src/base/limit.ts";
 import { MAX_CALL_URL_CHARS } from "../../src/outbound/call-target.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { sendEvent, showEvent } from "../kit/event-flow.ts";

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { saveSettings } from "../../src/account/environment.ts";
-import { createLog } from "../../src/ground/log.ts";
-import { MAIL_TROUBLES, type MailTrouble } from "../../src/ground/trouble-code.ts";
+import { createLog } from "../../src/base/log.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../../src/base/problem-code.ts";
 import { changeMailSettings, type MailSecurity, type MailSettingsInput } from "../../src/mail/mail-settings.ts";
 import { makeStopUrl } from "../../src/mail/mail-stop.ts";
 import { mailboxMailer, makeHtml, type OutgoingMail } from "../../src/mail/mailer.ts";

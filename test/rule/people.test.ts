@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
-import type { PersonKey } from "../../src/ground/shape.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
+import { readPageRequest } from "../../src/base/page.ts";
+import type { PersonKey } from "../../src/base/shape.ts";
 import { checkAccess, grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits, listCredits } from "../../src/people/credit.ts";
 import { findPerson, findPersonByEmail, markSignedIn, parseEmailAddress, updatePerson, viewPerson } from "../../src/people/person.ts";

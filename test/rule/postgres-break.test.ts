@@ -1,8 +1,8 @@
 /** The store on PostgreSQL where its connection breaks at a commit, or in a transaction while the next one begins, and where somebody says what no node says. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
-import { type DatabaseUrl, readDatabaseUrl } from "../../src/ground/database-url.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";

@@ -1,8 +1,8 @@
 /** The limits of a session: each connection sets them itself, and none is used that does not keep them. */
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { systemClock } from "../../src/base/clock.ts";
 import { checkNotices } from "../../src/doctor/server-check.ts";
-import { systemClock } from "../../src/ground/clock.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { adviseOn } from "../../src/store/postgres/advice.ts";
 import { LimitsNotKept } from "../../src/store/postgres/error.ts";

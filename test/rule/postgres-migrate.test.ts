@@ -1,7 +1,7 @@
 /** How PostgreSQL's schema comes to be, and what happens to those who write past the service by SQL of their own. */
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";

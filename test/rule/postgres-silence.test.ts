@@ -1,7 +1,7 @@
 /** Connections whose answers are overdue: which are given up, and when, and which are waited for. */
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { poll } from "../kit/patience.ts";

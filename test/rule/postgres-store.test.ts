@@ -1,8 +1,8 @@
 /** The store on PostgreSQL: what every store keeps, and what only a database in another process, with other nodes beside, can do to it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { systemClock } from "../../src/ground/clock.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { createLog } from "../../src/base/log.ts";
 import { HOUSE } from "../../src/store/holding.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
 import { NodeHolding } from "../../src/store/node-holding.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
 import { fulfilProduct } from "../../src/action/sale.ts";
-import type { RefusalCode } from "../../src/ground/refusal-code.ts";
+import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../../src/selling/receipt.ts";
 import { listAudit } from "../../src/watch/audit.ts";

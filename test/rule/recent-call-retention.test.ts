@@ -1,6 +1,6 @@
 /** What the caretakers remove of recent calls and of rotated secrets. */
 import { expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { type RecentCall, writeRecentCalls } from "../../src/receiver/call.ts";
 import { writeUnknownCalls } from "../../src/receiver/unknown-call.ts";
 import { openCaredStore } from "../kit/cared-store.ts";

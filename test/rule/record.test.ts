@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isJsonObject, type Json, parseJson, writeJson } from "../../src/ground/json.ts";
-import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
+import { isJsonObject, type Json, parseJson, writeJson } from "../../src/base/json.ts";
+import { MAX_FILE_BYTES } from "../../src/base/limit.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import { requireCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/records/file.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseJson } from "../../src/ground/json.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { parseJson } from "../../src/base/json.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { createRelay, deleteRelay, pauseRelay, resumeRelay, updateRelay } from "../../src/relay/relay-save.ts";
 import type { SavedRelay } from "../../src/relay/relay-view.ts";
 import { type AuditView, listAudit } from "../../src/watch/audit.ts";

@@ -1,7 +1,7 @@
 /** The templates a relay may start from: each is as good as it says before anything of it is changed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { writeJson } from "../../src/ground/json.ts";
+import { writeJson } from "../../src/base/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
 import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";

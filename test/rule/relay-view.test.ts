@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
-import { readPageRequest } from "../../src/ground/page.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
+import { readPageRequest } from "../../src/base/page.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";

@@ -1,6 +1,6 @@
 /** Events are kept for 30 days: under a steady load the file stops growing then, and when the load stops it shrinks. */
 import { expect } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 

@@ -3,8 +3,8 @@
  * nothing half taken, and nothing leaves the house before its commit.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { Clock } from "../../src/ground/clock.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { markTextLeft } from "../../src/mail/email.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";

@@ -1,7 +1,7 @@
 /** What the runner does when it is cut off: a crash, a stop, a store that cannot be written, a clock that somebody sets. No event is lost, none is doubled. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { toIso } from "../../src/ground/clock.ts";
-import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { toIso } from "../../src/base/clock.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { markTextLeft } from "../../src/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";

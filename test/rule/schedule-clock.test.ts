@@ -1,6 +1,6 @@
 /** One tick a period, whatever the clock does. The wall clock jumps; the time that passes does not. */
 import { describe, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { rounds } from "../kit/rounds.ts";
 import { openTimetable, type Timetable } from "../kit/timetable.ts";

@@ -1,8 +1,8 @@
 /** The specification's "schedule": one tick a period, on UTC, by the clock that the test moves. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { replayEvent } from "../../src/event/replay.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { recordDue, settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createPublicKey, ECDH, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { Refusal } from "../../src/ground/refusal.ts";
-import type { PublicKeyAlgorithm } from "../../src/ground/text.ts";
+import { Refusal } from "../../src/base/refusal.ts";
+import type { PublicKeyAlgorithm } from "../../src/base/text.ts";
 import { readPublicKey } from "../../src/secret/public-key.ts";
 import { readPastedSecret } from "../../src/secret/secret-text.ts";
 import { signature } from "../../src/verify/signature.ts";

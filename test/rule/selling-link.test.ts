@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { RefusalCode } from "../../src/ground/refusal-code.ts";
+import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { plans } from "../../src/selling/plan.ts";
 import { products } from "../../src/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

@@ -14,7 +14,7 @@ import {
   slideSession,
 } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

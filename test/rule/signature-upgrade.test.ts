@@ -1,9 +1,9 @@
 /** A database of before that remembers signatures: none that may verify again is forgotten for the upgrade, and what was to go goes. */
 import { expect, test } from "bun:test";
+import { systemClock } from "../../src/base/clock.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { RETENTION } from "../../src/caretaker/retention.ts";
-import { systemClock } from "../../src/ground/clock.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
 import { UPGRADES } from "../kit/upgraded-store.ts";
 
 interface Kept {

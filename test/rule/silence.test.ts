@@ -2,10 +2,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { saveSettings } from "../../src/account/environment.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
+import { Refusal } from "../../src/base/refusal.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
-import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
-import { Refusal } from "../../src/ground/refusal.ts";
 import { learnRhythm } from "../../src/health/watch.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";

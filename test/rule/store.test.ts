@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
 import { type Reader, type Store, StoreUnavailable } from "../../src/store/port.ts";

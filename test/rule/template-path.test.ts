@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Json, parseJson } from "../../src/ground/json.ts";
+import { type Json, parseJson } from "../../src/base/json.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath, readField, readPath } from "../../src/template/template.ts";
 
 const body = parseJson(

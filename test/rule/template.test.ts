@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type JsonObject, parseJson } from "../../src/ground/json.ts";
-import { MAX_RENDERED_CHARS } from "../../src/ground/limit.ts";
+import { type JsonObject, parseJson } from "../../src/base/json.ts";
+import { MAX_RENDERED_CHARS } from "../../src/base/limit.ts";
 import { hasTemplate, listTemplateUses, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 
 const scope = parseJson(`{

@@ -3,10 +3,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
 import { createOwner } from "../../src/account/owner.ts";
+import type { JsonObject } from "../../src/base/json.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { createLog } from "../../src/base/log.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
-import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
 import { sendTestMail } from "../../src/mail/hand-mail.ts";
 import type { Mailer, MailOutcome } from "../../src/mail/mailer.ts";
 import { raiseAlert } from "../../src/watch/alert.ts";

@@ -1,7 +1,7 @@
 /** The specification's "Unsigned-event rule", as far as a save can check it. */
 import { describe, expect, test } from "bun:test";
 import { ACTIONS } from "../../src/action/registry.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
+import type { JsonObject } from "../../src/base/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
 import { arrivesUnsigned, barsUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";

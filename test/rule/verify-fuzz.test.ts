@@ -1,7 +1,7 @@
 /** Nothing a caller sends makes verification throw, and nothing but a signature makes it verify. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeText } from "../../src/ground/text.ts";
+import { decodeText } from "../../src/base/text.ts";
 import type { Scheme } from "../../src/verify/contract.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
 import { checkRecipe, type SignatureFields } from "../../src/verify/recipe.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, sign } from "node:crypto";
-import type { Encoding } from "../../src/ground/text.ts";
+import type { Encoding } from "../../src/base/text.ts";
 import { signature } from "../../src/verify/signature.ts";
 import { bytes, EVENT, makeCall, makeKeys, outcome, recipe, SECRET } from "../kit/sender-call.ts";
 

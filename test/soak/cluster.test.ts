@@ -4,7 +4,7 @@
  * runs the long loop and prints its figures.
  */
 import { expect, test } from "bun:test";
-import { MINUTE_MS } from "../../src/ground/limit.ts";
+import { MINUTE_MS } from "../../src/base/limit.ts";
 import { ClusterNode, Ground, Sender } from "../crash/cluster.ts";
 import { callApi, makeTenants, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll, TEST_MS } from "../kit/patience.ts";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { DayTraffic, refusalsOf, StubbornTarget } from "../kit/day-traffic.ts";

@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { ClusterNode, Ground } from "../crash/cluster.ts";
 import { type Arriving, storeEvents } from "../kit/held-events.ts";
 import { callApi, makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";

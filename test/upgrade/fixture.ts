@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import type { DatabaseUrl } from "../../src/ground/database-url.ts";
+import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 

@@ -3,7 +3,7 @@
  * editor is loaded, and where it cannot be; its lines break where the editor's do, so that nothing below moves when that arrives.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Problem, Warning } from "../../src/ground/refusal.ts";
+import type { Problem, Warning } from "../../src/base/refusal.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

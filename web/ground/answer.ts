@@ -1,6 +1,7 @@
 /** The shapes of answers that several rooms read, taken from the rooms that make them. Types alone. */
+
+import type { Page } from "../../src/base/page.ts";
 import type { EventItem, EventView, RunView, ShownResult } from "../../src/event/view.ts";
-import type { Page } from "../../src/ground/page.ts";
 import type { ListedRelayView } from "../../src/overview/health.ts";
 import type { RecentCallView } from "../../src/receiver/call.ts";
 import type { UnknownCallView } from "../../src/receiver/unknown-call.ts";

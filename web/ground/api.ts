@@ -2,7 +2,7 @@
  * Calls the public API, with the session's cookie and nothing else. A refusal is thrown as an ApiError that carries the service's own
  * sentence; a lost session is told to whoever watches `signedOut`. It never retries and never guesses an outcome.
  */
-import type { Problem } from "../../src/ground/refusal.ts";
+import type { Problem } from "../../src/base/refusal.ts";
 import { makeCell } from "./cell.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
 import { hearTime, serviceNow } from "./service-clock.ts";

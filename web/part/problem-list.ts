@@ -1,6 +1,6 @@
 /** The problems of a definition, each at its field; a place in the text can be gone to. */
 
-import type { Problem } from "../../src/ground/refusal.ts";
+import type { Problem } from "../../src/base/refusal.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { Icon } from "./icon.ts";

@@ -3,7 +3,7 @@
  * service has answered. What is sent twice while the first is on its way is sent once.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Problem } from "../../src/ground/refusal.ts";
+import type { Problem } from "../../src/base/refusal.ts";
 import { ApiError, call, type Method, sentenceOf } from "../ground/api.ts";
 import { invalidate } from "../ground/loaded.ts";
 import { tellDone, tellFailed } from "./toast.ts";

@@ -1,5 +1,5 @@
 /** What a save or a check warns of, a notice each. */
-import type { Warning } from "../../src/ground/refusal.ts";
+import type { Warning } from "../../src/base/refusal.ts";
 import { html, type View } from "../ground/html.ts";
 import { Notice } from "./notice.ts";
 import { CommandLine, Sentence } from "./sentence.ts";

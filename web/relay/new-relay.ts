@@ -3,7 +3,7 @@
  * is written is kept as a draft, and a template that takes its place gives it back.
  */
 import { useState } from "preact/hooks";
-import type { Problem } from "../../src/ground/refusal.ts";
+import type { Problem } from "../../src/base/refusal.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";

@@ -3,7 +3,7 @@
  * begun from, and a conflict is shown with both sides before anything is decided.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Problem, Warning } from "../../src/ground/refusal.ts";
+import type { Problem, Warning } from "../../src/base/refusal.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";

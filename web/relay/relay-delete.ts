@@ -1,7 +1,7 @@
 /** Deletes a relay, once its name is typed. */
 
 import { useState } from "preact/hooks";
-import type { Warning } from "../../src/ground/refusal.ts";
+import type { Warning } from "../../src/base/refusal.ts";
 import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

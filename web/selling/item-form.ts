@@ -1,6 +1,6 @@
 /** One product, plan or access slug: made, changed or deleted in a window over its list. What is refused stands at its field where the service names one. */
 import { useState } from "preact/hooks";
-import type { Problem, Warning } from "../../src/ground/refusal.ts";
+import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CatalogUse } from "../../src/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/selling/catalog-item.ts";
 import type { Page, RelayItem } from "../ground/answer.ts";

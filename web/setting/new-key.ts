@@ -1,7 +1,7 @@
 /** Makes a key; its token is shown once. */
 
 import { useState } from "preact/hooks";
-import type { Warning } from "../../src/ground/refusal.ts";
+import type { Warning } from "../../src/base/refusal.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

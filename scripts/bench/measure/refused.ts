@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { DEFAULT_LIMITS } from "../../../src/ground/limit.ts";
+import { DEFAULT_LIMITS } from "../../../src/base/limit.ts";
 import { type Figure, quantile } from "../figure.ts";
 import type { Measure, Run } from "../measure.ts";
 import { type ProductReady, SECRET, scratch, start } from "../process.ts";

@@ -1,6 +1,7 @@
 /** Texts that strangers choose to cost much: how long it takes to read, map, preview, place and mail them. Work that grows faster than the text misses its bar. */
+
+import { parseJson, writeJson } from "../../../src/base/json.ts";
 import { previewOf } from "../../../src/event/preview.ts";
-import { parseJson, writeJson } from "../../../src/ground/json.ts";
 import { makeHtml } from "../../../src/mail/mailer.ts";
 import { compileMap, readMap } from "../../../src/relay/live-receiver.ts";
 import { parseFileText } from "../../../src/sync/json-file.ts";

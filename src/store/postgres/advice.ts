@@ -1,6 +1,6 @@
 /** What to do where a PostgreSQL refuses or does not answer, by what it said: one clause for the command line and for `relay doctor`. */
 import { lookup } from "node:dns/promises";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { causesOf } from "./error.ts";
 
 const NO_POOLER = "name the server itself instead of a pooler (PgBouncer), or one in session mode";

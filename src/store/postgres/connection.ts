@@ -3,8 +3,8 @@
  * one before. A connection that was lost, or that gives no answer, is never used again.
  */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { systemClock, waitAtMost } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import type { Reader, SqlArguments, SqlNames } from "../port.ts";
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";

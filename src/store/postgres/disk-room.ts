@@ -1,5 +1,5 @@
 /** Whether the disk of a PostgreSQL has room: asked by a file that the server makes for a moment and that leaves nothing behind. */
-import { systemClock } from "../../ground/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Store } from "../port.ts";
 import { Room } from "../room.ts";
 import { causesOf } from "./error.ts";

@@ -3,8 +3,8 @@
  * itself when rows come is off meanwhile, in that transaction alone.
  */
 
-import { type Clock, sleep, systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { type Clock, sleep, systemClock } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../moved-mark.ts";
 import {
   type Cell,

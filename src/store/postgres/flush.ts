@@ -3,7 +3,7 @@
  * serves every commit before it. What it wrote is found by the number that the group left with it, which also says what came of a commit
  * whose answer was lost: a transaction's own number may be another's after a crash.
  */
-import { sleep, systemClock } from "../../ground/clock.ts";
+import { sleep, systemClock } from "../../base/clock.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { PostgresSilence } from "./silence.ts";

@@ -2,7 +2,7 @@
  * A group's transaction on PostgreSQL: one writer at a time, of all nodes together, by an advisory lock that ends with its transaction. It tells
  * the other nodes what was touched.
  */
-import { systemClock } from "../../ground/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Ending, GroupDatabase, Kept, WorkWatch } from "../group-database.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
 import type { GroupConnection, UndoableKeys } from "../transaction.ts";

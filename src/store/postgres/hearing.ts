@@ -1,7 +1,7 @@
 /** A connection that hears what is told on a channel, and hears it again by itself after it was lost. */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { systemClock, waitAtMost } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { StoreUnavailable } from "../port.ts";
 import { sayWhere } from "./advice.ts";
 import { ConnectionLost, tellApart } from "./error.ts";

@@ -1,7 +1,7 @@
 /** Looking at a PostgreSQL without changing anything of it: a connection that only reads, and whether what is told on one connection is heard on another. */
 import { SQL } from "bun";
-import { systemClock, waitAtMost } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { systemClock, waitAtMost } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MOVED_NUMBER } from "../moved-mark.ts";
 import type { Reader } from "../port.ts";
 import { PostgresConnection } from "./connection.ts";

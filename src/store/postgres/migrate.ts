@@ -3,8 +3,8 @@
  * a lock of their own, so that of several nodes that start at once one migrates and the others wait. A database written by a newer version is
  * refused, never touched.
  */
-import { type Clock, Loop, systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { type Clock, Loop, systemClock } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../migrate.ts";
 import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "../migration-record.ts";
 import { MOVED_NUMBER, refuseMoved } from "../moved-mark.ts";

@@ -2,7 +2,7 @@
  * What nodes tell each other that they touched. What another node acts upon is told with the commit that touched it. What somebody looks at, or what
  * is looked for once more for safety's sake, is gathered for a moment, since each notice wakes every node and its listener.
  */
-import { systemClock } from "../../ground/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { ANYWHERE, type Topic, type Touched } from "../port.ts";
 
 /** The channel on which they do. */

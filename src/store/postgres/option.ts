@@ -1,7 +1,7 @@
 /** What a connection to PostgreSQL is opened with. */
 import { getCACertificates } from "node:tls";
 import type { SQL } from "bun";
-import { type DatabaseUrl, SYSTEM_ROOTS } from "../../ground/database-url.ts";
+import { type DatabaseUrl, SYSTEM_ROOTS } from "../../base/database-url.ts";
 import { LimitsNotKept } from "./error.ts";
 
 export const CONNECT_WITHIN_S = 5;

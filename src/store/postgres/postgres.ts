@@ -2,8 +2,8 @@
  * The store on PostgreSQL: one writer at a time of all nodes together, in groups; reads on connections of their own. It goes on by itself after
  * the database was away, and tells this process's listeners what other nodes, and people with SQL of their own, have touched.
  */
-import { type Clock, Loop, systemClock } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { type Clock, Loop, systemClock } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { GroupCommit } from "../group-commit.ts";
 import {
   type Fence,

@@ -1,5 +1,5 @@
 /** The connections that read a PostgreSQL, each read in a snapshot of its own: opened as they are needed, closed where nobody needs them. */
-import { systemClock } from "../../ground/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import type { Reader } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, isFull } from "./error.ts";

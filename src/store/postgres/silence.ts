@@ -6,8 +6,8 @@
  * answered before. What is given up is lost like any connection.
  */
 import { connect } from "node:net";
-import { systemClock, waitAtMost } from "../../ground/clock.ts";
-import type { DatabaseUrl } from "../../ground/database-url.ts";
+import { systemClock, waitAtMost } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
 import { StoreUnavailable } from "../port.ts";
 import { knowsHost } from "./advice.ts";
 import { type OpenOptions, OTHER_END, PostgresConnection } from "./connection.ts";

@@ -3,8 +3,9 @@
  * refusals they are all that may stand there; the error pages and the tests read it.
  * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
  */
+
+import { MAIL_TROUBLES, TROUBLES } from "./problem-code.ts";
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
-import { MAIL_TROUBLES, TROUBLES } from "./trouble-code.ts";
 import { WARNINGS } from "./warning-code.ts";
 
 export const RESULTS = {

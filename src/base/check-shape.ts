@@ -1,7 +1,7 @@
 /**
  * Checks a value against a shape and says every problem at once, one sentence each: the field, why, and what to do. Elysia is not asked what
  * fits a route, as it knows another TypeBox, and writes a refused value into its error with JSON.stringify, which throws on a bigint.
- * It reads the shape's own words (ground/shape.ts) and never puts a long or secret-looking value in a sentence.
+ * It reads the shape's own words (base/shape.ts) and never puts a long or secret-looking value in a sentence.
  * It does not bound the value's depth or size: that is the caller's.
  */
 import type { Static, TSchema } from "typebox";

@@ -1,7 +1,7 @@
 /** What a running service is told at its start. The command line makes it from flags, RELAY_… variables and defaults. */
-import type { Clock } from "./ground/clock.ts";
-import type { DatabaseUrl } from "./ground/database-url.ts";
-import type { RaisableLimits } from "./ground/limit.ts";
+import type { Clock } from "./clock.ts";
+import type { DatabaseUrl } from "./database-url.ts";
+import type { RaisableLimits } from "./limit.ts";
 
 export interface ServiceConfig {
   /** `local`: one app, one environment `local`, files watched, http to localhost allowed. `server`: `relay serve`. */

@@ -73,7 +73,7 @@ export function readTime(field: string, text: string | undefined): number | unde
   throw new Refusal("invalid_input", `${field} is not valid: write a time such as 2026-01-31T12:00:00Z.`);
 }
 
-/** What a save warns of; the codes are ground/warning-code.ts's. */
+/** What a save warns of; the codes are base/warning-code.ts's. */
 export const warningView = Type.Object({
   code: oneOf(Object.keys(WARNINGS) as Warning["code"][]),
   field: Type.String(),
