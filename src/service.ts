@@ -41,7 +41,7 @@ import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./startup/readiness.ts";
-import { HOUSE, type Holding } from "./store/holding.ts";
+import { HOUSE, type Holding } from "./store/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";

@@ -3,9 +3,9 @@ import { type Static, Type } from "typebox";
 import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { show, time } from "../base/schema.ts";
+import { pageByName } from "../store/index-scan.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { pageByName } from "../store/walk.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
 
 const APP = defineTable({

@@ -8,7 +8,7 @@ import { type Clock, ClockWatch, Loop } from "../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
-import { firstSeqSince } from "../store/time-order.ts";
+import { firstSeqSince } from "../store/time-index.ts";
 import { RETENTION, type Step } from "./retention.ts";
 
 /** After the start, so that it is quick; then once an hour. */

@@ -23,7 +23,7 @@ import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import { forgetCancellations } from "../selling/plan-history.ts";
 import type { Writer } from "../store/port.ts";
-import { forgetClockBack } from "../store/time-order.ts";
+import { forgetClockBack } from "../store/time-index.ts";
 import { endExpired } from "../sync/approval.ts";
 import { tellExpiring } from "./expiring.ts";
 import { forgetSignatures } from "./gone-secret.ts";

@@ -3,8 +3,8 @@
  * steps by their index, as a relay may have left many of other causes.
  */
 import { findNameKey } from "../event/list.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { FencedStore } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
 
 const STEP = 5_000;

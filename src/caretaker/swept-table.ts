@@ -7,8 +7,8 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
 import type { SoughtText } from "../people/sought-text.ts";
+import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type LookedAt, reach } from "../store/walk.ts";
 
 /** What was under way may still write its end for a minute; a record is written at once. */
 const GRACE_MS = 60_000;

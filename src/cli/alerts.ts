@@ -2,8 +2,8 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
+import { readPage } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";

@@ -18,8 +18,8 @@ import { requireCollectionDefinition } from "../records/collection-definition.ts
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import { deletePlan, plans, savePlan } from "../selling/plan.ts";
 import { deleteProduct, products, saveProduct } from "../selling/product.ts";
+import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { KINDS, type Kind, sayItem } from "./catalog-words.ts";
 import { type Command, type Input, refuseChoice, UsageError } from "./command.ts";

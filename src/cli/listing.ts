@@ -1,7 +1,7 @@
 /** A list as a command reads it: the newest, as many as are asked for, not before a time, and how many there are where a person reads along. */
 import { type Page, type PageRequest, readCursor } from "../base/page.ts";
+import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { readMoment } from "./ago.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";

@@ -3,7 +3,6 @@ import { type Clock, toIso } from "../base/clock.ts";
 import type { DatabaseUrl } from "../base/database-url.ts";
 import { MINUTE_MS } from "../base/limit.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
-import { readMark } from "../store/moved-mark.ts";
 import type { Reader } from "../store/port.ts";
 import { adviseOn } from "../store/postgres/advice.ts";
 import { LimitsNotKept } from "../store/postgres/error.ts";
@@ -17,6 +16,7 @@ import {
 } from "../store/postgres/look.ts";
 import { listTableFaults } from "../store/postgres/migrate.ts";
 import { LIMITS, READ_LIMITS, requireLimits } from "../store/postgres/option.ts";
+import { readMark } from "../store/transfer-mark.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";

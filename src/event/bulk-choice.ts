@@ -4,10 +4,10 @@
  */
 import { type Static, Type } from "typebox";
 import { oneOf, time } from "../base/schema.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
-import { turnLoop } from "../store/walk.ts";
+import { endSeqUntil, firstSeqSince } from "../store/time-index.ts";
 import { EVENT, EVENT_TRIGGERS, eventIdOf } from "./event.ts";
 import { ANY_REASON } from "./list.ts";
 import { outlineReplay } from "./replay.ts";

@@ -4,9 +4,9 @@
  * among the newest.
  */
 import { type Static, Type } from "typebox";
+import { readPage, turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { firstSeqAbout } from "../store/time-order.ts";
-import { readPage, turnLoop } from "../store/walk.ts";
+import { firstSeqAbout } from "../store/time-index.ts";
 import { EVENT_STATES, type EventState } from "./event.ts";
 import { ANY_REASON, type EventFilter, findNameKey, leadOfTrigger, listEvents } from "./list.ts";
 import { MAX_SPAN, newestSpan, OF_ENVIRONMENT } from "./span.ts";

@@ -7,8 +7,8 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { Refusal } from "../base/refusal.ts";
 import type { OpenErasure } from "../people/person-erase.ts";
 import type { SoughtText } from "../people/sought-text.ts";
+import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import {
   EVENT,

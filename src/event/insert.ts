@@ -12,7 +12,7 @@ import {
 } from "../base/limit.ts";
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../base/text.ts";
 import type { Ahead, SqlNames, Writer } from "../store/port.ts";
-import { CLOCK_STEP_MS } from "../store/time-order.ts";
+import { CLOCK_STEP_MS } from "../store/time-index.ts";
 import {
   EVENT,
   type EventReason,

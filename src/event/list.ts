@@ -7,10 +7,17 @@ import { isId } from "../base/id.ts";
 import { writeJson } from "../base/json.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
+import {
+  type Condition,
+  equals,
+  readPage,
+  type StepRequest,
+  type Walk,
+  walkPage,
+} from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
-import { type Condition, equals, readPage, type StepRequest, type Walk, walkPage } from "../store/walk.ts";
+import { endSeqUntil, firstSeqSince } from "../store/time-index.ts";
 import { EVENT_TRIGGERS, type EventState, type EventTrigger, findEventSeq } from "./event.ts";
 import { addPreviews } from "./preview.ts";
 import { newestSpan, OF_ENVIRONMENT } from "./span.ts";

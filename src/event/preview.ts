@@ -5,8 +5,8 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../base/json.ts";
 import { PERSON_KEYS } from "../base/shape.ts";
 import { cutToLine } from "../base/text.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import type { EventItem } from "./view.ts";
 
 export const MAX_TYPE_CHARS = 100;

@@ -5,9 +5,9 @@ import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { type Json, parseJson } from "../base/json.ts";
 import type { ResultCode } from "../base/result-code.ts";
 import { json, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
+import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { type LookedAt, reach } from "../store/walk.ts";
 import {
   EVENT,
   EVENT_STATES,

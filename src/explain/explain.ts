@@ -11,8 +11,8 @@ import { findPerson } from "../people/person.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import { refuseUnknownRelay } from "../relay/relay.ts";
 import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
+import { undone } from "../store/dry-run.ts";
 import type { Writer } from "../store/port.ts";
-import { undone } from "../store/undone.ts";
 import { receiveGiven, takeEvent } from "./given-call.ts";
 import { writeChange } from "./given-record.ts";
 import {

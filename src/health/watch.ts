@@ -10,7 +10,7 @@ import type { Log } from "../base/log.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
-import { firstSeqSince } from "../store/time-order.ts";
+import { firstSeqSince } from "../store/time-index.ts";
 import type { Health } from "./health.ts";
 import { CODES, type HealthCode } from "./known.ts";
 import { RUN_CODES } from "./problem.ts";

@@ -11,7 +11,7 @@ import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf } from "../base/schema.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { connectorWrites } from "../setting/setting.ts";
-import { turnLoop } from "../store/walk.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import { addressOf } from "./address.ts";
 import { answerError, answerJson } from "./answer.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";

@@ -15,7 +15,7 @@ import type { Receiver } from "../receiver/receive.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Scheduler } from "../schedule/schedule.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { HeldCount, Holding } from "../store/holding.ts";
+import type { HeldCount, Holding } from "../store/lease-holder.ts";
 import type { Store } from "../store/port.ts";
 import type { ApprovalWatch } from "../sync/approval-watch.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";

@@ -38,8 +38,8 @@ import { fileTokenByHand, listTokens, removeTokenByHand, tokenView } from "../pe
 import { addHoldings, findPersons, listPersons, personItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Writer } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { storyItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { HttpDeps } from "./deps.ts";

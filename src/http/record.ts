@@ -32,8 +32,8 @@ import { storerOf, withinStorage } from "../records/record-budget.ts";
 import { auditRecord } from "../records/record-by-hand.ts";
 import { listRecords } from "../records/record-right.ts";
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Writer } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 

@@ -10,7 +10,7 @@ import { readPageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../base/schema.ts";
-import { readPage } from "../store/walk.ts";
+import { readPage } from "../store/index-scan.ts";
 import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import { ownerRoute } from "./route.ts";

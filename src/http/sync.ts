@@ -11,7 +11,7 @@ import { fields, orNull } from "../base/schema.ts";
 import { placeProblems } from "../base/shape.ts";
 import { utf8Bytes } from "../base/text.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
-import { turnLoop } from "../store/walk.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { SentFiles } from "../sync/approval.ts";
 import { applyPlan, tellPlan } from "../sync/carry.ts";
 import { checkCatalog } from "../sync/catalog-file.ts";

@@ -9,9 +9,9 @@ import { DAY_MS, HOUR_MS, type RaisableLimits } from "../base/limit.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { MAIL_TROUBLES, type MailTrouble } from "../base/problem-code.ts";
 import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 import type { MailOutcome } from "./mailer.ts";
 
 export const EMAIL_KINDS = ["event", "account", "alert", "signin"] as const;

@@ -6,9 +6,9 @@ import { type Static, Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { HOUR_MS } from "../base/limit.ts";
 import { time } from "../base/schema.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { listFirstSeqs } from "../store/time-order.ts";
-import { turnLoop } from "../store/walk.ts";
+import { listFirstSeqs } from "../store/time-index.ts";
 
 const HOURS = 24;
 /** Events counted in a step, and altogether one by one: what is older is counted in slices of each hour. */

@@ -7,8 +7,8 @@ import { toIso } from "../base/clock.ts";
 import { textOrNull, time } from "../base/schema.ts";
 import { EVENT, eventIdOf } from "../event/event.ts";
 import { findRelay } from "../relay/relay.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { causeView, type EventCause, failureView, findFailure, IS_EXPUNGED, judgeCause } from "./cause.ts";
 
 /** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */

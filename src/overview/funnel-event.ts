@@ -6,8 +6,8 @@ import type { StoredResult } from "../action/contract.ts";
 import { cutToLine } from "../base/text.ts";
 import { EVENT } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { sayFailure } from "./cause.ts";
 
 /** Events counted in a step, and altogether. */

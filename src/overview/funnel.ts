@@ -12,7 +12,7 @@ import { findNameKey } from "../event/list.ts";
 import { findKnownSince } from "../receiver/call.ts";
 import type { RelayRow } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { firstSeqAbout } from "../store/time-order.ts";
+import { firstSeqAbout } from "../store/time-index.ts";
 import { findPersonKey } from "../trigger/receiver.ts";
 import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount, type Warned } from "./funnel-event.ts";
 import { countOnce } from "./kept.ts";

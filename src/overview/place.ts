@@ -3,8 +3,8 @@ import { type Static, Type } from "typebox";
 import { listApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
 import { oneOf, timeOrNull } from "../base/schema.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { type NeedContext, needsOf } from "./need.ts";
 
 export const placeView = Type.Object({

@@ -6,9 +6,9 @@ import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../base/schema.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { firstSeqAbout } from "../store/time-order.ts";
-import { turnLoop } from "../store/walk.ts";
+import { firstSeqAbout } from "../store/time-index.ts";
 
 /** Events read altogether, of one relay at least, and in a step. */
 const MAX_EVENTS = 400;

@@ -10,9 +10,9 @@ import { Refusal } from "../base/refusal.ts";
 import { show, time } from "../base/schema.ts";
 import { CATALOG_NAME } from "../base/shape.ts";
 import { breaksOneLine, countChars } from "../base/text.ts";
+import { pageByName } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
-import { pageByName } from "../store/walk.ts";
 import { ENDLESS, endsLater, UNREVOKED } from "./live-grant.ts";
 
 interface Entitlement {

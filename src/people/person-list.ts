@@ -7,8 +7,8 @@ import { toIsoOrNull } from "../base/clock.ts";
 import { isId } from "../base/id.ts";
 import { makeCursor, type Page, type PageRequest } from "../base/page.ts";
 import { timeOrNull } from "../base/schema.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";
-import { equals, walkPage } from "../store/walk.ts";
 import { type Ends, endsOf, live, readEnds, UNREVOKED } from "./live-grant.ts";
 import {
   findPerson,

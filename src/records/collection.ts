@@ -8,9 +8,9 @@ import { type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { oneOf, show, time } from "../base/schema.ts";
+import { type LookedAt, pageByName, reach } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
-import { type LookedAt, pageByName, reach } from "../store/walk.ts";
 import {
   COLLECTION_KINDS,
   type CollectionDefinition,

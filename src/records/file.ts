@@ -9,9 +9,9 @@ import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { show, time } from "../base/schema.ts";
 import { breaksOneLine, countChars } from "../base/text.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 
 const FILE = defineTable({
   name: "file",

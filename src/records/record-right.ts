@@ -12,8 +12,8 @@
 import { writeJson } from "../base/json.ts";
 import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
+import { equals, type Walk, walkPage } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";
-import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";
 import type { CollectionKind } from "./collection-definition.ts";
 import { type Address, RECORD, type RecordRow, type RecordView, viewRecord } from "./record.ts";

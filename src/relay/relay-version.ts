@@ -9,8 +9,8 @@ import { listDifferences } from "../base/json-diff.ts";
 import { type Page, type PageRequest, readCursor } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { json, oneOf, orNull, time } from "../base/schema.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { listChangesOf } from "../watch/audit.ts";
 import { relayTarget, requireRelay } from "./relay.ts";
 

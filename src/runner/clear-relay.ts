@@ -4,7 +4,7 @@
  */
 import type { EventDraft } from "../event/insert.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
-import type { Holder } from "../store/holding.ts";
+import type { Holder } from "../store/lease-holder.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 
 export type EventToCome = Pick<EventDraft, "relayId" | "hand">;

@@ -10,7 +10,7 @@ import { listReadyRelays } from "../event/event.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
-import { HOUSE, type Holder } from "../store/holding.ts";
+import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
 
 /** No retry is due sooner after its attempt, so that a look always comes before one. */

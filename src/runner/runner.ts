@@ -11,7 +11,7 @@ import type { RaisableLimits } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import type { EventToRun, HandedEvent } from "../event/event.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
-import { HOUSE, type Holder } from "../store/holding.ts";
+import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import {
   type Ahead,
   ANYWHERE,

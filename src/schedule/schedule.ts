@@ -14,7 +14,7 @@ import { alertMissed, type Missed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
-import { HOUSE, type Holder } from "../store/holding.ts";
+import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { periodOf } from "../trigger/schedule.ts";

@@ -7,9 +7,9 @@ import type { JsonObject } from "../base/json.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../base/schema.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 import type { ItemKind } from "./catalog-item.ts";
 
 const PURCHASE_KINDS = ["purchase", "refund"] as const;

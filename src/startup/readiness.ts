@@ -11,7 +11,7 @@ import type { Log } from "../base/log.ts";
 import { answerJson } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
-import type { Holding } from "../store/holding.ts";
+import type { Holding } from "../store/lease-holder.ts";
 import type { Store } from "../store/port.ts";
 import { adviseOn, LET_GO } from "../store/postgres/advice.ts";
 import { isAway } from "../store/postgres/error.ts";

@@ -7,8 +7,8 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "./migrate.ts";
-import { MOVED_NUMBER } from "./moved-mark.ts";
 import type { Reader, SqlArguments } from "./port.ts";
+import { MOVED_NUMBER } from "./transfer-mark.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
 

@@ -6,7 +6,7 @@
 import { systemClock } from "../base/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { Turn } from "./group-turn.ts";
-import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-waiting.ts";
+import { answer, type Outcome, refuse, takeAlike, type Waiting } from "./group-waiter.ts";
 import {
   type Fence,
   type GatheredWork,

@@ -3,7 +3,7 @@
  * for behind it, also for those who come meanwhile, so that the answers are there with the lock.
  */
 import type { GroupDatabase } from "./group-database.ts";
-import type { Waiting } from "./group-waiting.ts";
+import type { Waiting } from "./group-waiter.ts";
 import { lookingAhead } from "./transaction.ts";
 
 /** Of those who come while the lock is waited for. */

@@ -7,7 +7,7 @@
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../base/clock.ts";
-import { HOUSE, type Holding, type Keeper } from "./holding.ts";
+import { HOUSE, type Holding, type Keeper } from "./lease-holder.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
 import {
   type Fence,

@@ -5,13 +5,13 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { countMoving, moveEvents } from "./event-move.ts";
+import { turnLoop } from "./index-scan.ts";
 import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "./migration-record.ts";
-import { MOVED_NUMBER, refuseMoved } from "./moved-mark.ts";
+import { rehearseUpgrade, runMigration, TABLE_STATEMENTS } from "./migration-rehearsal.ts";
 import type { Reader } from "./port.ts";
-import { rehearseUpgrade, runMigration, TABLE_STATEMENTS } from "./rehearsal.ts";
 import { differs, listDifferences, readSqliteShape, TABLES } from "./schema-difference.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
-import { turnLoop } from "./walk.ts";
+import { MOVED_NUMBER, refuseMoved } from "./transfer-mark.ts";
 
 export class MigrationRefused extends Error {}
 

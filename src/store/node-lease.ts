@@ -5,7 +5,7 @@
 import { hostname } from "node:os";
 import { DAY_MS } from "../base/limit.ts";
 import { VERSION } from "../base/release/change.ts";
-import { HOUSE, type NodeView } from "./holding.ts";
+import { HOUSE, type NodeView } from "./lease-holder.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";
 import { SCHEMA_VERSION } from "./migrate.ts";
 import { type Reader, StoreUnavailable, type Writer } from "./port.ts";

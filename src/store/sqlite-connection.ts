@@ -6,7 +6,7 @@ import { constants, Database, type Statement } from "bun:sqlite";
 import { sleep, systemClock } from "../base/clock.ts";
 import type { GroupDatabase, Kept, WorkWatch } from "./group-database.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
-import { BLOCK_INDEX, followBlocks } from "./sqlite-lead.ts";
+import { BLOCK_INDEX, followBlocks } from "./sqlite-index-hint.ts";
 import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 
 const POSTED = Promise.resolve();

@@ -6,10 +6,10 @@ import { statSync } from "node:fs";
 import { type Clock, Loop } from "../base/clock.ts";
 import { fileErrorCode } from "../base/durable-file.ts";
 import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
+import { KeyLog } from "./dedupe-log.ts";
+import type { Room } from "./disk-space.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { KeyLog } from "./key-log.ts";
 import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
-import { emptyLog, giveBackPages } from "./page-care.ts";
 import {
   type Fence,
   type FencedStore,
@@ -22,10 +22,10 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import type { Room } from "./room.ts";
 import { SqliteConnection, SqliteGroup } from "./sqlite-connection.ts";
-import { foundNoRoom, roomOf } from "./sqlite-room.ts";
+import { foundNoRoom, roomOf } from "./sqlite-disk-space.ts";
 import { CommitListeners } from "./transaction.ts";
+import { emptyLog, giveBackPages } from "./vacuum.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;

@@ -5,8 +5,8 @@
 import { toIso } from "../base/clock.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { requirePerson } from "../people/person.ts";
+import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { eventSource, tellEvents } from "./event.ts";
 import { creditSource, grantEndSource, grantSource, planSource, purchaseSource } from "./held.ts";
 import type { StoryItem } from "./item.ts";

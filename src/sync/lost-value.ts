@@ -7,8 +7,8 @@ import { type Page, readCursor } from "../base/page.ts";
 import type { Warning } from "../base/refusal.ts";
 import { findCollection } from "../records/collection.ts";
 import { listRecords } from "../records/record-right.ts";
+import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { turnLoop } from "../store/walk.ts";
 import { type Entry, entryTarget } from "./plan.ts";
 
 /** Of a collection the newest so many records are looked at. */

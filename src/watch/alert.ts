@@ -10,9 +10,9 @@ import type { Page, PageRequest } from "../base/page.ts";
 import type { TroubleCode } from "../base/problem-code.ts";
 import type { ResultCode } from "../base/result-code.ts";
 import { show, textOrNull, time, timeOrNull } from "../base/schema.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 import { clearProblem, ITSELF, resolveAlertsOf } from "./problem.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */

@@ -9,6 +9,7 @@ import { Refusal } from "../base/refusal.ts";
 import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../base/schema.ts";
 import { showText } from "../base/shape.ts";
 import { findNearestName } from "../base/text.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import {
   defineTable,
@@ -20,7 +21,6 @@ import {
   type RowOf,
   text,
 } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 import { AUDIT_ACTIONS, type AuditAction } from "./audit-action.ts";
 
 /** An actor or a target is no longer: a kind, and an address or a ref. */

@@ -7,9 +7,9 @@ import { newId } from "../base/id.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import type { TroubleCode } from "../base/problem-code.ts";
 import { show, time, timeOrNull } from "../base/schema.ts";
+import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 
 const PROBLEM = defineTable({
   name: "problem",

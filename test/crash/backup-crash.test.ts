@@ -11,7 +11,7 @@ import { restoreBackup } from "../../src/backup/restore.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
-import { runMigration } from "../../src/store/rehearsal.ts";
+import { runMigration } from "../../src/store/migration-rehearsal.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";

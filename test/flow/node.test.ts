@@ -4,7 +4,7 @@ import { SQL } from "bun";
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import type { NodesView } from "../../src/http/server.ts";
-import { HOUSE } from "../../src/store/holding.ts";
+import { HOUSE } from "../../src/store/lease-holder.ts";
 import { until } from "../kit/event-flow.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";

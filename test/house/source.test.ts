@@ -5,7 +5,6 @@ import { basename, join } from "node:path";
 import { VERSION } from "../../src/base/release/change.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
-const MAX_LINES = 350;
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
 const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|index|common|misc)\.tsx?$/;
 const READS_TIME =
@@ -28,17 +27,6 @@ describe("the sources", () => {
 
   test("every file of src says in its first lines what it is for", () => {
     expect(paths(src, ({ path, text }) => !path.endsWith(".d.ts") && !text.startsWith("/**"))).toEqual([]);
-  });
-
-  test(`a file of src or scripts reads in one sitting: at most ${MAX_LINES} lines`, () => {
-    const sources = all.filter(({ path }) => /^(src|scripts)\//.test(path));
-    expect(paths(sources, ({ text }) => text.trimEnd().split("\n").length > MAX_LINES)).toEqual([]);
-  });
-
-  test(`a style sheet too: at most ${MAX_LINES} lines`, () => {
-    const sheets = [...new Bun.Glob("web/**/*.css").scanSync(PROJECT_ROOT)];
-    const long = sheets.filter((path) => readFileSync(join(PROJECT_ROOT, path), "utf8").trimEnd().split("\n").length > MAX_LINES);
-    expect([sheets.length > 20, long]).toEqual([true, []]);
   });
 
   test("nothing is exported by default", () => {

@@ -4,10 +4,10 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
-import { TOUCHED_CHANNEL } from "../../src/store/postgres/notice.ts";
+import { TOUCHED_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { followBlocks } from "../../src/store/sqlite-lead.ts";
+import { followBlocks } from "../../src/store/sqlite-index-hint.ts";
 
 export interface BesideStore {
   /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */

@@ -17,8 +17,8 @@ import {
 import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/people/entitlement.ts";
 import { addHoldings, listPersons } from "../../src/people/person-list.ts";
 import { saveProduct } from "../../src/selling/product.ts";
+import { undone } from "../../src/store/dry-run.ts";
 import type { Writer } from "../../src/store/port.ts";
-import { undone } from "../../src/store/undone.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 

@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { numberedId } from "../../src/base/id.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
+import { runMigration } from "../../src/store/migration-rehearsal.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
-import { runMigration } from "../../src/store/rehearsal.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 

@@ -9,7 +9,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { followBlocks } from "../../src/store/sqlite-lead.ts";
+import { followBlocks } from "../../src/store/sqlite-index-hint.ts";
 
 const BLOCK = 2_048;
 const NAMES = [1, 2, 3, 4, 5];

@@ -12,10 +12,10 @@ import { findEventSeq, listDueEvents, listReadyRelays } from "../../src/event/ev
 import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/insert.ts";
 import { listEvents } from "../../src/event/list.ts";
 import { findEventView } from "../../src/event/view.ts";
-import { encodeNumbers } from "../../src/store/key-run.ts";
+import { encodeNumbers } from "../../src/store/dedupe-segment.ts";
+import { readPage } from "../../src/store/index-scan.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { readPage } from "../../src/store/walk.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 

@@ -5,7 +5,7 @@ import { newId, numberedId, readNumberedId } from "../../src/base/id.ts";
 import { findEventSeq } from "../../src/event/event.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import type { Store } from "../../src/store/port.ts";
-import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-order.ts";
+import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-index.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, openTestStore } from "../kit/fresh-store.ts";

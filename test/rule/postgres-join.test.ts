@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SqlNames, Store, Writer } from "../../src/store/port.ts";
 import { UniqueViolation } from "../../src/store/port.ts";
-import { joinInserts } from "../../src/store/postgres/join.ts";
+import { joinInserts } from "../../src/store/postgres/combined-insert.ts";
 import { type BothStores, openBothStores } from "../kit/both-stores.ts";
 
 const into = (table: string, values: unknown[] = ["x"], from = "unnest($1)") => ({ text: `INSERT INTO ${table} (a) SELECT $1 FROM ${from}`, values });

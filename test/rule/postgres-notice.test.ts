@@ -1,7 +1,7 @@
 /** What nodes of one PostgreSQL tell each other at once, and what they gather for a moment first. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Topic, Touched } from "../../src/store/port.ts";
-import { Notices, readNotice } from "../../src/store/postgres/notice.ts";
+import { Notices, readNotice } from "../../src/store/postgres/notification.ts";
 import { poll } from "../kit/patience.ts";
 import { holdRealClock } from "../kit/still-clock.ts";
 

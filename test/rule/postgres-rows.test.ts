@@ -1,7 +1,7 @@
 /** Many rows of one INSERT on PostgreSQL: they arrive as they were given, in their order, and the server keeps no statement more for each mix of them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { SqlNames, Store } from "../../src/store/port.ts";
-import { RowWriter } from "../../src/store/postgres/rows.ts";
+import { RowWriter } from "../../src/store/postgres/bulk-insert.ts";
 import { type BothStores, openBothStores } from "../kit/both-stores.ts";
 
 let both: BothStores;

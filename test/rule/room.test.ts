@@ -1,6 +1,6 @@
 /** Room on a disk: the trouble stands from the first group that finds none until one succeeds after the disk said that it has room. */
 import { beforeEach, expect, test } from "bun:test";
-import { Room } from "../../src/store/room.ts";
+import { Room } from "../../src/store/disk-space.ts";
 import { START_MS, settle, VirtualClock } from "../kit/virtual-clock.ts";
 
 const FULL = "The disk is full.";

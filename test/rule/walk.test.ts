@@ -1,8 +1,8 @@
 /** A list looks at a bounded number of rows and bytes at a time, loses no row and tells none twice, however rarely a row fits. */
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { type Page, readCursor } from "../../src/base/page.ts";
+import { equals, reach, readPage, type StepRequest, walkPage } from "../../src/store/index-scan.ts";
 import type { Reader } from "../../src/store/port.ts";
-import { equals, reach, readPage, type StepRequest, walkPage } from "../../src/store/walk.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 

@@ -8,6 +8,7 @@ import type { DatabaseUrl } from "../../base/database-url.ts";
 import type { Reader, SqlArguments, SqlNames } from "../port.ts";
 import type { GroupConnection } from "../transaction.ts";
 import { sayWhere } from "./advice.ts";
+import { COLUMN_TYPES } from "./bulk-insert.ts";
 import { toPostgres } from "./dialect.ts";
 import {
   ConnectionLost,
@@ -20,8 +21,7 @@ import {
 } from "./error.ts";
 import { BEGINS, CONNECT_WITHIN_S, READ_LIMITS, requireLimits, SET_LIMITS, soleOptions } from "./option.ts";
 import { Posted } from "./posted.ts";
-import { ReadsAhead } from "./read-ahead.ts";
-import { COLUMN_TYPES } from "./rows.ts";
+import { ReadsAhead } from "./prefetch.ts";
 import { arrange, asSqliteGives } from "./value.ts";
 
 /** A number is given again, on a server of another address too. */

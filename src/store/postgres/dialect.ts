@@ -4,7 +4,7 @@
  */
 
 import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "../sql-token.ts";
-import { followIndexes } from "./index-lead.ts";
+import { followIndexes } from "./index-hint.ts";
 
 /** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */
 interface Translated {

@@ -1,7 +1,7 @@
 /** Whether the disk of a PostgreSQL has room: asked by a file that the server makes for a moment and that leaves nothing behind. */
 import { systemClock } from "../../base/clock.ts";
+import { Room } from "../disk-space.ts";
 import type { Store } from "../port.ts";
-import { Room } from "../room.ts";
 import { causesOf } from "./error.ts";
 
 const ASK_EVERY_MS = 5_000;

@@ -9,8 +9,8 @@ import type { GroupConnection, UndoableKeys } from "../transaction.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
 import { askOnDisk, NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
-import { Notices, TOUCHED_CHANNEL } from "./notice.ts";
-import type { PostgresSilence } from "./silence.ts";
+import { Notices, TOUCHED_CHANNEL } from "./notification.ts";
+import type { PostgresSilence } from "./silent-connection.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {

@@ -2,8 +2,8 @@
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import { MOVED_NUMBER } from "../moved-mark.ts";
 import type { Reader } from "../port.ts";
+import { MOVED_NUMBER } from "../transfer-mark.ts";
 import { PostgresConnection } from "./connection.ts";
 import { ReadOnly } from "./error.ts";
 import { connectionOptions } from "./option.ts";

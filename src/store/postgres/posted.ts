@@ -1,8 +1,8 @@
 /** What a transaction posted and has not sent yet: nobody asks how many rows it changes, so rows of a kind wait for others and go out together. */
 import type { SqlArguments } from "../port.ts";
-import { joinInserts } from "./join.ts";
-import { touches } from "./read-ahead.ts";
-import { RowWriter, type Statement } from "./rows.ts";
+import { RowWriter, type Statement } from "./bulk-insert.ts";
+import { joinInserts } from "./combined-insert.ts";
+import { touches } from "./prefetch.ts";
 
 export class Posted {
   readonly #rows: RowWriter;

@@ -4,6 +4,7 @@
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
+import type { Room } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit.ts";
 import {
   type Fence,
@@ -18,16 +19,15 @@ import {
   type Touched,
   type Writer,
 } from "../port.ts";
-import type { Room } from "../room.ts";
 import { CommitListeners } from "../transaction.ts";
 import { roomOf } from "./disk-room.ts";
 import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
 import { hearChannel } from "./hearing.ts";
 import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
-import { readNotice, TOUCHED_CHANNEL } from "./notice.ts";
+import { readNotice, TOUCHED_CHANNEL } from "./notification.ts";
 import { Readers } from "./readers.ts";
-import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./silence.ts";
+import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./silent-connection.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */

@@ -3,7 +3,7 @@ import { systemClock } from "../../base/clock.ts";
 import type { Reader } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, isFull } from "./error.ts";
-import type { PostgresSilence } from "./silence.ts";
+import type { PostgresSilence } from "./silent-connection.ts";
 
 /** Reads at once; those behind them wait. */
 const MOST_READERS = 4;

@@ -1,5 +1,5 @@
 /** A table of keys that takes no more and is on its way to the disk: written as a run, a part of it behind each of the groups that follow. */
-import { encodeNumbers, KeyFilter, type KeyRun, pieceId, pieceOf } from "./key-run.ts";
+import { encodeNumbers, KeyFilter, type KeyRun, pieceId, pieceOf } from "./dedupe-segment.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */

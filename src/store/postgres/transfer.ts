@@ -5,7 +5,8 @@
 
 import { type Clock, sleep, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../moved-mark.ts";
+import { StoreUnavailable } from "../port.ts";
+import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../transfer-mark.ts";
 import {
   type Cell,
   type MovedTable,
@@ -13,8 +14,7 @@ import {
   moves,
   rowsAtOnce,
   type TargetEnd,
-} from "../moved-table.ts";
-import { StoreUnavailable } from "../port.ts";
+} from "../transfer-tables.ts";
 import { PostgresConnection } from "./connection.ts";
 import { refuseUnfit } from "./look.ts";
 import { migratePostgres } from "./migrate.ts";

@@ -5,7 +5,7 @@
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import { numberOfHash } from "../base/id.ts";
-import { type Freeze, makeFreeze, writeFreezeStep } from "./key-freeze.ts";
+import { type Freeze, makeFreeze, writeFreezeStep } from "./dedupe-flush.ts";
 import {
   decodeNumbers,
   deleteRun,
@@ -19,7 +19,7 @@ import {
   listRuns,
   mayBeIn,
   readFilter,
-} from "./key-run.ts";
+} from "./dedupe-segment.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 

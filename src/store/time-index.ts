@@ -3,8 +3,9 @@
  * `created_at`, which rises with it but for small steps of the clock; where the clock was set back by more, whoever stores the row that follows notes it, and
  * the times rise again between two such rows. So no index on time is needed.
  */
+
+import { turnLoop } from "./index-scan.ts";
 import type { Reader, Store, Writer } from "./port.ts";
-import { turnLoop } from "./walk.ts";
 
 /** A smaller step back of the clock is none. */
 export const CLOCK_STEP_MS = 2_000;

@@ -2,8 +2,9 @@
  * INSERTs into several tables as one statement, each but the last in its WITH: a statement costs both sides more by itself than a few rows do. All
  * of them see what was there before the first, so none is joined that reads what another writes.
  */
-import { touches } from "./read-ahead.ts";
-import type { Statement } from "./rows.ts";
+
+import type { Statement } from "./bulk-insert.ts";
+import { touches } from "./prefetch.ts";
 
 /** One, with what it has in a WITH of its own. */
 const INSERT = /^\s*(?:WITH (\w+ AS \(UPDATE \w+ SET [^()]*\)) )?(INSERT INTO (\w+) .*)$/is;

@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import type { Clock } from "../base/clock.ts";
 import { partOf } from "../base/durable-file.ts";
+import { Room } from "./disk-space.ts";
 import { StoreUnavailable } from "./port.ts";
-import { Room } from "./room.ts";
 
 const TROUBLE = "The disk of the data directory is full: make room there, and writes go on by themselves.";
 const ASK_EVERY_MS = 1_000;

@@ -8,7 +8,7 @@ import { type Clock, Loop } from "../base/clock.ts";
 import { newId } from "../base/id.ts";
 import type { Nodes } from "../base/limiter.ts";
 import type { Log } from "../base/log.ts";
-import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./holding.ts";
+import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./lease-holder.ts";
 import {
   type Found,
   giveBackAll,

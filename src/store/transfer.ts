@@ -10,7 +10,7 @@ import {
   type SourceEnd,
   type TableSum,
   type TargetEnd,
-} from "./moved-table.ts";
+} from "./transfer-tables.ts";
 
 export interface MoveStep {
   doing: "copying" | "comparing";

@@ -2,8 +2,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { openDatabaseFile, readSchemaVersion } from "./database-file.ts";
-import { writeKeyRow } from "./key-run.ts";
-import { MARK, readMark, UNMARK } from "./moved-mark.ts";
+import { writeKeyRow } from "./dedupe-segment.ts";
+import { MARK, readMark, UNMARK } from "./transfer-mark.ts";
 import {
   type Cell,
   type MovedTable,
@@ -12,7 +12,7 @@ import {
   rowsAtOnce,
   type SourceEnd,
   type TargetEnd,
-} from "./moved-table.ts";
+} from "./transfer-tables.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Keys of one row of the log. */
