@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { systemClock } from "../src/base/clock.ts";
-import { type CallOutcome, createCaller } from "../src/outbound/caller.ts";
+import { type CallOutcome, createCaller } from "../src/platform/outbound/caller.ts";
 import { type Issued, makeAuthority } from "../test/kit/certificate.ts";
 
 interface Seen {

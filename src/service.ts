@@ -2,9 +2,7 @@
  * The one place where rooms are wired together. It starts the store, the runner and the HTTP face in the order they need each other, and
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
-import { LoginCap } from "./account/login-cap.ts";
-import { SharedPlaces } from "./account/shared-places.ts";
-import { SigninCap } from "./account/signin-cap.ts";
+
 import { HandBackup } from "./backup/hand-backup.ts";
 import { BackupSchedule, backupInChild, type StartBackup } from "./backup/schedule.ts";
 import type { ServiceConfig } from "./base/config.ts";
@@ -26,27 +24,30 @@ import { HealthWatch } from "./health/watch.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
-import type { Mailer } from "./mail/mailer.ts";
-import { resolveTxt, type TxtResolver } from "./mail/sender-domain.ts";
-import { createMailer } from "./mail/smtp-mailer.ts";
 import { Metrics } from "./metric/metrics.ts";
-import { ownHostOf } from "./outbound/call-target.ts";
-import { createCaller, type OutboundCaller } from "./outbound/caller.ts";
+import { LoginCap } from "./platform/account/login-cap.ts";
+import { SharedPlaces } from "./platform/account/shared-limit.ts";
+import { SigninCap } from "./platform/account/signin-cap.ts";
+import { Teller } from "./platform/audit/call-notifier.ts";
+import { LiveChanges } from "./platform/audit/live-changes.ts";
+import type { Mailer } from "./platform/mail/mailer.ts";
+import { resolveTxt, type TxtResolver } from "./platform/mail/sender-domain.ts";
+import { createMailer } from "./platform/mail/smtp-mailer.ts";
+import { ownHostOf } from "./platform/outbound/call-target.ts";
+import { createCaller, type OutboundCaller } from "./platform/outbound/caller.ts";
+import type { Sealer } from "./platform/secret/seal.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { warmUpSending } from "./runner/sending.ts";
 import { Scheduler } from "./schedule/schedule.ts";
 import { tellSchedules } from "./schedule/schedule-word.ts";
-import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./startup/readiness.ts";
 import { HOUSE, type Holding } from "./store/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
-import { LiveChanges } from "./watch/live-changes.ts";
-import { Teller } from "./watch/teller.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
 const WARM_UP_AFTER_MS = 50;

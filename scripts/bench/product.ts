@@ -6,13 +6,13 @@
  * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows] [unverified calls a minute]
  */
 
-import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
-import { createApp, findApp } from "../../src/account/app.ts";
-import { findEnvironmentById } from "../../src/account/environment.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { collectUnderLoad } from "../../src/cli/garbage.ts";
+import { COMMAND_LINE, mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp, findApp } from "../../src/platform/account/app.ts";
+import { findEnvironmentById } from "../../src/platform/account/environment.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { parseCollection } from "../../src/records/collection-definition.ts";
 import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";

@@ -5,13 +5,13 @@
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
-import { type Environment, findEnvironmentById } from "../../src/account/environment.ts";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
+import { COMMAND_LINE, mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import { type Environment, findEnvironmentById } from "../../src/platform/account/environment.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { RAISED_LIMITS, serviceConfig } from "../../test/kit/service-config.ts";

@@ -9,8 +9,8 @@ import { failFinally } from "../base/outcome.ts";
 import { revokeAccess as endGrants, findAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { sayEndedByLater } from "../people/access-order.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
+import { checkTemplateText } from "../platform/template/template.ts";
 import type { Reader } from "../store/port.ts";
-import { checkTemplateText } from "../template/template.ts";
 import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
 import {
   checkExpiry,

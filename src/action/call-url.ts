@@ -11,8 +11,8 @@ import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../base/json.ts";
 import { failFinally, failForNow } from "../base/outcome.ts";
 import type { Problem } from "../base/refusal.ts";
-import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
-import type { CallOutcome } from "../outbound/caller.ts";
+import { checkCallUrl, MAX_CALL_URL_CHARS } from "../platform/outbound/call-target.ts";
+import type { CallOutcome } from "../platform/outbound/caller.ts";
 import { type ActionOutcome, type ActionRun, type SendingAction, tellResult } from "./contract.ts";
 
 const shape = Type.Object(

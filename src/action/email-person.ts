@@ -4,10 +4,10 @@
  * Source: the specification's "Actions" and "Limits", decisions section 5.
  */
 import { type Static, Type } from "typebox";
-import { findEnvironmentById } from "../account/environment.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../base/json.ts";
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../base/limit.ts";
 import { failFinally, failForNow } from "../base/outcome.ts";
+import { findEnvironmentById } from "../platform/account/environment.ts";
 import {
   endOf,
   findBrokenCap,
@@ -16,14 +16,20 @@ import {
   finishEmail,
   intendEmail,
   withdrawEmail,
-} from "../mail/email.ts";
-import { alertUnknownMail, MAY_HAVE_LEFT } from "../mail/interrupted-mail.ts";
-import { readMailSettings } from "../mail/mail-settings.ts";
-import { findMailStop } from "../mail/mail-stop.ts";
-import { listCuts, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
-import { findSenderAddress } from "../mail/sender-domain.ts";
+} from "../platform/mail/email.ts";
+import { alertUnknownMail, MAY_HAVE_LEFT } from "../platform/mail/interrupted-mail.ts";
+import { readMailSettings } from "../platform/mail/mail-settings.ts";
+import { findMailStop } from "../platform/mail/mail-stop.ts";
+import {
+  listCuts,
+  type MailOutcome,
+  makeSubject,
+  makeText,
+  type OutgoingMail,
+} from "../platform/mail/mailer.ts";
+import { findSenderAddress } from "../platform/mail/sender-domain.ts";
+import { checkTemplateText, isVisible } from "../platform/template/template.ts";
 import type { Writer } from "../store/port.ts";
-import { checkTemplateText, isVisible } from "../template/template.ts";
 import { type ActionRun, findActingPerson, type SendingAction } from "./contract.ts";
 import { nameAction } from "./shape.ts";
 

@@ -5,8 +5,8 @@
 import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../base/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
+import { checkTemplateText } from "../platform/template/template.ts";
 import { resolveRef } from "../selling/sale.ts";
-import { checkTemplateText } from "../template/template.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
 

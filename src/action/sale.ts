@@ -5,13 +5,13 @@
 import { Type } from "typebox";
 import type { Outcome } from "../base/outcome.ts";
 import type { Problem } from "../base/refusal.ts";
+import { checkTemplateText } from "../platform/template/template.ts";
 import { readPaidAmount } from "../selling/paid-amount.ts";
 import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
 import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";
 import { type Payment, type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import { moveSale } from "../selling/sale-move.ts";
 import type { Writer } from "../store/port.ts";
-import { checkTemplateText } from "../template/template.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, nameAction, refShape } from "./shape.ts";
 

@@ -10,9 +10,9 @@ import { failFinally } from "../base/outcome.ts";
 import { type Problem, Refusal } from "../base/refusal.ts";
 import { FIELD_NAME } from "../base/shape.ts";
 import { breaksPlainText } from "../base/text.ts";
+import { checkTemplateText } from "../platform/template/template.ts";
 import { findCollection, recallCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
-import { checkTemplateText } from "../template/template.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { catalogNameShape, nameAction } from "./shape.ts";
 

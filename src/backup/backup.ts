@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { toIso } from "../base/clock.ts";
-import { findMasterKey, placeKeyFile } from "../secret/master-key.ts";
+import { findMasterKey, placeKeyFile } from "../platform/secret/master-key.ts";
 import { type CopyStep, copyDatabase } from "../store/database-copy.ts";
 
 /** Why a backup or a restore was not made: one sentence for the person who asked for it. */

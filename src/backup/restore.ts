@@ -7,9 +7,9 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../base/durable-file.ts";
+import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../platform/secret/master-key.ts";
+import { Sealer } from "../platform/secret/seal.ts";
 import { trySealed } from "../relay/master-key-proof.ts";
-import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
 import { type CopyStep, copyDatabase, holdDatabase } from "../store/database-copy.ts";
 import {
   checkDatabase,

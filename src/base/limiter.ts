@@ -3,7 +3,7 @@
  * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
  * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
  * knows what it counts. Where several nodes serve one database, a window holds only the places that were drawn for this node from those of
- * all (account/shared-places.ts), so that together they let through the limit and never more.
+ * all (account/shared-limit.ts), so that together they let through the limit and never more.
  */
 import type { Clock } from "./clock.ts";
 

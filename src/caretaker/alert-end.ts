@@ -4,10 +4,10 @@
  */
 import { HOUR_MS } from "../base/limit.ts";
 import { findPerson } from "../people/person.ts";
+import { type AlertCode, listOpenAlerts, type OpenAlert } from "../platform/audit/alert.ts";
+import { resolveAlertsOf } from "../platform/audit/problem.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
-import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
-import { resolveAlertsOf } from "../watch/problem.ts";
 import { findClear, momentOf } from "./sale-nobody.ts";
 
 /** In one look; more wait for the next. */

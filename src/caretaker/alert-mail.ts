@@ -4,19 +4,13 @@
  * leave is tried again. Where an environment cannot send, its alerts stay on the dashboard.
  */
 
-import { findApp } from "../account/app.ts";
-import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
-import { listOwners } from "../account/owner.ts";
 import { type Clock, Loop, toIso, waitAtMost } from "../base/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import { MAIL_TROUBLES } from "../base/problem-code.ts";
-import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
-import { endInterruptedMails } from "../mail/interrupted-mail.ts";
-import { readMailSettings } from "../mail/mail-settings.ts";
-import { type Mailer, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
-import { findSenderAddress } from "../mail/sender-domain.ts";
-import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
+import { findApp } from "../platform/account/app.ts";
+import { alertOn, type Environment, findEnvironmentById } from "../platform/account/environment.ts";
+import { listOwners } from "../platform/account/owner.ts";
 import {
   ALERT_MAIL_SWITCH,
   type AlertRow,
@@ -25,14 +19,26 @@ import {
   listUnmailedEnvironments,
   markAlertMailed,
   markAlertUnmailed,
-} from "../watch/alert.ts";
+} from "../platform/audit/alert.ts";
 import {
   type CannotMail,
   listUnmailedProblems,
   noteAlertMails,
   noteCannotMail,
   noteOwnerMailed,
-} from "../watch/unmailed-alerts.ts";
+} from "../platform/audit/undelivered-alerts.ts";
+import { endOf, finishEmail, intendEmail } from "../platform/mail/email.ts";
+import { endInterruptedMails } from "../platform/mail/interrupted-mail.ts";
+import { readMailSettings } from "../platform/mail/mail-settings.ts";
+import {
+  type Mailer,
+  type MailOutcome,
+  makeSubject,
+  makeText,
+  type OutgoingMail,
+} from "../platform/mail/mailer.ts";
+import { findSenderAddress } from "../platform/mail/sender-domain.ts";
+import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import { endAlerts } from "./alert-end.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;

@@ -4,12 +4,12 @@
  * that was on its way, is simply found again. What stays is a row without a name: it keeps the environments' numbers from being given again.
  */
 import { type Static, Type } from "typebox";
-import { type App, appView, findApp, viewApp } from "../account/app.ts";
-import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../account/environment.ts";
 import { Refusal } from "../base/refusal.ts";
 import { oneOf, textOrNull } from "../base/schema.ts";
+import { type App, appView, findApp, viewApp } from "../platform/account/app.ts";
+import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../platform/account/environment.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";
 
 /** Counting ends here. */

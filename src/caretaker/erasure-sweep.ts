@@ -24,9 +24,9 @@ import {
   type OpenErasure,
 } from "../people/person-erase.ts";
 import { SoughtText } from "../people/sought-text.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./swept-table.ts";
 
 /** Between two steps. */

@@ -2,13 +2,19 @@
  * Events that wait for a paused relay or a held environment and will be dropped: three days before the first of a relay's is, its owner is
  * told, once, and a problem stands until none waits so long. It drops nothing.
  */
-import { findEnvironmentAfter } from "../account/environment.ts";
+
 import { toIso } from "../base/clock.ts";
 import { DAY_MS, EVENT_RETENTION_MS } from "../base/limit.ts";
+import { findEnvironmentAfter } from "../platform/account/environment.ts";
+import { raiseAlert } from "../platform/audit/alert.ts";
+import {
+  clearProblem,
+  EVENTS_EXPIRING,
+  raiseProblem,
+  standingProblemsOfCode,
+} from "../platform/audit/problem.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
-import { clearProblem, EVENTS_EXPIRING, raiseProblem, standingProblemsOfCode } from "../watch/problem.ts";
 
 /** Told so long before. */
 const NOTICE_MS = 3 * DAY_MS;

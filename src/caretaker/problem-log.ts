@@ -2,11 +2,12 @@
  * Tells each problem as it is raised and as it is cleared, whoever did: it looks after every commit that touched one, and compares with what
  * stood before. What stands at the start is told too. A problem of the whole server is every environment's, and the server tells of it once, itself.
  */
-import type { EnvironmentName } from "../account/environment.ts";
+
 import type { Log } from "../base/log.ts";
+import type { EnvironmentName } from "../platform/account/environment.ts";
+import type { ToldProblem } from "../platform/audit/call-notifier.ts";
+import { UNNAMED_PROXY } from "../platform/audit/unnamed-proxy.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
-import type { ToldProblem } from "../watch/teller.ts";
-import { UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
 
 /** Problems that are told apart at a time. */
 const MAX_STANDING = 1_000;

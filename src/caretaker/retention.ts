@@ -2,10 +2,7 @@
  * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
  * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
  */
-import { findEnvironmentAfter } from "../account/environment.ts";
-import { forgetEndedLogins } from "../account/login.ts";
-import { forgetOwnerNetworks } from "../account/owner-network.ts";
-import { forgetEndedSessions } from "../account/session.ts";
+
 import {
   APPROVAL_RETENTION_MS,
   AUDIT_RETENTION_MS,
@@ -20,6 +17,10 @@ import { RELAY_NAME } from "../event/event.ts";
 import { forgetRanActions } from "../event/run.ts";
 import { forgetRevocations } from "../people/access-order.ts";
 import { forgetErasures } from "../people/person-erase.ts";
+import { findEnvironmentAfter } from "../platform/account/environment.ts";
+import { forgetEndedLogins } from "../platform/account/login.ts";
+import { forgetOwnerNetworks } from "../platform/account/owner-network.ts";
+import { forgetEndedSessions } from "../platform/account/session.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import { forgetCancellations } from "../selling/plan-history.ts";
 import type { Writer } from "../store/port.ts";

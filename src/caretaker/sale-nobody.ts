@@ -3,9 +3,9 @@
  * steps by their index, as a relay may have left many of other causes.
  */
 import { findNameKey } from "../event/list.ts";
+import { listOpenAlerts, type OpenAlert } from "../platform/audit/alert.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { FencedStore } from "../store/port.ts";
-import { listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
 
 const STEP = 5_000;
 const MAX_WALKED = 250_000;

@@ -3,8 +3,10 @@
  * stands on a command line.
  */
 
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { listOtherOwners, listValidKeys, removeOwners, revokeKeys } from "../account/other-way-in.ts";
+import { toIso } from "../base/clock.ts";
+import { type JsonObject, writeJson } from "../base/json.ts";
+import { plain } from "../base/text.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import {
   createOwner,
   findOwnerByEmail,
@@ -13,14 +15,17 @@ import {
   removeOwner,
   setOwnerPassword,
   showOwners,
-} from "../account/owner.ts";
-import { createSigninLink, endSessions, signinLinkUrl } from "../account/session.ts";
-import { toIso } from "../base/clock.ts";
-import { type JsonObject, writeJson } from "../base/json.ts";
-import { plain } from "../base/text.ts";
+} from "../platform/account/owner.ts";
+import {
+  listOtherOwners,
+  listValidKeys,
+  removeOwners,
+  revokeKeys,
+} from "../platform/account/remaining-access.ts";
+import { createSigninLink, endSessions, signinLinkUrl } from "../platform/account/session.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
+import type { AuditAction } from "../platform/audit/audit-action.ts";
 import type { Writer } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import type { AuditAction } from "../watch/audit-action.ts";
 import { refuseProjectFolder } from "./apps.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "./data-directory.ts";

@@ -1,12 +1,13 @@
 /** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { type AlertView, listAlerts, resolveAlert } from "../platform/audit/alert.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
+import { listProblems, type ProblemView } from "../platform/audit/problem.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
-import { writeAudit } from "../watch/audit.ts";
-import { listProblems, type ProblemView } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-ending.ts";

@@ -2,15 +2,15 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { createApp, listApps, renameApp } from "../account/app.ts";
-import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
 import { toIso } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { type AppContents, countApp, deleteApp, emptyApp, endRemoval } from "../caretaker/app-removal.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { createApp, listApps, renameApp } from "../platform/account/app.ts";
+import { findLocalEnvironment, listEnvironments } from "../platform/account/environment.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { Store } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";

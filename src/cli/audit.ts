@@ -1,7 +1,7 @@
 /** `relay audit …`: who changed what, when, and what it was before. */
 import { type Json, writeJson } from "../base/json.ts";
 import { listDifferences } from "../base/json-diff.ts";
-import { type AuditView, listAudit, WHOLE_SERVER } from "../watch/audit.ts";
+import { type AuditView, listAudit, WHOLE_SERVER } from "../platform/audit/audit.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "./listing.ts";

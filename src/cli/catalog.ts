@@ -1,12 +1,13 @@
 /** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
 import { type Static, Type } from "typebox";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../base/check-shape.ts";
 import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { fields, type warningView } from "../base/schema.ts";
 import { deleteAccessSlug, findAccessSlug, pageAccessSlugs, putAccessSlug } from "../people/entitlement.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import {
   deleteCollection,
   deleteRecordsOf,
@@ -20,7 +21,6 @@ import { deletePlan, plans, savePlan } from "../selling/plan.ts";
 import { deleteProduct, products, saveProduct } from "../selling/product.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { KINDS, type Kind, sayItem } from "./catalog-words.ts";
 import { type Command, type Input, refuseChoice, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

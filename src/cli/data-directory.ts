@@ -5,11 +5,11 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { listApps } from "../account/app.ts";
-import { type Environment, listEnvironments } from "../account/environment.ts";
 import type { DatabaseUrl } from "../base/database-url.ts";
+import { listApps } from "../platform/account/app.ts";
+import { type Environment, listEnvironments } from "../platform/account/environment.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import { openSealer } from "../relay/master-key-proof.ts";
-import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { COMMAND_LINE } from "../account/api-key.ts";
-import { findLocalEnvironment } from "../account/environment.ts";
+import { COMMAND_LINE } from "../platform/account/api-key.ts";
+import { findLocalEnvironment } from "../platform/account/environment.ts";
 import { listRelayRows } from "../relay/relay.ts";
 import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";

@@ -1,7 +1,8 @@
 /** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { type Json, writeJson } from "../base/json.ts";
 import { plain } from "../base/text.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -9,7 +10,7 @@ import {
   saveSenderDomain,
   verifySenderDomain,
   viewSenderDomain,
-} from "../mail/sender-domain.ts";
+} from "../platform/mail/sender-domain.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -2,14 +2,15 @@
  * `relay emails …`: what became of mail, and mail sent by hand. On a data directory they send by themselves, with the settings of the environment,
  * beside a running server or without one; of a server elsewhere that server sends.
  */
-import { actorOrigin, actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
+
 import { createLog } from "../base/log.ts";
-import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
-import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
-import { listMailStops, type MailStopView } from "../mail/mail-stop.ts";
-import { createMailer } from "../mail/smtp-mailer.ts";
 import { readPersonId, requireActingPerson } from "../people/person.ts";
+import { actorOrigin, actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { EMAIL_STATES, type EmailView, listEmails } from "../platform/mail/email.ts";
+import { listMailStops, type MailStopView } from "../platform/mail/mail-stop.ts";
+import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../platform/mail/manual-mail.ts";
+import { createMailer } from "../platform/mail/smtp-mailer.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readAllowPrivate } from "./data-directory.ts";

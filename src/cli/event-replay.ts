@@ -1,10 +1,11 @@
 /** `relay events replay`: running one event again, or saying first what that would do. The running service takes up by itself what is queued here. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../base/limit.ts";
 import { plain } from "../base/text.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import type { PlannedAction, ReplayPlan } from "../event/replay-plan.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";

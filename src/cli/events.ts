@@ -1,7 +1,7 @@
 /**
  * `relay events …`: what happened, one event with its attempts, taking its payload out, and a line for each as it comes.
  */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { countEvents, type EventCounts } from "../event/count.ts";
@@ -10,6 +10,7 @@ import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents, readEvents } from "../event/list.ts";
 import { lookUpNames } from "../event/named-filter.ts";
 import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

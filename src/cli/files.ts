@@ -1,8 +1,8 @@
 /** `relay files …`: the files that records hold, as the dashboard's Records › Files shows them; a file that is written here never takes another's place. */
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../base/json.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import {
   deleteFile,
   type FileView,

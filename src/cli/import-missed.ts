@@ -1,11 +1,11 @@
 /** `relay import-missed`: an export of what a provider lists and never delivered, entered as if received; the plan first, then exactly those lines. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
 import { sleep } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { plain } from "../base/text.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import { importMissed as importBatch, MAX_MISSED_LINES, type MissedView } from "../receiver/missed.ts";
 import { LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";

@@ -1,4 +1,7 @@
 /** `relay keys …`: API keys. One is written to standard output once, and stored as a hash alone. */
+
+import { writeJson } from "../base/json.ts";
+import { MAX_PAGE_SIZE } from "../base/page.ts";
 import {
   actorWords,
   COMMAND_LINE,
@@ -7,11 +10,9 @@ import {
   mintApiKey,
   revokeApiKey,
   viewKey,
-} from "../account/api-key.ts";
-import { warnOfOrigins } from "../account/key-origin.ts";
-import { writeJson } from "../base/json.ts";
-import { MAX_PAGE_SIZE } from "../base/page.ts";
-import { writeAudit } from "../watch/audit.ts";
+} from "../platform/account/api-key.ts";
+import { warnOfOrigins } from "../platform/account/key-origin.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { wholeId } from "./id-ending.ts";

@@ -4,10 +4,10 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { listApps } from "../account/app.ts";
 import { waitAtMost } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
 import { findNearestName } from "../base/text.ts";
+import { listApps } from "../platform/account/app.ts";
 import { listRelayRows } from "../relay/relay.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";

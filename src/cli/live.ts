@@ -11,7 +11,7 @@ import { MINUTE_MS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
 import { plain } from "../base/text.ts";
-import { readLocalSecrets } from "../secret/local-file.ts";
+import { readLocalSecrets } from "../platform/secret/local-secrets.ts";
 import type { ApprovalView } from "../sync/approval.ts";
 import type { Carried } from "../sync/plan.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";

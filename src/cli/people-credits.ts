@@ -1,9 +1,10 @@
 /** `relay people credits`: adds or spends credits by hand, as the dashboard's Credits does; what is sent again under its key applies once. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import { MAX_CREDIT_LINE } from "../base/limit.ts";
 import { addCreditsByHand, type CreditView, viewCredit } from "../people/credit.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

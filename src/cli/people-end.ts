@@ -1,14 +1,15 @@
 /** `relay people end`: ends by hand what somebody has, as the dashboard's End does: a plan with its grants, or the live grants of an entitlement. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../base/shape.ts";
 import { endGrantByHand, type GrantView, listLiveGrants } from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import { endSubscriptionByHand, findActiveSubscription } from "../selling/subscription.ts";
 import type { Store } from "../store/port.ts";
-import type { Change } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

@@ -1,9 +1,10 @@
 /** `relay people grant`: gives an access by hand, as the dashboard's Grant access does. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { type GrantView, grantByHand, viewGrant } from "../people/access-grant.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { readMomentAhead } from "./ago.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -1,9 +1,10 @@
 /** `relay people stop-mail` and `allow-mail`: whether mail of kind event goes to somebody, as the person's page in the dashboard does it. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
-import { findMailStop, setMailStop } from "../mail/mail-stop.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { findMailStop, setMailStop } from "../platform/mail/mail-stop.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

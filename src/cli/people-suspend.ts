@@ -1,5 +1,5 @@
 /** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import {
   changePersonByHand,
@@ -8,6 +8,7 @@ import {
   requirePersonNamed,
   viewPerson,
 } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

@@ -2,11 +2,12 @@
  * `relay people file-token` and `remove-token`: the store account tokens that an app store's purchase finds its person by, as on the person's page
  * in the dashboard. A token that is not written on the line is read from standard input, where no shell history keeps it.
  */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
+
 import { writeJson } from "../base/json.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import { fileTokenByHand, removeTokenByHand } from "../people/person-key.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";

@@ -6,7 +6,6 @@ import { Refusal } from "../base/refusal.ts";
 import { cutToLine, plain } from "../base/text.ts";
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
-import { findMailStop } from "../mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
 import {
@@ -19,6 +18,7 @@ import {
 } from "../people/person.ts";
 import { listTokens } from "../people/person-key.ts";
 import { addHoldings, listPersons, type PersonItem } from "../people/person-list.ts";
+import { findMailStop } from "../platform/mail/mail-stop.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
 import type { Reader, Store } from "../store/port.ts";

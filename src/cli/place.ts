@@ -5,16 +5,16 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { requireCommandKey } from "../account/command-key.ts";
-import type { Environment } from "../account/environment.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { plain } from "../base/text.ts";
-import { loadMasterKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { requireCommandKey } from "../platform/account/command-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
+import { loadMasterKey } from "../platform/secret/master-key.ts";
+import { Sealer } from "../platform/secret/seal.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../store/lock.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { APP, ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import { gather, type Listing, pagesOf, readLimit, type TimeOf } from "./listing.ts";

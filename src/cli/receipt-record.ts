@@ -2,11 +2,12 @@
  * `relay receipts record`: a payment that was taken elsewhere, as Record a payment… in the dashboard does it. What the person gets is said before,
  * and a payment is known by its ref: written again, as after an answer that was lost, it is the same receipt.
  */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { isCurrency } from "../base/currency.ts";
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { type PersonView, refuseNobody, requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { plans } from "../selling/plan.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { products } from "../selling/product.ts";

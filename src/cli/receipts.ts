@@ -1,8 +1,9 @@
 /** `relay receipts …`: what was paid, and taking back what any purchase gave, as Refund… on the dashboard's Selling page does it. It moves no money. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { readPersonId } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../selling/purchase.ts";
 import { planRefund, type RefundPlan, refundByHand } from "../selling/refund-by-hand.ts";
 import { sayAmount } from "../story/words.ts";

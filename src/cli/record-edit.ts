@@ -1,9 +1,10 @@
 /** `relay records set` and `relay records delete`, as the dashboard's Records does it; here audited as an owner's edit is, by field names alone. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
+
 import { type JsonObject, writeJson } from "../base/json.ts";
 import { cutToLine, plain } from "../base/text.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import {
   deleteRecord,
   type RecordItem,

@@ -2,9 +2,10 @@
  * `relay relays rotate-secret`, `set-secret` and `end-overlap`: a secret that is minted is written to standard output once, one that the sender
  * made is read from standard input alone. A running service takes up by itself what is changed here.
  */
-import type { Environment } from "../account/environment.ts";
+
 import { writeJson } from "../base/json.ts";
 import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../base/limit.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import {
   endOverlap,
   prepareSecret,

@@ -2,10 +2,10 @@
 import type { Warning } from "../base/refusal.ts";
 import type { FunnelView } from "../overview/funnel.ts";
 import type { ListedRelayView } from "../overview/health.ts";
+import type { ProblemView } from "../platform/audit/problem.ts";
 import type { RecentCallView } from "../receiver/call.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { RelayView } from "../relay/relay-view.ts";
-import type { ProblemView } from "../watch/problem.ts";
 import { refuseMisread } from "./read-answer.ts";
 import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./relay-words.ts";
 import { askPlace, listRemote, type Remote, tellPlace } from "./remote.ts";

@@ -2,13 +2,15 @@
  * `relay relays …`: how each relay stands, and one of them in full: what it waits for, what its last calls came to and what would keep an
  * event from acting, and where its calls stopped. Pausing and resuming. A running service takes up by itself what is changed here.
  */
-import { COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
+
 import { type Clock, toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
 import type { NeedContext } from "../overview/need.ts";
+import { COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { standingProblemsOf } from "../platform/audit/problem.ts";
 import { listRecentCalls } from "../receiver/call.ts";
 import { findManyRemembered } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
@@ -20,7 +22,6 @@ import { listRelays, showRelay } from "../relay/relay-view.ts";
 import { recordDue, settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
-import { standingProblemsOf } from "../watch/problem.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
 import { LIMIT, readLimit } from "./listing.ts";

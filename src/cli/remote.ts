@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import type { Page } from "../base/page.ts";
 import { type Problem, Refusal } from "../base/refusal.ts";
 import { plain } from "../base/text.ts";
-import { errorCode } from "../outbound/connect.ts";
+import { errorCode } from "../platform/outbound/connect.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import { noteAnswer, readStrictly, refuseMisread } from "./read-answer.ts";
 import { toRefusalCode } from "./refusal-words.ts";

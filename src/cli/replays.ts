@@ -1,5 +1,5 @@
 /** `relay replays …`: replaying every failed or dead event that a filter chooses, or what was done for another person, as a job of the service. */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { toIso } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
 import { plain } from "../base/text.ts";
@@ -21,6 +21,7 @@ import {
 } from "../event/bulk-replay.ts";
 import { EVENT_TRIGGERS } from "../event/event.ts";
 import { lookUpNames } from "../event/named-filter.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-ending.ts";

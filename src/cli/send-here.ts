@@ -4,8 +4,6 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
 import { sleep } from "../base/clock.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { DEFAULT_LIMITS } from "../base/limit.ts";
@@ -18,6 +16,8 @@ import { explainRelay } from "../explain/explain.ts";
 import type { Asked, Explanation } from "../explain/step.ts";
 import { writeTestTick } from "../explain/test-event.ts";
 import { writeTestRecord } from "../explain/test-record.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import { type LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";

@@ -2,10 +2,11 @@
  * `relay settings …`: an environment's settings, shown and changed one at a time by their names, on the data directory. A secret is read from
  * standard input alone, so that no list of processes and no shell history holds it.
  */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+
 import { checkInput } from "../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../base/limit.ts";
 import { LIMIT_WORDS } from "../base/limit-text.ts";
-import { masterKeyFile } from "../secret/master-key.ts";
+import { masterKeyFile } from "../platform/secret/master-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "./data-directory.ts";
 import { findPager } from "./pager.ts";

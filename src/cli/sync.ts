@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { isJsonObject, type Json, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { plain } from "../base/text.ts";
-import { readLocalSecrets } from "../secret/local-file.ts";
+import { readLocalSecrets } from "../platform/secret/local-secrets.ts";
 import { catalogPath } from "../sync/catalog-file.ts";
 import { listItems } from "../sync/catalog-file-edit.ts";
 import { listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";

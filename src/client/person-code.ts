@@ -12,8 +12,6 @@
  * hour. On all addresses of an environment together the 100 codes of an hour allow 800 comparisons.
  */
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { findApp } from "../account/app.ts";
-import type { Environment } from "../account/environment.ts";
 import { type Clock, sleep } from "../base/clock.ts";
 import {
   CODE_DIGITS,
@@ -24,12 +22,14 @@ import {
 } from "../base/limit.ts";
 import type { MailTrouble } from "../base/problem-code.ts";
 import { Refusal } from "../base/refusal.ts";
-import { intendEmail } from "../mail/email.ts";
-import { readMailSettings } from "../mail/mail-settings.ts";
-import { makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
-import { findSenderAddress } from "../mail/sender-domain.ts";
 import { findPersonByEmail, toEmailKey } from "../people/person.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { findApp } from "../platform/account/app.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { intendEmail } from "../platform/mail/email.ts";
+import { readMailSettings } from "../platform/mail/mail-settings.ts";
+import { makeSubject, makeText, type OutgoingMail } from "../platform/mail/mailer.ts";
+import { findSenderAddress } from "../platform/mail/sender-domain.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, given, integer, type RowOf, text } from "../store/table.ts";
 

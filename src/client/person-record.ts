@@ -13,6 +13,7 @@ import { Limiter, type Places } from "../base/limiter.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { findPerson } from "../people/person.ts";
+import { raiseAlert } from "../platform/audit/alert.ts";
 import { type CollectionRow, requireCollection } from "../records/collection.ts";
 import {
   deleteRecord,
@@ -27,7 +28,6 @@ import {
 import { countWatchers, withinStorage } from "../records/record-budget.ts";
 import { addressByPerson, listRecordsFor, mayRead, mayWrite } from "../records/record-right.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
 
 type PersonRecordView = Omit<RecordView, "by" | "odd">;
 

@@ -3,20 +3,26 @@
  * tells nobody who exists, also where a code is held back: for an address that nobody has, once strangers used up what an hour holds for
  * them, or where only invited people sign in. A person is created only once a code came back from their mailbox.
  */
-import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
+
 import type { Clock } from "../base/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../base/limit.ts";
 import { Limiter, type Places } from "../base/limiter.ts";
 import { siteOf } from "../base/network.ts";
 import { Refusal } from "../base/refusal.ts";
-import { endOf, finishEmail } from "../mail/email.ts";
-import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
 import { findPersonByEmail, markSignedIn, type PersonRow, parseEmailAddress } from "../people/person.ts";
 import { signUpPerson } from "../people/person-invite.ts";
-import type { Sealer } from "../secret/seal.ts";
+import {
+  alertOn,
+  type Environment,
+  findEnvironmentById,
+  settingsSection,
+} from "../platform/account/environment.ts";
+import { raiseAlert } from "../platform/audit/alert.ts";
+import { noteCodeMailed, noteCodesUnmailed } from "../platform/audit/undelivered-codes.ts";
+import { endOf, finishEmail } from "../platform/mail/email.ts";
+import type { Mailer, OutgoingMail } from "../platform/mail/mailer.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
-import { noteCodeMailed, noteCodesUnmailed } from "../watch/unmailed-codes.ts";
 import {
   CODE_MAIL_WITHIN_MS,
   type CodeHolder,

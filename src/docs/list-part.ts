@@ -1,5 +1,5 @@
 /** Lists that need nothing but a table: what the audit tells, and the metrics by their names. */
-import { AUDIT_ACTIONS } from "../watch/audit-action.ts";
+import { AUDIT_ACTIONS } from "../platform/audit/audit-action.ts";
 import { writeTable } from "./markdown.ts";
 
 export function writeAuditActions(): string {

@@ -1,9 +1,9 @@
 /** What the owner is told of events that do not run as they should. */
 import { toIso } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
+import { type NewAlert, raiseAlert } from "../platform/audit/alert.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Writer } from "../store/port.ts";
-import { type NewAlert, raiseAlert } from "../watch/alert.ts";
 
 interface EventAlert {
   environmentId: number;

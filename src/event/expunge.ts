@@ -7,9 +7,9 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { Refusal } from "../base/refusal.ts";
 import type { OpenErasure } from "../people/person-erase.ts";
 import type { SoughtText } from "../people/sought-text.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
 import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import {
   EVENT,
   type Expunged,

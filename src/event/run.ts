@@ -5,10 +5,10 @@
 import type { ActionResult, StoredResult } from "../action/contract.ts";
 import { writeJson } from "../base/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
+import { type AuditEntry, type Change, writeAudit, writeAudits } from "../platform/audit/audit.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
-import { type AuditEntry, type Change, writeAudit, writeAudits } from "../watch/audit.ts";
 import { EVENT, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
 
 /** A key, or the key of work that was chosen to be done anew with the one that stands until then. */

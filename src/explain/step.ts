@@ -11,8 +11,8 @@ import type { Log } from "../base/log.ts";
 import { fields, json, oneOf, orNull } from "../base/schema.ts";
 import { EVENT_TRIGGERS, type EventWay } from "../event/event.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import type { Sealer } from "../secret/seal.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { ParsedBody } from "../verify/contract.ts";
 

@@ -3,7 +3,11 @@
  * one-time link that the inviting owner hands on; nobody sets another's password once there is one.
  */
 import { Type } from "typebox";
-import { createOwner, findOwnerById, ownerView, removeOwner, showOwners } from "../account/owner.ts";
+import { toIso } from "../base/clock.ts";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, time } from "../base/schema.ts";
+import { createOwner, findOwnerById, ownerView, removeOwner, showOwners } from "../platform/account/owner.ts";
 import {
   createSigninLink,
   endSession,
@@ -12,13 +16,9 @@ import {
   listSessions,
   sessionItem,
   signinLinkUrl,
-} from "../account/session.ts";
-import { toIso } from "../base/clock.ts";
-import { MAX_EMAIL_CHARS } from "../base/limit.ts";
-import { Refusal } from "../base/refusal.ts";
-import { fields, oneOf, time } from "../base/schema.ts";
+} from "../platform/account/session.ts";
+import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { Owner } from "./admission.ts";
 import { clearSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";

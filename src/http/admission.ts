@@ -3,6 +3,9 @@
  * gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
  * are handed what it answers and never look at a key, a session or another environment.
  */
+
+import { toIso } from "../base/clock.ts";
+import { Refusal } from "../base/refusal.ts";
 import {
   type Actor,
   actorOrigin,
@@ -12,9 +15,13 @@ import {
   findEndedLogin,
   type PresentedKey,
   touchApiKey,
-} from "../account/api-key.ts";
-import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
-import { findOwnerByEmail } from "../account/owner.ts";
+} from "../platform/account/api-key.ts";
+import {
+  type Environment,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../platform/account/environment.ts";
+import { findOwnerByEmail } from "../platform/account/owner.ts";
 import {
   findSession,
   type SeenFrom,
@@ -23,9 +30,7 @@ import {
   sessionTouches,
   slideSession,
   touchSession,
-} from "../account/session.ts";
-import { toIso } from "../base/clock.ts";
-import { Refusal } from "../base/refusal.ts";
+} from "../platform/account/session.ts";
 import type { Origin, Reader } from "../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";

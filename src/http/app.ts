@@ -3,21 +3,6 @@
  * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
-import {
-  type Actor,
-  API_KEY_KINDS,
-  type ApiKey,
-  actorWords,
-  keyView,
-  listApiKeys,
-  mintApiKey,
-  type PresentedKey,
-  revokeApiKey,
-  viewKey,
-} from "../account/api-key.ts";
-import { appView, createApp, pageApps, renameApp, viewApp } from "../account/app.ts";
-import { ENVIRONMENT_NAMES } from "../account/environment.ts";
-import { warnOfOrigins } from "../account/key-origin.ts";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { readPageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
@@ -31,7 +16,22 @@ import {
   timeOrNull,
   warningView,
 } from "../base/schema.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import {
+  type Actor,
+  API_KEY_KINDS,
+  type ApiKey,
+  actorWords,
+  keyView,
+  listApiKeys,
+  mintApiKey,
+  type PresentedKey,
+  revokeApiKey,
+  viewKey,
+} from "../platform/account/api-key.ts";
+import { appView, createApp, pageApps, renameApp, viewApp } from "../platform/account/app.ts";
+import { ENVIRONMENT_NAMES } from "../platform/account/environment.ts";
+import { warnOfOrigins } from "../platform/account/key-origin.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import { identifyKey, readBearer, requireOwnerActor } from "./admission.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute, openRoute, ownerRoute } from "./route.ts";

@@ -1,9 +1,14 @@
 /** Approvals of what is carried into production: asked for with a key or in the dashboard, decided by a signed-in owner, used once by who asked. */
 import { Type } from "typebox";
-import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
 import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
 import { fields, oneOf } from "../base/schema.ts";
+import {
+  type Environment,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../platform/account/environment.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import {
   type ApprovalView,
   approvalView,
@@ -23,7 +28,6 @@ import {
 import { applyPlan } from "../sync/carry.ts";
 import { appliedView, type Files, findRefusal } from "../sync/plan.ts";
 import { filesOfEnvironment, requirePlan } from "../sync/stored-files.ts";
-import type { Change } from "../watch/audit.ts";
 import { callerOf, requireApprover } from "./admission.ts";
 import { type Caller, callerRoute } from "./caller-route.ts";
 import { dashboardOrigin } from "./cookie.ts";

@@ -1,6 +1,6 @@
 /** Routes of things that are neither an environment's nor the owners' alone: what of theirs a caller may see, the work decides. */
 import type { TObject, TSchema } from "typebox";
-import { type Actor, actorOrigin, actorWords } from "../account/api-key.ts";
+import { type Actor, actorOrigin, actorWords } from "../platform/account/api-key.ts";
 import { identifyCaller, requireSecretCaller } from "./admission.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 

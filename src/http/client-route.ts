@@ -4,8 +4,6 @@
  * Source: the specification's "Authentication", point 5.
  */
 import type { TObject, TSchema } from "typebox";
-import { listKeyOrigins, type PresentedKey } from "../account/api-key.ts";
-import { keyWorksFrom } from "../account/key-origin.ts";
 import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
 import {
@@ -16,6 +14,8 @@ import {
   slidePersonSession,
 } from "../client/person-session.ts";
 import { SECRET_KEY_REFUSED, visitorWords } from "../client/visitor-word.ts";
+import { listKeyOrigins, type PresentedKey } from "../platform/account/api-key.ts";
+import { keyWorksFrom } from "../platform/account/key-origin.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";

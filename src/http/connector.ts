@@ -4,12 +4,12 @@
  * modules are loaded when the first client connects.
  */
 import { Type } from "typebox";
-import type { Environment } from "../account/environment.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf } from "../base/schema.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import { connectorWrites } from "../setting/setting.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import { addressOf } from "./address.ts";

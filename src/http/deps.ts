@@ -1,6 +1,5 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
-import type { LoginCap } from "../account/login-cap.ts";
-import type { SigninCap } from "../account/signin-cap.ts";
+
 import type { HandBackup } from "../backup/hand-backup.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ServiceConfig } from "../base/config.ts";
@@ -8,19 +7,21 @@ import type { Log } from "../base/log.ts";
 import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
 import type { Docs } from "../docs/docs.ts";
-import type { Mailer } from "../mail/mailer.ts";
-import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Metrics } from "../metric/metrics.ts";
+import type { LoginCap } from "../platform/account/login-cap.ts";
+import type { SigninCap } from "../platform/account/signin-cap.ts";
+import type { LiveChanges } from "../platform/audit/live-changes.ts";
+import type { Mailer } from "../platform/mail/mailer.ts";
+import type { TxtResolver } from "../platform/mail/sender-domain.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Scheduler } from "../schedule/schedule.ts";
-import type { Sealer } from "../secret/seal.ts";
 import type { HeldCount, Holding } from "../store/lease-holder.ts";
 import type { Store } from "../store/port.ts";
 import type { ApprovalWatch } from "../sync/approval-watch.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
 import type { SyncCap } from "../sync/sync-cap.ts";
-import type { LiveChanges } from "../watch/live-changes.ts";
 import type { BodyRoom } from "./body.ts";
 
 export interface HttpDeps {

@@ -6,13 +6,13 @@ import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import type { Writer } from "../store/port.ts";
 import {
   clearUnnamedProxy,
   raiseUnnamedProxy,
   tellUnnamedProxy,
   UNNAMED_PROXY,
-} from "../watch/unnamed-proxy.ts";
+} from "../platform/audit/unnamed-proxy.ts";
+import type { Writer } from "../store/port.ts";
 import {
   addressOf,
   findPlainPage,

@@ -3,8 +3,16 @@
  * that the command shows, and allows or denies it. The key that comes of it is the owner's, of one environment, with an end, told once.
  */
 import { Type } from "typebox";
-import { mintApiKey, revokeApiKey } from "../account/api-key.ts";
-import { ENVIRONMENT_NAMES, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
+import { toIso } from "../base/clock.ts";
+import { DAY_MS, LOGIN_POLL_SECONDS, MAX_LOGIN_KEY_DAYS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf, time } from "../base/schema.ts";
+import { mintApiKey, revokeApiKey } from "../platform/account/api-key.ts";
+import {
+  ENVIRONMENT_NAMES,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../platform/account/environment.ts";
 import {
   answerLogin,
   beginLogin,
@@ -14,14 +22,10 @@ import {
   requireWaitingLogin,
   useLogin,
   viewLogin,
-} from "../account/login.ts";
-import { findOwnerById } from "../account/owner.ts";
-import { toIso } from "../base/clock.ts";
-import { DAY_MS, LOGIN_POLL_SECONDS, MAX_LOGIN_KEY_DAYS } from "../base/limit.ts";
-import { Refusal } from "../base/refusal.ts";
-import { fields, oneOf, time } from "../base/schema.ts";
+} from "../platform/account/login.ts";
+import { findOwnerById } from "../platform/account/owner.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import type { Writer } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { Owner } from "./admission.ts";
 import { requireCookieHome } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -4,14 +4,20 @@
  * for owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address. Source: RFC 8058.
  */
 import { Type } from "typebox";
-import type { Actor } from "../account/api-key.ts";
-import { findApp } from "../account/app.ts";
-import { findEnvironmentById } from "../account/environment.ts";
 import { toIsoOrNull } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
 import { fields, oneOf, orNull, timeOrNull } from "../base/schema.ts";
-import { EMAIL_KINDS, EMAIL_STATES, emailView, listEmails, requireEmailView } from "../mail/email.ts";
-import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../people/person.ts";
+import type { Actor } from "../platform/account/api-key.ts";
+import { findApp } from "../platform/account/app.ts";
+import { findEnvironmentById } from "../platform/account/environment.ts";
+import {
+  EMAIL_KINDS,
+  EMAIL_STATES,
+  emailView,
+  listEmails,
+  requireEmailView,
+} from "../platform/mail/email.ts";
 import {
   findMailStop,
   listMailStops,
@@ -20,8 +26,9 @@ import {
   mailStopView,
   readStopToken,
   setMailStop,
-} from "../mail/mail-stop.ts";
-import { escapeHtml } from "../mail/mailer.ts";
+} from "../platform/mail/mail-stop.ts";
+import { escapeHtml } from "../platform/mail/mailer.ts";
+import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../platform/mail/manual-mail.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -30,8 +37,7 @@ import {
   senderDomainView,
   verifySenderDomain,
   viewSenderDomain,
-} from "../mail/sender-domain.ts";
-import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../people/person.ts";
+} from "../platform/mail/sender-domain.ts";
 import type { Reader } from "../store/port.ts";
 import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

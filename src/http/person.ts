@@ -19,7 +19,6 @@ import {
   textOrNull,
   timeOrNull,
 } from "../base/schema.ts";
-import { findMailStop } from "../mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import {
@@ -36,6 +35,7 @@ import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase
 import { invitePerson } from "../people/person-invite.ts";
 import { fileTokenByHand, listTokens, removeTokenByHand, tokenView } from "../people/person-key.ts";
 import { addHoldings, findPersons, listPersons, personItem } from "../people/person-list.ts";
+import { findMailStop } from "../platform/mail/mail-stop.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
 import { turnLoop } from "../store/index-scan.ts";

@@ -1,6 +1,5 @@
 /** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
-import { listEnvironments } from "../account/environment.ts";
 import { backupFolder, listBackups } from "../backup/backup.ts";
 import { toIso } from "../base/clock.ts";
 import { sayHowElse } from "../base/database-url.ts";
@@ -10,8 +9,9 @@ import { readPageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../base/schema.ts";
+import { listEnvironments } from "../platform/account/environment.ts";
+import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import { readPage } from "../store/index-scan.ts";
-import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import { ownerRoute } from "./route.ts";
 

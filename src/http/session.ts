@@ -1,7 +1,11 @@
 /** The session: who is signed in and what they may open, a new password, signing out. */
 import { type Static, Type } from "typebox";
-import { listApps } from "../account/app.ts";
-import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
+import { servesCookies } from "../base/config.ts";
+import { Refusal } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { fields, oneOf, orNull } from "../base/schema.ts";
+import { listApps } from "../platform/account/app.ts";
+import { ENVIRONMENT_NAMES, listEnvironments } from "../platform/account/environment.ts";
 import {
   findOwnerByEmail,
   hashPassword,
@@ -9,14 +13,10 @@ import {
   listOwners,
   setOwnerPassword,
   verifyPassword,
-} from "../account/owner.ts";
-import { createSession, findSession, signOut } from "../account/session.ts";
-import { servesCookies } from "../base/config.ts";
-import { Refusal } from "../base/refusal.ts";
-import { VERSION } from "../base/release/change.ts";
-import { fields, oneOf, orNull } from "../base/schema.ts";
+} from "../platform/account/owner.ts";
+import { createSession, findSession, signOut } from "../platform/account/session.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { seenFrom } from "./admission.ts";
 import { clearSessionCookie, dashboardOrigin, readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { openRoute, ownerRoute } from "./route.ts";

@@ -1,5 +1,8 @@
 /** Signing in: with e-mail and password, by a one-time link, and for the first time. Every way ends in a fresh session's cookie. */
 import { Type } from "typebox";
+import { MAX_EMAIL_CHARS } from "../base/limit.ts";
+import { Refusal } from "../base/refusal.ts";
+import { fields, oneOf } from "../base/schema.ts";
 import {
   createOwner,
   findOwnerByEmail,
@@ -9,21 +12,22 @@ import {
   passwordQueue,
   setOwnerPassword,
   verifyPassword,
-} from "../account/owner.ts";
-import { digestOwnerNetwork, knowsOwnerNetwork, recordOwnerNetwork } from "../account/owner-network.ts";
+} from "../platform/account/owner.ts";
+import {
+  digestOwnerNetwork,
+  knowsOwnerNetwork,
+  recordOwnerNetwork,
+} from "../platform/account/owner-network.ts";
 import {
   createSession,
   findSigninLink,
   redeemSigninLink,
   refuseEndedLink,
   type SigninLinkKind,
-} from "../account/session.ts";
-import type { KnownPlace } from "../account/signin-cap.ts";
-import { MAX_EMAIL_CHARS } from "../base/limit.ts";
-import { Refusal } from "../base/refusal.ts";
-import { fields, oneOf } from "../base/schema.ts";
+} from "../platform/account/session.ts";
+import type { KnownPlace } from "../platform/account/signin-cap.ts";
+import { WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import type { Writer } from "../store/port.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { seenFrom } from "./admission.ts";
 import { readDeviceCookie, requireSameOrigin, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";

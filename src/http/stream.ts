@@ -3,7 +3,7 @@
  * service does. Each message says what kinds of things changed; one without any, every few seconds, says that the service is there.
  */
 import { Type } from "typebox";
-import { CHANGE_KINDS, type ChangeKind } from "../watch/live-changes.ts";
+import { CHANGE_KINDS, type ChangeKind } from "../platform/audit/live-changes.ts";
 import { watchAdmission } from "./admission.ts";
 import { DATA_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

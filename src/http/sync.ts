@@ -3,13 +3,13 @@
  * production it is told here, and carried out with an approval alone (approval.ts).
  */
 import { type Static, Type } from "typebox";
-import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { isJsonObject, type Json, writeJson } from "../base/json.ts";
 import { MAX_PROBLEMS } from "../base/limit.ts";
 import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../base/refusal.ts";
 import { fields, orNull } from "../base/schema.ts";
 import { placeProblems } from "../base/shape.ts";
 import { utf8Bytes } from "../base/text.ts";
+import { type Environment, requireEnvironment } from "../platform/account/environment.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { SentFiles } from "../sync/approval.ts";

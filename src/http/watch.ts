@@ -2,6 +2,9 @@
 import { Type } from "typebox";
 import { type Page, readPageRequest } from "../base/page.ts";
 import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../base/schema.ts";
+import { alertView, listAlerts, resolveAlert } from "../platform/audit/alert.ts";
+import { auditFilter, auditView, listAudit } from "../platform/audit/audit.ts";
+import { listProblems, problemView } from "../platform/audit/problem.ts";
 import {
   CALL_OUTCOMES,
   callCountsView,
@@ -10,9 +13,6 @@ import {
   recentCallView,
 } from "../receiver/call.ts";
 import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
-import { alertView, listAlerts, resolveAlert } from "../watch/alert.ts";
-import { auditFilter, auditView, listAudit } from "../watch/audit.ts";
-import { listProblems, problemView } from "../watch/problem.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";

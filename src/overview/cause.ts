@@ -11,11 +11,11 @@ import { cutToLine } from "../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import { findPerson } from "../people/person.ts";
+import { standingProblemsOf } from "../platform/audit/problem.ts";
 import { findCollection } from "../records/collection.ts";
 import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import type { Reader } from "../store/port.ts";
-import { standingProblemsOf } from "../watch/problem.ts";
 
 /** Newest events of a relay that are asked how they went. */
 const MAX_SINCE = 200;

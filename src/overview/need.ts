@@ -3,19 +3,19 @@
  * hold, a change that waits for an owner's approval, and a server without a backup. What is over needs nobody, nor what somebody said is seen to.
  */
 import { type Static, Type } from "typebox";
-import type { Environment } from "../account/environment.ts";
 import { type Clock, toIso } from "../base/clock.ts";
 import { explainCode } from "../base/result-code.ts";
 import { orNull, textOrNull, time } from "../base/schema.ts";
 import { checkBackups } from "../doctor/setup-check.ts";
 import { WAITING_CODES } from "../event/alert.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { type AlertView, listOpenCauses, listSeenTo } from "../platform/audit/alert.ts";
+import { listProblems, type ProblemView } from "../platform/audit/problem.ts";
 import { relayTarget } from "../relay/relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { type Approval, listOpen } from "../sync/approval.ts";
-import { type AlertView, listOpenCauses, listSeenTo } from "../watch/alert.ts";
-import { listProblems, type ProblemView } from "../watch/problem.ts";
 import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
 import { countOnce } from "./kept.ts";
 import { findNewest, newestFailure } from "./newest.ts";

@@ -1,10 +1,10 @@
 /** An environment at a glance: what needs somebody, how the last 24 hours went, which relays have trouble, and what is still to be set up. */
 import { type Static, Type } from "typebox";
-import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../base/schema.ts";
 import type { EventTrigger } from "../event/event.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt, tellNextTick } from "../relay/relay-view.ts";
 import { turnLoop } from "../store/index-scan.ts";

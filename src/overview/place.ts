@@ -1,8 +1,8 @@
 /** The environments that there are, with how much of each needs somebody: where an owner who has several looks first. */
 import { type Static, Type } from "typebox";
-import { listApps } from "../account/app.ts";
-import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
 import { oneOf, timeOrNull } from "../base/schema.ts";
+import { listApps } from "../platform/account/app.ts";
+import { ENVIRONMENT_NAMES, listEnvironments } from "../platform/account/environment.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
 import { type NeedContext, needsOf } from "./need.ts";

@@ -9,10 +9,10 @@ import type { Page, PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import { breaksPlainText, countChars } from "../base/text.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import {
   findNewestArrival,
   findRevocationAfter,

@@ -9,9 +9,9 @@ import { makePage, type Page, type PageRequest, readSeq } from "../base/page.ts"
 import { Refusal } from "../base/refusal.ts";
 import { oneOf, show, textOrNull, time } from "../base/schema.ts";
 import { breaksOneLine, breaksPlainText, countChars } from "../base/text.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { requireActingPerson } from "./person.ts";
 
 const creditSource = oneOf(["relay", "purchase", "refund", "hand"]);

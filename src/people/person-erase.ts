@@ -4,7 +4,7 @@
  * thousand of them holds nobody up. What others hold of the address is the sweep's (caretaker/erasure-sweep.ts). The one list of what an
  * erasure touches, which is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
  */
-import type { Sealer } from "../secret/seal.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { findNamesake, requirePerson, toEmailKey } from "./person.ts";

@@ -7,8 +7,8 @@ import { toIso } from "../base/clock.ts";
 import { newId } from "../base/id.ts";
 import { DAY_MS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
 import type { Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKey } from "./person.ts";
 
 interface NewPerson {

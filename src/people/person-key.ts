@@ -9,9 +9,9 @@ import { Refusal } from "../base/refusal.ts";
 import { show, time } from "../base/schema.ts";
 import type { PersonKey } from "../base/shape.ts";
 import { breaksOneLine } from "../base/text.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import {
   findPerson,
   findPersonByEmail,

@@ -16,9 +16,9 @@ import { Refusal } from "../base/refusal.ts";
 import { oneOf, show, time } from "../base/schema.ts";
 import { showText } from "../base/shape.ts";
 import { breaksPlainText, utf8Bytes } from "../base/text.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 
 export const personStatus = oneOf(["invited", "active", "suspended"]);
 export type PersonStatus = Static<typeof personStatus>;

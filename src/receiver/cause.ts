@@ -7,9 +7,9 @@
 import { type Clock, toIso } from "../base/clock.ts";
 import { MINUTE_MS } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarget } from "../relay/relay.ts";
-import type { Sealer } from "../secret/seal.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { HeaderList } from "../verify/carried-proof.ts";

@@ -6,17 +6,17 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { type Static, Type } from "typebox";
-import { listEnvironments } from "../account/environment.ts";
 import { toIso } from "../base/clock.ts";
 import { makePage, type Page, type PageRequest } from "../base/page.ts";
 import { orNull as shownOrNull, time } from "../base/schema.ts";
 import { RELAY_NAME } from "../base/shape.ts";
 import { findNearestName } from "../base/text.ts";
+import { listEnvironments } from "../platform/account/environment.ts";
+import type { ToldUnknownCall } from "../platform/audit/call-notifier.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import type { ToldUnknownCall } from "../watch/teller.ts";
 import type { RecentCall } from "./call.ts";
 import { isHiddenName } from "./unknown-name.ts";
 

@@ -1,6 +1,7 @@
 /** The audit of what an owner does to a record or a file in the dashboard or on the command line: without data or a file's name, since an audit row outlives an erasure. */
+
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Writer } from "../store/port.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import type { FileView } from "./file.ts";
 import type { NewRecord } from "./record.ts";
 

@@ -11,8 +11,8 @@ import { MAX_JSON_DEPTH } from "../base/limit.ts";
 import { capProblems, type Problem, refuseDefinition, type Warning } from "../base/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../base/shape.ts";
 import { findNearestName } from "../base/text.ts";
-import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
-import { hasTemplate, listTemplateUses } from "../template/template.ts";
+import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../platform/outbound/call-target.ts";
+import { hasTemplate, listTemplateUses } from "../platform/template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
 import {
   type ActionDefinition,

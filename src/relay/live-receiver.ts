@@ -7,8 +7,8 @@
 import { type Json, type JsonObject, scalarText } from "../base/json.ts";
 import type { PersonKey } from "../base/shape.ts";
 import { isKeyText } from "../base/text.ts";
-import type { Sealer } from "../secret/seal.ts";
-import { type Path, parsePath, readField, readPath } from "../template/template.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
+import { type Path, parsePath, readField, readPath } from "../platform/template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";
 import type { BodyKinds, ReceivedCall, Verifier } from "../verify/contract.ts";
 import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";

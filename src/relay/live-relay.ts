@@ -5,7 +5,7 @@
 import { type BoundAction, bindAction } from "../action/registry.ts";
 import { type Json, writeCanonicalJson } from "../base/json.ts";
 import { digestAddress } from "../people/person-erase.ts";
-import type { Sealer } from "../secret/seal.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";

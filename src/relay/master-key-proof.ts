@@ -1,7 +1,7 @@
 /** Which master key a database's secrets are sealed under: another one is known as such before anything is sealed with it. */
 import { Refusal } from "../base/refusal.ts";
-import { findMasterKey, loadMasterKey, masterKeyFile } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
+import { findMasterKey, loadMasterKey, masterKeyFile } from "../platform/secret/master-key.ts";
+import { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { processorSecretContext, receiverSecretContext, signingSecretContext } from "./relay.ts";
 

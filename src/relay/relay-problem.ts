@@ -10,14 +10,14 @@
 import type { Warning } from "../base/refusal.ts";
 import { joinField, showNames, showText } from "../base/shape.ts";
 import { cutToLine, findNearestName, isKeyText } from "../base/text.ts";
+import { clearProblem, hasProblem, raiseProblem } from "../platform/audit/problem.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
+import { listTemplateUses } from "../platform/template/template.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";
 import { refuseFieldValue } from "../records/record-data.ts";
-import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
-import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { bindScheme } from "../verify/registry.ts";
-import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
 import {

@@ -10,9 +10,9 @@
 import { newId } from "../base/id.ts";
 import { writeCanonicalJson } from "../base/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../base/refusal.ts";
+import { clearExpiring, clearProblemsOf } from "../platform/audit/problem.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
-import { clearExpiring, clearProblemsOf } from "../watch/problem.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import {

@@ -5,16 +5,21 @@
  * environments of an app. Here stands every way in which a secret comes to verify, once, for all who store one. Compared by keyed digest;
  * nothing is opened. Source: the specification's "Secrets"; decisions, section 2.
  */
-import { type Environment, type KeptProcessorSecret, setProcessorSecret } from "../account/environment.ts";
+
 import { findAction } from "../action/registry.ts";
 import { Refusal, tellWarnings, type Warning } from "../base/refusal.ts";
-import { fingerprintStored, type Sealer } from "../secret/seal.ts";
+import {
+  type Environment,
+  type KeptProcessorSecret,
+  setProcessorSecret,
+} from "../platform/account/environment.ts";
+import { fingerprintStored, type Sealer } from "../platform/secret/seal.ts";
 import {
   fitsAsSecret,
   mintReceiverSecret,
   mintSigningSecret,
   readPastedSecret,
-} from "../secret/secret-text.ts";
+} from "../platform/secret/secret-text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";

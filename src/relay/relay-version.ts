@@ -9,9 +9,9 @@ import { listDifferences } from "../base/json-diff.ts";
 import { type Page, type PageRequest, readCursor } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { json, oneOf, orNull, time } from "../base/schema.ts";
+import { listChangesOf } from "../platform/audit/audit.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import { listChangesOf } from "../watch/audit.ts";
 import { relayTarget, requireRelay } from "./relay.ts";
 
 const SAVES = ["relay.created", "relay.updated"] as const;

@@ -4,19 +4,19 @@
  */
 
 import { type Static, Type } from "typebox";
-import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { oneOf, savedFile, time, timeOrNull, warningView } from "../base/schema.ts";
-import type { Sealer } from "../secret/seal.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { standingProblemsOf } from "../platform/audit/problem.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import { pageByName } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-index.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 import { bindScheme } from "../verify/registry.ts";
-import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./relay-problem.ts";

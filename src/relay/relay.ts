@@ -2,15 +2,16 @@
  * The relay's row, finding it, and what is told of a change of it. It decides the names under which a relay's secrets are sealed and its audit rows
  * stand, and how long the signatures of a secret that goes are remembered; saving and its rules stand elsewhere.
  */
-import { type Actor, actorWords } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
+
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { type Actor, actorWords } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import { writeAudit } from "../watch/audit.ts";
 import type { Definition } from "./definition-shape.ts";
 
 export type SecretKind = "minted" | "pasted" | "public_key" | "processor" | "none";

@@ -5,7 +5,7 @@
  */
 import { toIso } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
-import { type Sealer, UNKEYED_FINGERPRINT } from "../secret/seal.ts";
+import { type Sealer, UNKEYED_FINGERPRINT } from "../platform/secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import {

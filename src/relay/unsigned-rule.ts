@@ -9,7 +9,7 @@ import { isJsonObject, type Json } from "../base/json.ts";
 import { MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
 import type { Problem, Warning } from "../base/refusal.ts";
 import { joinField, PERSON_KEYS, showName, showNames, showText } from "../base/shape.ts";
-import { listTemplateUses } from "../template/template.ts";
+import { listTemplateUses } from "../platform/template/template.ts";
 import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";

@@ -16,8 +16,6 @@ import { makeFreshKeys } from "../event/run.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
-import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
-import type { Writer } from "../store/port.ts";
 import {
   parsePath,
   readField,
@@ -25,7 +23,9 @@ import {
   renderData,
   renderIdentifier,
   renderTemplate,
-} from "../template/template.ts";
+} from "../platform/template/template.ts";
+import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type { Writer } from "../store/port.ts";
 import type { Trigger } from "../trigger/registry.ts";
 
 type FoundPerson =

@@ -2,7 +2,7 @@
  * Ends an attempt, and runs one that sends nothing whole: the event's next state by the specification's state table, its run row with the audit's,
  * its alert, its line.
  */
-import { findEnvironmentById } from "../account/environment.ts";
+
 import type { ActionResult } from "../action/contract.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
 import { alertDead, alertNobody, alertWaiting, WAITING_CODES } from "../event/alert.ts";
@@ -16,9 +16,10 @@ import {
   type Run,
   type RunEnd,
 } from "../event/run.ts";
+import { findEnvironmentById } from "../platform/account/environment.ts";
+import type { ToldRun } from "../platform/audit/call-notifier.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
-import type { ToldRun } from "../watch/teller.ts";
 import { type Attempt, type AttemptDeps, type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 
 /** What the runner does after the commit. */

@@ -9,7 +9,7 @@ import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
-import { endInterruptedMails } from "../mail/interrupted-mail.ts";
+import { endInterruptedMails } from "../platform/mail/interrupted-mail.ts";
 import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
 

@@ -4,8 +4,9 @@
  * for what cannot start now: events that wait for their retry, events of a paused relay, and a relay whose sends take too long. How far a release
  * came is in the store, so another process continues it.
  */
-import { endRelease, findRelease } from "../account/environment.ts";
+
 import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
+import { endRelease, findRelease } from "../platform/account/environment.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import {
   type FencedStore,

@@ -10,6 +10,7 @@ import { type Clock, waitAtMost } from "../base/clock.ts";
 import type { RaisableLimits } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import type { EventToRun, HandedEvent } from "../event/event.ts";
+import type { ToldRun } from "../platform/audit/call-notifier.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import {
@@ -20,7 +21,6 @@ import {
   type Touched,
   type Writer,
 } from "../store/port.ts";
-import type { ToldRun } from "../watch/teller.ts";
 import { type EventToCome, lookAhead } from "./clear-relay.ts";
 import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";

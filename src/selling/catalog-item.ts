@@ -13,10 +13,10 @@ import type { RefusalCode } from "../base/refusal-code.ts";
 import type { ResultCode } from "../base/result-code.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../base/shape.ts";
 import { breaksOneLine, countChars } from "../base/text.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import { pageByName } from "../store/index-scan.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { type defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 
 export type ItemKind = "product" | "plan";
 

@@ -5,9 +5,9 @@
 import { type Static, Type } from "typebox";
 import { Refusal } from "../base/refusal.ts";
 import { orNull, show, time } from "../base/schema.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, type RowOf } from "../store/table.ts";
-import type { Change } from "../watch/audit.ts";
 import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
 
 const PLAN = defineTable({

@@ -8,9 +8,9 @@ import { Refusal, type Warning } from "../base/refusal.ts";
 import { orNull, show, time } from "../base/schema.ts";
 import { ENTITLEMENT_NAME } from "../base/shape.ts";
 import { live } from "../people/live-grant.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
-import type { Change } from "../watch/audit.ts";
 import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
 
 const PRODUCT = defineTable({

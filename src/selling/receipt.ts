@@ -4,7 +4,6 @@
  * relays hear of it. It never refunds what a relay fulfilled, and never asks whether who paid is suspended.
  */
 import { type Static, Type } from "typebox";
-import { findEnvironmentById, settingsSection } from "../account/environment.ts";
 import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { DAY_MS, MAX_REF_CHARS } from "../base/limit.ts";
 import type { Outcome, Success } from "../base/outcome.ts";
@@ -13,11 +12,12 @@ import { fields } from "../base/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../base/text.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { requirePerson } from "../people/person.ts";
+import { findEnvironmentById, settingsSection } from "../platform/account/environment.ts";
+import { raiseAlert } from "../platform/audit/alert.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { plans } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
 import { products } from "./product.ts";

@@ -7,8 +7,8 @@ import { Refusal } from "../base/refusal.ts";
 import { textOrNull } from "../base/schema.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { namePerson } from "../people/person.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { planPlanRefund, refundPlanPayment } from "./plan-refund.ts";
 import { planProductRefund, refundPurchase } from "./product-sale.ts";
 import {

@@ -5,8 +5,8 @@
 import type { Json } from "../base/json.ts";
 import type { Failure, Outcome, Success } from "../base/outcome.ts";
 import { namePerson } from "../people/person.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import type { ItemKind } from "./catalog-item.ts";
 import { takeBackPlanPayment } from "./plan-refund.ts";
 import { refundPurchase } from "./product-sale.ts";

@@ -11,8 +11,8 @@ import { type Failure, failFinally, failForNow, type Outcome } from "../base/out
 import type { ResultCode } from "../base/result-code.ts";
 import { countChars } from "../base/text.ts";
 import { findPerson } from "../people/person.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
 import type { CatalogItems, ItemKind, ItemRow } from "./catalog-item.ts";
 import { findPurchase, PURCHASE, type Purchase, type PurchaseData } from "./purchase.ts";
 

@@ -7,10 +7,10 @@ import { newId } from "../base/id.ts";
 import type { Page, PageRequest } from "../base/page.ts";
 import { oneOf, show, textOrNull, time, timeOrNull } from "../base/schema.ts";
 import { grantAccess, listLiveGrants, refreshGrant, revokeGrantsOfSource } from "../people/access-grant.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import { equals, walkPage } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { forgetPayments } from "./plan-history.ts";
 import type { SaleContext } from "./sale.ts";
 

@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomInt } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../base/json.ts";
-import { parsePath, readPath } from "../template/template.ts";
+import { parsePath, readPath } from "../platform/template/template.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Sender, SenderExample } from "./sender.ts";

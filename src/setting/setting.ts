@@ -4,7 +4,15 @@
  * their fingerprint alone.
  */
 import { type Static, type TBoolean, type TOptional, Type } from "typebox";
-import { findApp } from "../account/app.ts";
+import { toIso, toIsoOrNull } from "../base/clock.ts";
+import type { Json } from "../base/json.ts";
+import { DEFAULT_LIMITS } from "../base/limit.ts";
+import { Refusal, type Warning } from "../base/refusal.ts";
+import { VERSION } from "../base/release/change.ts";
+import { fields, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
+import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
+import { findNewestArrival } from "../people/access-order.ts";
+import { findApp } from "../platform/account/app.ts";
 import {
   alertOn,
   ENVIRONMENT_NAMES,
@@ -15,14 +23,10 @@ import {
   saveSettings,
   setHold,
   settingsSection,
-} from "../account/environment.ts";
-import { toIso, toIsoOrNull } from "../base/clock.ts";
-import type { Json } from "../base/json.ts";
-import { DEFAULT_LIMITS } from "../base/limit.ts";
-import { Refusal, type Warning } from "../base/refusal.ts";
-import { VERSION } from "../base/release/change.ts";
-import { fields, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
-import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
+} from "../platform/account/environment.ts";
+import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../platform/audit/alert.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
+import { clearExpiring } from "../platform/audit/problem.ts";
 import {
   changeMailSettings,
   MAIL_SECTION,
@@ -30,19 +34,15 @@ import {
   mailSettingsView,
   readMailSettings,
   viewMailSettings,
-} from "../mail/mail-settings.ts";
-import { findSenderDomain, senderDomainView, viewSenderDomain } from "../mail/sender-domain.ts";
-import { parseAllowList } from "../outbound/address.ts";
-import { findNewestArrival } from "../people/access-order.ts";
+} from "../platform/mail/mail-settings.ts";
+import { findSenderDomain, senderDomainView, viewSenderDomain } from "../platform/mail/sender-domain.ts";
+import { parseAllowList } from "../platform/outbound/address.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
+import { readPastedSecret } from "../platform/secret/secret-text.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { keepProcessorSecret } from "../relay/relay-secret.ts";
-import type { Sealer } from "../secret/seal.ts";
-import { readPastedSecret } from "../secret/secret-text.ts";
 import { RECEIPTS_SECTION, warnOfReceipts } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
-import { clearExpiring } from "../watch/problem.ts";
 
 const CONNECTOR_SECTION = "connector";
 

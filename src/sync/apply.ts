@@ -2,17 +2,17 @@
  * What files say, put into the environment of local development, each by itself: what is refused holds nothing else up. Nothing here reads a file.
  */
 
-import { type Actor, actorWords } from "../account/api-key.ts";
-import type { Environment } from "../account/environment.ts";
 import type { Clock } from "../base/clock.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { Refusal, tellWarnings, type Warning } from "../base/refusal.ts";
+import { type Actor, actorWords } from "../platform/account/api-key.ts";
+import type { Environment } from "../platform/account/environment.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { warnOfSold } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import type { Change } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
 import {
   findItem,

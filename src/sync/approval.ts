@@ -10,9 +10,9 @@ import { APPROVAL_LIFE_MS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
 import { json as anyJson, oneOf, show, textOrNull, time, timeOrNull, warningView } from "../base/schema.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import { type Carried, type Entry, entryView, isChange } from "./plan.ts";
 
 const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;

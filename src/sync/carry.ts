@@ -2,8 +2,10 @@
  * Carrying a set of files into an environment: all of a plan in one transaction, or nothing. A plan is read by carrying it out and undoing that,
  * so that it tells what the saves themselves would refuse and warn of.
  */
-import { actorWords } from "../account/api-key.ts";
+
 import { Refusal, type Warning } from "../base/refusal.ts";
+import { actorWords } from "../platform/account/api-key.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
 import { relayTarget } from "../relay/relay.ts";
@@ -13,7 +15,6 @@ import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../re
 import { undone } from "../store/dry-run.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Store, Writer } from "../store/port.ts";
-import type { Change } from "../watch/audit.ts";
 import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
 import { warnOfItem, withOptIn } from "./live-warning.ts";
 import { warnOfLostValues } from "./lost-value.ts";

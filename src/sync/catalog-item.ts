@@ -6,6 +6,7 @@ import type { Json, JsonObject } from "../base/json.ts";
 import { writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
 import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
+import { type Change, writeAudit } from "../platform/audit/audit.ts";
 import { findCollection, putCollection, viewCollection } from "../records/collection.ts";
 import { type CollectionDefinition, showFields } from "../records/collection-definition.ts";
 import { findRelay } from "../relay/relay.ts";
@@ -13,7 +14,6 @@ import { isSoldAs, parseSoldThrough, type SoldThrough } from "../selling/catalog
 import { type PlanInput, plans, savePlan } from "../selling/plan.ts";
 import { type ProductInput, products, saveProduct } from "../selling/product.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
 
 export const ITEM_KINDS = ["collection", "access", "product", "plan"] as const;

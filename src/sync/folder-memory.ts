@@ -6,7 +6,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { writeOwnFile } from "../base/durable-file.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
-import { keepOutOfGit } from "../secret/local-file.ts";
+import { keepOutOfGit } from "../platform/secret/local-secrets.ts";
 import { readJsonFile } from "./json-file.ts";
 
 const MEMORY_FILE = ".synced.json";

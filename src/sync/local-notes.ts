@@ -1,5 +1,5 @@
 /** What is wrong between the files of local development and what is in force: told when it begins, and shown as problems until it is right. */
-import { clearProblem, listProblems, raiseProblem } from "../watch/problem.ts";
+import { clearProblem, listProblems, raiseProblem } from "../platform/audit/problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
 
 const MAX_PAGE = { limit: 200, after: null };

@@ -5,9 +5,14 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Refusal } from "../base/refusal.ts";
+import {
+  type LocalSecrets,
+  readLocalSecrets,
+  SECRETS_FILE,
+  setLocalSecrets,
+} from "../platform/secret/local-secrets.ts";
 import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
-import { type LocalSecrets, readLocalSecrets, SECRETS_FILE, setLocalSecrets } from "../secret/local-file.ts";
 import { type ApplyDeps, contextOf } from "./apply.ts";
 
 /** Where the files of local development are applied, and told of. */

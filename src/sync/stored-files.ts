@@ -1,5 +1,5 @@
 /** What stands in an environment, said as definition files and a catalog file say it: what promote carries, and what a pull writes. */
-import type { Environment } from "../account/environment.ts";
+
 import type { Json, JsonObject } from "../base/json.ts";
 import { writeCanonicalJson, writeJson } from "../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../base/page.ts";
@@ -7,6 +7,7 @@ import { Refusal, refuseDefinition } from "../base/refusal.ts";
 import { placeProblems } from "../base/shape.ts";
 import { utf8Bytes } from "../base/text.ts";
 import { listAccessSlugs } from "../people/entitlement.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import { listCollections } from "../records/collection.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { listRelayRows } from "../relay/relay.ts";

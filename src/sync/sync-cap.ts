@@ -3,9 +3,10 @@
  * at the plan first, so its first promote may be as large as it is. A plan's changes are taken together or not at all, in its transaction: what
  * is undone takes none, and whichever node carries it out counts on.
  */
-import type { Environment } from "../account/environment.ts";
+
 import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
+import type { Environment } from "../platform/account/environment.ts";
 import type { Writer } from "../store/port.ts";
 import { defineTable, integer } from "../store/table.ts";
 import type { ChangeCap } from "./carry.ts";

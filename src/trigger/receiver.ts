@@ -17,7 +17,7 @@ import {
   showWanted,
 } from "../base/shape.ts";
 import { findNearestName } from "../base/text.ts";
-import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/template.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../platform/template/template.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";

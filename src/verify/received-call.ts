@@ -5,7 +5,7 @@
  */
 import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../base/json.ts";
 import { MAX_FORM_FIELDS } from "../base/limit.ts";
-import { type Path, readField, readPath } from "../template/template.ts";
+import { type Path, readField, readPath } from "../platform/template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";

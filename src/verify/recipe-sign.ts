@@ -5,7 +5,7 @@
 import { randomBytes, sign } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import { parsePath } from "../template/template.ts";
+import { parsePath } from "../platform/template/template.ts";
 import type { Draft, SignedDraft } from "./contract.ts";
 import { computeHmac, type HmacHash, joinSignedText, type SignedText } from "./proof.ts";
 import { isFormBody, joinFormParams, readBodyField, receiveCall } from "./received-call.ts";

@@ -5,7 +5,7 @@
  */
 import { type Json, scalarText } from "../base/json.ts";
 import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../base/limit.ts";
-import { type Path, parsePath } from "../template/template.ts";
+import { type Path, parsePath } from "../platform/template/template.ts";
 import {
   badSignature,
   type ParsedBody,

@@ -7,7 +7,7 @@
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../base/limit.ts";
 import type { Problem } from "../base/refusal.ts";
 import type { Encoding, PublicKeyAlgorithm } from "../base/text.ts";
-import { parsePath } from "../template/template.ts";
+import { parsePath } from "../platform/template/template.ts";
 import type { HmacHash } from "./proof.ts";
 
 type HmacAlgorithm = `hmac-${HmacHash}`;

@@ -1,6 +1,6 @@
 /** A refused call and the secrets at hand, and what its relay would look at in it: parts, timestamps, the signed text. It verifies nothing. */
 import { scalarText } from "../base/json.ts";
-import { parsePath } from "../template/template.ts";
+import { parsePath } from "../platform/template/template.ts";
 import { readAdyenItem } from "./adyen.ts";
 import {
   boundHeaders,

@@ -5,11 +5,11 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/base/limit.ts";
 import { PersonSignin, SIGNIN_SECTION } from "../../src/client/person-signin.ts";
-import { findBrokenCap, intendEmail } from "../../src/mail/email.ts";
-import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
-import { Sealer } from "../../src/secret/seal.ts";
-import { listAlerts } from "../../src/watch/alert.ts";
+import { listAlerts } from "../../src/platform/audit/alert.ts";
+import { findBrokenCap, intendEmail } from "../../src/platform/mail/email.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import { type FreshStore, openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const OWN = "203.0.113.7";

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { showControls } from "../../src/base/log.ts";
-import { readLocalSecrets } from "../../src/secret/local-file.ts";
+import { readLocalSecrets } from "../../src/platform/secret/local-secrets.ts";
 import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";
 import { makePipe } from "../kit/pipe.ts";

@@ -1,8 +1,8 @@
 /** Strangers who begin logins of the command line by the thousand: a login that its owner is about to allow stays, and another one begins. */
 import { describe, expect, test } from "bun:test";
-import { beginLogin } from "../../src/account/login.ts";
 import { LOGIN_LIFE_MS, MAX_WAITING_LOGINS, MAX_WAITING_LOGINS_PER_PROVIDER } from "../../src/base/limit.ts";
-import { Sealer } from "../../src/secret/seal.ts";
+import { beginLogin } from "../../src/platform/account/login.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import type { Writer } from "../../src/store/port.ts";
 import { type FreshStore, openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 

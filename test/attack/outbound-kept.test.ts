@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { createCaller } from "../../src/outbound/caller.ts";
+import { createCaller } from "../../src/platform/outbound/caller.ts";
 
 const NOTICES = 1_000;
 const AT_ONCE = 8;

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createServer, type Server } from "node:net";
-import { ownHostOf } from "../../src/outbound/call-target.ts";
-import { createCaller } from "../../src/outbound/caller.ts";
+import { ownHostOf } from "../../src/platform/outbound/call-target.ts";
+import { createCaller } from "../../src/platform/outbound/caller.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac, createPublicKey, ECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import type { EnvironmentName } from "../../src/account/environment.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall, TOKEN_RECIPE, tokenCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS } from "../kit/virtual-clock.ts";

@@ -4,13 +4,13 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue, removeOwner } from "../../src/account/owner.ts";
-import { forgetOwnerNetworks } from "../../src/account/owner-network.ts";
-import { createSigninLink } from "../../src/account/session.ts";
-import { SigninCap } from "../../src/account/signin-cap.ts";
 import { KNOWN_DEVICE_LIFE_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
+import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue, removeOwner } from "../../src/platform/account/owner.ts";
+import { forgetOwnerNetworks } from "../../src/platform/account/owner-network.ts";
+import { createSigninLink } from "../../src/platform/account/session.ts";
+import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 

@@ -24,7 +24,7 @@ describe("the structure", () => {
   });
 
   test("tokens are looked up by their hash, so that a query tells nothing of one", () => {
-    for (const path of ["src/account/api-key.ts", "src/account/session.ts", "src/client/person-session.ts"])
+    for (const path of ["src/platform/account/api-key.ts", "src/platform/account/session.ts", "src/client/person-session.ts"])
       expect(read(path)).toMatch(/hashToken\(/);
   });
 

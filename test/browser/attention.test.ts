@@ -1,9 +1,9 @@
 /** The attention room: what is wrong in words, and an alert that is seen to. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { MailOutcome } from "../../src/mail/mailer.ts";
-import { raiseAlert } from "../../src/watch/alert.ts";
-import { raiseProblem } from "../../src/watch/problem.ts";
-import { noteAlertMails } from "../../src/watch/unmailed-alerts.ts";
+import { raiseAlert } from "../../src/platform/audit/alert.ts";
+import { raiseProblem } from "../../src/platform/audit/problem.ts";
+import { noteAlertMails } from "../../src/platform/audit/undelivered-alerts.ts";
+import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
 

@@ -1,6 +1,6 @@
 /** The audit room: who changed what and what it was before, by keyboard, filtered in the address, linked to what it names; hostile data harmless. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
+import { WHOLE_SERVER, writeAudit } from "../../src/platform/audit/audit.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { type EnvironmentName, requireEnvironment } from "../../src/platform/account/environment.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { APP, type RunningService } from "../kit/running-service.ts";
 

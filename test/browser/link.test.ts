@@ -1,8 +1,8 @@
 /** The pages that one-time links open: what they say before anything is typed, and where the token goes. */
 import { afterAll, expect, test } from "bun:test";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSigninLink, type SigninLinkKind } from "../../src/account/session.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSigninLink, type SigninLinkKind } from "../../src/platform/account/session.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

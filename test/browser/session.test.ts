@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
-import { createOwner, hashPassword } from "../../src/account/owner.ts";
+import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { APP } from "../kit/running-service.ts";

@@ -1,9 +1,9 @@
 /** The settings room: each tab has its address; what is set stands as the service answered, what is secret is never shown again. */
 import { afterAll, expect, test } from "bun:test";
-import { createApp } from "../../src/account/app.ts";
-import { createOwner, hashPassword } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const SECRET = "whsec_processor1A2b3C4d5E6f7G8h";

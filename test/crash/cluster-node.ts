@@ -4,7 +4,7 @@
  */
 import { systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import type { OutboundCaller } from "../../src/outbound/caller.ts";
+import type { OutboundCaller } from "../../src/platform/outbound/caller.ts";
 import { serveNode } from "../kit/node.ts";
 
 const [dataDir = "", databaseUrl = "", aheadMs = "0", sinkUrl = ""] = process.argv.slice(2);

@@ -4,16 +4,16 @@
  * call_url may reach the loopback sink; its mails leave all the same, as a server's do, to the mail server on loopback.
  */
 
-import { COMMAND_LINE } from "../../src/account/api-key.ts";
-import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { replayEvent } from "../../src/event/replay.ts";
-import { changeMailSettings, MAIL_SECTION } from "../../src/mail/mail-settings.ts";
-import type { Mailer } from "../../src/mail/mailer.ts";
-import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";
-import { parseAllowList } from "../../src/outbound/address.ts";
 import { putAccessSlug } from "../../src/people/entitlement.ts";
+import { COMMAND_LINE } from "../../src/platform/account/api-key.ts";
+import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
+import { changeMailSettings, MAIL_SECTION } from "../../src/platform/mail/mail-settings.ts";
+import type { Mailer } from "../../src/platform/mail/mailer.ts";
+import { makeSmtpMailer } from "../../src/platform/mail/smtp-mailer.ts";
+import { parseAllowList } from "../../src/platform/outbound/address.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";

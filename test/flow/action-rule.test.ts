@@ -1,7 +1,7 @@
 /** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import type { MailOutcome } from "../../src/mail/mailer.ts";
+import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { alertsOf, type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

@@ -1,9 +1,9 @@
 /** Owners and where they are signed in: what each may end, who may be removed, and that a link alone sets a first password. */
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { revokeApiKey } from "../../src/account/api-key.ts";
-import { createOwner, removeOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
+import { revokeApiKey } from "../../src/platform/account/api-key.ts";
+import { createOwner, removeOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { poll } from "../kit/patience.ts";

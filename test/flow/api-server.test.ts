@@ -2,9 +2,9 @@
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import { startApi } from "../kit/api-server.ts";
 import { ON_POSTGRES, testOfFile } from "../kit/chosen-store.ts";

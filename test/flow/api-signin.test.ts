@@ -1,8 +1,8 @@
 /** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
 import { describe, expect, test } from "bun:test";
-import { createOwner, hashPassword, listOwners, passwordQueue, setOwnerPassword } from "../../src/account/owner.ts";
-import { createSigninLink } from "../../src/account/session.ts";
 import { hashToken } from "../../src/base/id.ts";
+import { createOwner, hashPassword, listOwners, passwordQueue, setOwnerPassword } from "../../src/platform/account/owner.ts";
+import { createSigninLink } from "../../src/platform/account/session.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 

@@ -1,7 +1,7 @@
 /** An app is deleted under a running server while calls arrive: each is answered, none acts afterwards, a stop in the middle is gone on from, others are untouched. */
 import { afterAll, expect, test } from "bun:test";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

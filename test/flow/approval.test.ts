@@ -1,7 +1,7 @@
 /** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { createOwner, removeOwner } from "../../src/account/owner.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/base/limit.ts";
+import { createOwner, removeOwner } from "../../src/platform/account/owner.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 import { breakRelay } from "../kit/relay-definition.ts";
 

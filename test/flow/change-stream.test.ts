@@ -1,7 +1,7 @@
 /** The stream of changes: what it says of what happens, to whom, how often, and when it ends. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mintApiKey, revokeApiKey } from "../../src/account/api-key.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { mintApiKey, revokeApiKey } from "../../src/platform/account/api-key.ts";
 import { followChanges } from "../kit/change-stream.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
 import { poll } from "../kit/patience.ts";

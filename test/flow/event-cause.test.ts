@@ -3,8 +3,8 @@
  * says what Home says.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { MailOutcome } from "../../src/mail/mailer.ts";
-import { raiseProblem } from "../../src/watch/problem.ts";
+import { raiseProblem } from "../../src/platform/audit/problem.ts";
+import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { CALL, editRelay, putEvents, sendEvent } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

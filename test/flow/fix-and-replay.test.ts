@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { readMemory } from "../../src/event/memory.ts";
-import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import type { OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";

@@ -290,8 +290,8 @@ describe("the key of a login", () => {
     const [first, waiting] = [await signIn(), await begin()];
     await approve(waiting.userCode);
     const { ownerId } = api;
-    const { setOwnerPassword, createOwner } = await import("../../src/account/owner.ts");
-    const { createSession } = await import("../../src/account/session.ts");
+    const { setOwnerPassword, createOwner } = await import("../../src/platform/account/owner.ts");
+    const { createSession } = await import("../../src/platform/account/session.ts");
     const other = await api.store.write("app", async (tx) => {
       const owner = await createOwner(tx, { email: "bob@example.com", passwordHash: null, nowMs: START_MS });
       return { id: owner.id, ...(await createSession(tx, owner.id, api.clock.now())) };

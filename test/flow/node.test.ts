@@ -1,9 +1,9 @@
 /** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
 import type { NodesView } from "../../src/http/server.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { HOUSE } from "../../src/store/lease-holder.ts";
 import { until } from "../kit/event-flow.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";

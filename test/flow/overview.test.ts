@@ -1,7 +1,7 @@
 /** The overview: each staged trouble is one item with its cause and the way out, what is over needs nobody, and the hours tell what became of the events. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { raiseAlert } from "../../src/watch/alert.ts";
-import { clearProblem, raiseProblem } from "../../src/watch/problem.ts";
+import { raiseAlert } from "../../src/platform/audit/alert.ts";
+import { clearProblem, raiseProblem } from "../../src/platform/audit/problem.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, editRelay, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

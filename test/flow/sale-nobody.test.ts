@@ -1,7 +1,7 @@
 /** Money that went nowhere: an event that was to give or to take back found nobody. It ends `failed` by the specification; the owner sees it at a glance. */
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { MINUTE_MS } from "../../src/base/limit.ts";
-import * as alertRow from "../../src/watch/alert.ts";
+import * as alertRow from "../../src/platform/audit/alert.ts";
 import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -6,7 +6,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { DAY_MS } from "../../src/base/limit.ts";
-import type { MailOutcome } from "../../src/mail/mailer.ts";
+import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, replay } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";

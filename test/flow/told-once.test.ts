@@ -1,6 +1,6 @@
 /** Events that end together, as after a pause, raise one alert a relay and cause, with their number: each of them raised it whole, under the lock of all who write. */
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
-import * as alertRow from "../../src/watch/alert.ts";
+import * as alertRow from "../../src/platform/audit/alert.ts";
 import { sendEvent } from "../kit/event-flow.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -7,10 +7,10 @@ const FLOORS: readonly (readonly string[])[] = [
   ["base/release"],
   ["base"],
   ["store"],
-  ["template", "outbound"],
-  ["verify", "secret", "account"],
-  ["watch"],
-  ["people", "records", "mail", "trigger"],
+  ["platform/template", "platform/outbound"],
+  ["verify", "platform/secret", "platform/account"],
+  ["platform/audit"],
+  ["people", "records", "platform/mail", "trigger"],
   ["selling"],
   ["action", "client"],
   ["relay", "sender"],
@@ -94,7 +94,7 @@ describe("the floors", () => {
     expect(
       importersOf(
         (from) => from.startsWith("undici/"),
-        (path) => path.startsWith("src/outbound/"),
+        (path) => path.startsWith("src/platform/outbound/"),
       ),
     ).toEqual([]);
     expect(

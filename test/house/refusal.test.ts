@@ -8,7 +8,7 @@ import { REFUSALS } from "../../src/base/refusal-code.ts";
 import { explainCode, RESULTS } from "../../src/base/result-code.ts";
 import { WARNINGS } from "../../src/base/warning-code.ts";
 import { CODES } from "../../src/health/known.ts";
-import { ALERT_CODES } from "../../src/watch/alert.ts";
+import { ALERT_CODES } from "../../src/platform/audit/alert.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 
 const REGISTRIES = ["src/base/refusal-code.ts", "src/base/result-code.ts", "src/base/problem-code.ts", "src/base/warning-code.ts"];

@@ -1,12 +1,13 @@
 /** A whole service for the HTTP face's tests, with an app of two environments, another app, a key of each kind and a signed-in owner. */
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
-import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
+
 import type { ServiceConfig } from "../../src/base/config.ts";
 import { type Json, parseJson } from "../../src/base/json.ts";
-import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import type { Environment, EnvironmentName } from "../../src/platform/account/environment.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import type { ServicePorts } from "../../src/service.ts";
 import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";

@@ -1,6 +1,6 @@
 /** Someone at an app's door: calls below /client with an app key, and signing in with the code that was mailed. */
-import { mintApiKey } from "../../src/account/api-key.ts";
-import type { EnvironmentName } from "../../src/account/environment.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import type { ApiServer, Reply } from "./api-server.ts";
 
 export const LIVE_ORIGIN = "https://shop.example.com";

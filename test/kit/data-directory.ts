@@ -3,11 +3,11 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import { loadMasterKey } from "../../src/secret/master-key.ts";
-import { Sealer } from "../../src/secret/seal.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import { loadMasterKey } from "../../src/platform/secret/master-key.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 

@@ -4,7 +4,7 @@
  * each call is answered.
  */
 import { expect } from "bun:test";
-import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/outbound/caller.ts";
+import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/platform/outbound/caller.ts";
 import { BROKEN, OK } from "./fake-caller.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall, writeOrder } from "./relay-definition.ts";
 import type { Answer, RunningService } from "./running-service.ts";

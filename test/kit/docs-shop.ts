@@ -1,10 +1,11 @@
 /** A small shop on a server, with one of everything that the API's examples name. */
-import { createOwner } from "../../src/account/owner.ts";
-import { createSession } from "../../src/account/session.ts";
+
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { EXAMPLE_RELAY } from "../../src/docs/example-relay.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSession } from "../../src/platform/account/session.ts";
+import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { bindScheme } from "../../src/verify/registry.ts";
-import { raiseAlert } from "../../src/watch/alert.ts";
 import { type ApiServer, startApi } from "./api-server.ts";
 import { mintAppKey } from "./app-visitor.ts";
 import { FakeCaller } from "./fake-caller.ts";

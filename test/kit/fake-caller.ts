@@ -1,5 +1,5 @@
 /** The door of call_url in tests: it keeps what was asked, and answers as the test says, at once or when it is let go. */
-import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/outbound/caller.ts";
+import type { CallOutcome, CallRequest, OutboundCaller } from "../../src/platform/outbound/caller.ts";
 
 export const OK: CallOutcome = { kind: "answered", ok: true, status: 200, body: "fine" };
 export const BROKEN: CallOutcome = { kind: "answered", ok: false, status: 500, body: "broken" };

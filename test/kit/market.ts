@@ -2,11 +2,12 @@
  * A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. By hand, for
  * a model's thousands of sales each apply one action; flow tests sell the same through a service.
  */
-import type { EnvironmentName } from "../../src/account/environment.ts";
+
 import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
 import { listLiveGrants } from "../../src/people/access-grant.ts";
 import { findBalance } from "../../src/people/credit.ts";
 import { findPerson, type PersonRow } from "../../src/people/person.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { currentPlan } from "../../src/selling/plan-sale.ts";
 import { type Occurrence, openTown, type Town } from "./people.ts";

@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
-import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/base/config.ts";
 import { readDatabaseUrl } from "../../src/base/database-url.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import { type EnvironmentName, requireEnvironment } from "../../src/platform/account/environment.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import { FakeCaller } from "./fake-caller.ts";
 import { HOOK_SECRET, signedCall } from "./relay-definition.ts";

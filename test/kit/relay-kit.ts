@@ -3,14 +3,14 @@
  * fraction of a service's start; what the API adds to it is tested on a service.
  */
 
-import type { Actor } from "../../src/account/api-key.ts";
-import type { EnvironmentName } from "../../src/account/environment.ts";
+import type { Actor } from "../../src/platform/account/api-key.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { createRelay, type NewRelay, type UpdateContext, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";
 import { type RelayView, type SavedRelay, showRelay } from "../../src/relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
 import { recordDue } from "../../src/schedule/schedule.ts";
-import { Sealer } from "../../src/secret/seal.ts";
 import type { FreshStore } from "./fresh-store.ts";
 
 export const BASE_URL = "https://relay.example.com";

@@ -5,11 +5,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { mintApiKey } from "../../src/account/api-key.ts";
-import { createApp } from "../../src/account/app.ts";
-import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/base/config.ts";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
 import { type BesideStore, besideStore } from "./beside-store.ts";

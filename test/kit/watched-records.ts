@@ -2,9 +2,10 @@
  * A store with a collection, relays that watch it, and capture over them; each test file or test its own. By hand, for capture is stopped and started
  * between two writes, and a service's runner would take away the events that are looked at.
  */
-import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
+
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { Capture } from "../../src/capture/capture.ts";
+import type { Environment, EnvironmentName } from "../../src/platform/account/environment.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../src/records/record.ts";

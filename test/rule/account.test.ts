@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Actor, actorOrigin, actorWords, COMMAND_LINE } from "../../src/account/api-key.ts";
-import { createApp, listApps } from "../../src/account/app.ts";
+import { type Actor, actorOrigin, actorWords, COMMAND_LINE } from "../../src/platform/account/api-key.ts";
+import { createApp, listApps } from "../../src/platform/account/app.ts";
 import {
   alertOn,
   findEnvironment,
@@ -10,9 +10,9 @@ import {
   setHold,
   setProcessorSecret,
   settingsSection,
-} from "../../src/account/environment.ts";
-import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/account/owner.ts";
-import { createSession, findSession } from "../../src/account/session.ts";
+} from "../../src/platform/account/environment.ts";
+import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/platform/account/owner.ts";
+import { createSession, findSession } from "../../src/platform/account/session.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();

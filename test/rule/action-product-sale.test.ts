@@ -5,9 +5,9 @@ import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.t
 import { grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";
+import { listAudit } from "../../src/platform/audit/audit.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
-import { listAudit } from "../../src/watch/audit.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
 

@@ -1,6 +1,6 @@
 /** What a run tells of its actions beside their outcome: how long each took, when one called out, and what was said with the called URL. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { CallOutcome } from "../../src/outbound/caller.ts";
+import type { CallOutcome } from "../../src/platform/outbound/caller.ts";
 import { CALL, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";

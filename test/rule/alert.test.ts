@@ -1,19 +1,19 @@
 /** Alerts by mail: one for a burst, with counts, to every owner, at most once; and where nothing can be sent, the dashboard alone. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { saveSettings } from "../../src/account/environment.ts";
-import { createOwner } from "../../src/account/owner.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
 import { alertDead } from "../../src/event/alert.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
-import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
-import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
-import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
-import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert, resolveAlert } from "../../src/watch/alert.ts";
-import { clearProblem, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
+import { saveSettings } from "../../src/platform/account/environment.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert, resolveAlert } from "../../src/platform/audit/alert.ts";
+import { clearProblem, raiseProblem, standingProblemsOf } from "../../src/platform/audit/problem.ts";
+import { intendEmail, markTextLeft } from "../../src/platform/mail/email.ts";
+import { endInterruptedMails } from "../../src/platform/mail/interrupted-mail.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 

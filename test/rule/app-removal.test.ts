@@ -1,8 +1,8 @@
 /** An app's end in the store: it is nobody's at once, every table is emptied of it whenever its steps are cut off, and another app keeps every row. */
 import { describe, expect, test } from "bun:test";
-import { createApp, findApp, listApps } from "../../src/account/app.ts";
-import { findEnvironment, findEnvironmentById } from "../../src/account/environment.ts";
 import { countApp, deleteApp, emptyApp, endRemoval, listRemovals } from "../../src/caretaker/app-removal.ts";
+import { createApp, findApp, listApps } from "../../src/platform/account/app.ts";
+import { findEnvironment, findEnvironmentById } from "../../src/platform/account/environment.ts";
 import type { SqlValue } from "../../src/store/port.ts";
 import type { BesideStore } from "../kit/beside-store.ts";
 import { openTestStore, refusalOf, type TestStore } from "../kit/fresh-store.ts";

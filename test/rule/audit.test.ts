@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "../../src/base/page.ts";
-import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
-import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
-import type { AuditAction } from "../../src/watch/audit-action.ts";
-import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
+import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/platform/audit/alert.ts";
+import { type AuditFilter, type AuditView, listAudit, WHOLE_SERVER, writeAudit } from "../../src/platform/audit/audit.ts";
+import type { AuditAction } from "../../src/platform/audit/audit-action.ts";
+import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/platform/audit/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
 const { store, clock, environment, beside } = await openFreshStore();

@@ -5,7 +5,7 @@ import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
 import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import type { CallOutcome, CallRequest } from "../../src/outbound/caller.ts";
+import type { CallOutcome, CallRequest } from "../../src/platform/outbound/caller.ts";
 import type { Writer } from "../../src/store/port.ts";
 
 const golden = join(import.meta.dir, "../golden");

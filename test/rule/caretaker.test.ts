@@ -1,11 +1,11 @@
 /** What is kept for how long, and that looking after it stands in nobody's way. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { setHold } from "../../src/account/environment.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { retireEvents } from "../../src/caretaker/retention.ts";
 import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
+import { setHold } from "../../src/platform/account/environment.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

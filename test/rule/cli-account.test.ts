@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApp } from "../../src/account/app.ts";
+import { createApp } from "../../src/platform/account/app.ts";
 import { requireMode } from "../../src/startup/open-data.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";

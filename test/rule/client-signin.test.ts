@@ -4,12 +4,12 @@ import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from 
 import type { MailTrouble } from "../../src/base/problem-code.ts";
 import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
 import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
-import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
-import { Sealer } from "../../src/secret/seal.ts";
-import { listAlerts } from "../../src/watch/alert.ts";
-import { listProblems } from "../../src/watch/problem.ts";
+import { listAlerts } from "../../src/platform/audit/alert.ts";
+import { listProblems } from "../../src/platform/audit/problem.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import { erase } from "../kit/erasing.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 

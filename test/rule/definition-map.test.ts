@@ -1,8 +1,8 @@
 /** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
+import { renderTemplate } from "../../src/platform/template/template.ts";
 import { compileMap, matchesWhen, readEventId, readMap, type WhenMismatch } from "../../src/relay/live-receiver.ts";
-import { renderTemplate } from "../../src/template/template.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
 import { findPersonKey } from "../../src/trigger/receiver.ts";
 import { canHavePerson, describeTrigger, type Trigger } from "../../src/trigger/registry.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { hashToken } from "../../src/base/id.ts";
 import {
   type ApiKeyKind,
   apiKeyTouches,
@@ -8,10 +9,9 @@ import {
   revokeApiKey,
   secretKeysOf,
   touchApiKey,
-} from "../../src/account/api-key.ts";
-import type { EnvironmentName } from "../../src/account/environment.ts";
-import { keyWorksFrom } from "../../src/account/key-origin.ts";
-import { hashToken } from "../../src/base/id.ts";
+} from "../../src/platform/account/api-key.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
+import { keyWorksFrom } from "../../src/platform/account/key-origin.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();

@@ -12,7 +12,7 @@ import {
   MAX_RECORD_BYTES,
   MAX_REF_CHARS,
 } from "../../src/base/limit.ts";
-import { MAX_CALL_URL_CHARS } from "../../src/outbound/call-target.ts";
+import { MAX_CALL_URL_CHARS } from "../../src/platform/outbound/call-target.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { sendEvent, showEvent } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";

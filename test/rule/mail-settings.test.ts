@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { saveSettings } from "../../src/account/environment.ts";
-import { changeMailSettings, type MailSettingsInput, openSmtpPassword, readMailSettings, viewMailSettings } from "../../src/mail/mail-settings.ts";
-import { makeHtml, makeSubject, makeText } from "../../src/mail/mailer.ts";
-import { parseAllowList } from "../../src/outbound/address.ts";
-import { Sealer } from "../../src/secret/seal.ts";
+import { saveSettings } from "../../src/platform/account/environment.ts";
+import {
+  changeMailSettings,
+  type MailSettingsInput,
+  openSmtpPassword,
+  readMailSettings,
+  viewMailSettings,
+} from "../../src/platform/mail/mail-settings.ts";
+import { makeHtml, makeSubject, makeText } from "../../src/platform/mail/mailer.ts";
+import { parseAllowList } from "../../src/platform/outbound/address.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();

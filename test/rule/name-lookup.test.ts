@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createSocket, type Socket } from "node:dgram";
 import { getServers, setServers } from "node:dns";
-import { parseAllowList } from "../../src/outbound/address.ts";
-import { makeLookup, resolveTarget } from "../../src/outbound/call-target.ts";
+import { parseAllowList } from "../../src/platform/outbound/address.ts";
+import { makeLookup, resolveTarget } from "../../src/platform/outbound/call-target.ts";
 
 const OWN = getServers();
 let server: Socket;

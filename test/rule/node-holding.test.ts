@@ -1,6 +1,6 @@
 /** Several nodes over one database, each with a clock of its own that the test moves, beside the database's. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createApp } from "../../src/account/app.ts";
+import { createApp } from "../../src/platform/account/app.ts";
 import { HOUSE } from "../../src/store/lease-holder.ts";
 import { NodeHolding } from "../../src/store/node-lease-holder.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";

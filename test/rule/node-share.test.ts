@@ -1,13 +1,13 @@
 /** Limits where several nodes serve one database: what they let through together, whoever the balancer sends a call to, and as nodes come and go. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { SharedPlaces } from "../../src/account/shared-places.ts";
-import { SigninCap } from "../../src/account/signin-cap.ts";
 import { DEFAULT_LIMITS, MINUTE_MS, PASSWORD_WINDOW_MS } from "../../src/base/limit.ts";
 import { drawPlaces, takeAll } from "../../src/base/limit-window.ts";
 import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import { PersonSigninCap } from "../../src/client/person-signin-cap.ts";
+import { SharedPlaces } from "../../src/platform/account/shared-limit.ts";
+import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { SyncCap } from "../../src/sync/sync-cap.ts";

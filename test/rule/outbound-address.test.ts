@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { judgeAddress, parseAllowList } from "../../src/outbound/address.ts";
+import { judgeAddress, parseAllowList } from "../../src/platform/outbound/address.ts";
 
 const nothing = parseAllowList([]);
 const everything = parseAllowList(["0.0.0.0/0", "::/0"]);

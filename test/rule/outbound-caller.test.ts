@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { systemClock } from "../../src/base/clock.ts";
 import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../../src/base/limit.ts";
 import { utf8Bytes } from "../../src/base/text.ts";
-import { type CallerOptions, type CallOutcome, type CallRequest, createCaller } from "../../src/outbound/caller.ts";
+import { type CallerOptions, type CallOutcome, type CallRequest, createCaller } from "../../src/platform/outbound/caller.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

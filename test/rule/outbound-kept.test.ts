@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../../src/base/limit.ts";
-import { type CallerOptions, type CallOutcome, createCaller } from "../../src/outbound/caller.ts";
+import { type CallerOptions, type CallOutcome, createCaller } from "../../src/platform/outbound/caller.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { poll } from "../kit/patience.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
@@ -287,7 +287,7 @@ describe("what waits is bounded", () => {
     const source = `
       const later = setTimeout;
       globalThis.setTimeout = (work, ms, ...given) => later(work, ms < 400 ? ms : 2 ** 31 - 1, ...given);
-      const { createCaller } = await import(${JSON.stringify(join(import.meta.dir, "../../src/outbound/caller.ts"))});
+      const { createCaller } = await import(${JSON.stringify(join(import.meta.dir, "../../src/platform/outbound/caller.ts"))});
       const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../src/base/clock.ts"))});
       const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock });
       await caller.warmUp(new URL(${JSON.stringify(url())}));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { signNotice } from "../../src/outbound/caller.ts";
+import { signNotice } from "../../src/platform/outbound/caller.ts";
 
 const golden = join(import.meta.dir, "../golden");
 const secret = "rss_test_only_9f2c4e6a8b0d1f3e5c7a";

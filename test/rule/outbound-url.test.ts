@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseAllowList } from "../../src/outbound/address.ts";
-import { checkCallUrl, ownHostOf, readCallTarget, resolveTarget } from "../../src/outbound/call-target.ts";
+import { parseAllowList } from "../../src/platform/outbound/address.ts";
+import { checkCallUrl, ownHostOf, readCallTarget, resolveTarget } from "../../src/platform/outbound/call-target.ts";
 
 const server = { local: false, ownHosts: ["relay.example", "203.0.113.7:8787"] };
 const local = { local: true, ownHosts: ["localhost:8787"] };

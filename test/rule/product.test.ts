@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/base/refusal-code.ts";
+import { listAudit } from "../../src/platform/audit/audit.ts";
 import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/selling/plan.ts";
 import { deleteProduct, type ProductInput, products, saveProduct, viewProduct } from "../../src/selling/product.ts";
-import { listAudit } from "../../src/watch/audit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 

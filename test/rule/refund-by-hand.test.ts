@@ -4,10 +4,10 @@ import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/a
 import { addCreditsByHand } from "../../src/people/credit.ts";
 import { type PersonRow, updatePerson } from "../../src/people/person.ts";
 import { erasePerson } from "../../src/people/person-erase.ts";
+import { listAudit } from "../../src/platform/audit/audit.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
 import { planRefund, refundByHand } from "../../src/selling/refund-by-hand.ts";
-import { listAudit } from "../../src/watch/audit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/base/json.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
+import { type AuditView, listAudit } from "../../src/platform/audit/audit.ts";
 import { createRelay, deleteRelay, pauseRelay, resumeRelay, updateRelay } from "../../src/relay/relay-save.ts";
 import type { SavedRelay } from "../../src/relay/relay-view.ts";
-import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";
 import { openTimetable } from "../kit/timetable.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { setProcessorSecret } from "../../src/account/environment.ts";
+import { setProcessorSecret } from "../../src/platform/account/environment.ts";
 import { processorSecretContext, receiverSecretContext, signingSecretContext } from "../../src/relay/relay.ts";
 import { settleEveryRelayProblem } from "../../src/relay/relay-problem.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/base/clock.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { markTextLeft } from "../../src/mail/email.ts";
-import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { markTextLeft } from "../../src/platform/mail/email.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";

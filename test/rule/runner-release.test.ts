@@ -3,7 +3,7 @@
  * and however many wait. Events that send start in that order. What cannot start now is not waited for.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { setHold as writeHoldOf } from "../../src/account/environment.ts";
+import { setHold as writeHoldOf } from "../../src/platform/account/environment.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";

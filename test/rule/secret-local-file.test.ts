@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { readLocalSecrets, setLocalSecrets, setServerSecrets } from "../../src/secret/local-file.ts";
+import { readLocalSecrets, setLocalSecrets, setServerSecrets } from "../../src/platform/secret/local-secrets.ts";
 
 const newDir = async () => join(await mkdtemp(join(tmpdir(), "relay-secrets-")), "service");
 const readAll = async (dir: string) => Object.fromEntries(await readLocalSecrets(dir));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
 import { Refusal } from "../../src/base/refusal.ts";
-import { fingerprintStored, Sealer } from "../../src/secret/seal.ts";
-import { mintReceiverSecret, mintSigningSecret, readPastedSecret, type SecretFields } from "../../src/secret/secret-text.ts";
+import { fingerprintStored, Sealer } from "../../src/platform/secret/seal.ts";
+import { mintReceiverSecret, mintSigningSecret, readPastedSecret, type SecretFields } from "../../src/platform/secret/secret-text.ts";
 import { makeKeys, SECRET } from "../kit/sender-call.ts";
 
 const hmac: SecretFields = { scheme: "signature" };

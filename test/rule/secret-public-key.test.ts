@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { createPublicKey, ECDH, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { Refusal } from "../../src/base/refusal.ts";
 import type { PublicKeyAlgorithm } from "../../src/base/text.ts";
-import { readPublicKey } from "../../src/secret/public-key.ts";
-import { readPastedSecret } from "../../src/secret/secret-text.ts";
+import { readPublicKey } from "../../src/platform/secret/public-key.ts";
+import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
 import { signature } from "../../src/verify/signature.ts";
 import { bytes, EVENT, makeCall, outcome, recipe } from "../kit/sender-call.ts";
 

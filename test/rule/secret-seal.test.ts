@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadMasterKey } from "../../src/secret/master-key.ts";
-import { Sealer } from "../../src/secret/seal.ts";
+import { loadMasterKey } from "../../src/platform/secret/master-key.ts";
+import { Sealer } from "../../src/platform/secret/seal.ts";
 import { SECRET } from "../kit/sender-call.ts";
 
 const sealer = new Sealer(Buffer.alloc(32, 1));

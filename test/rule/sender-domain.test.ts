@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { listAudit } from "../../src/platform/audit/audit.ts";
 import {
   findSenderAddress,
   findSenderDomain,
@@ -8,8 +9,7 @@ import {
   type TxtResolver,
   verifySenderDomain,
   viewSenderDomain,
-} from "../../src/mail/sender-domain.ts";
-import { listAudit } from "../../src/watch/audit.ts";
+} from "../../src/platform/mail/sender-domain.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createOwner, setOwnerPassword } from "../../src/account/owner.ts";
+import { DAY_MS } from "../../src/base/limit.ts";
+import { createOwner, setOwnerPassword } from "../../src/platform/account/owner.ts";
 import {
   createSession,
   createSigninLink,
@@ -12,9 +13,8 @@ import {
   sessionSlides,
   signOut,
   slideSession,
-} from "../../src/account/session.ts";
-import { SigninCap } from "../../src/account/signin-cap.ts";
-import { DAY_MS } from "../../src/base/limit.ts";
+} from "../../src/platform/account/session.ts";
+import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

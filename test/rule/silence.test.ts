@@ -1,17 +1,17 @@
 /** Relays that go silent against their own rhythm, and relays that refuse every call: when the owner is told, and when it is over. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { saveSettings } from "../../src/account/environment.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { learnRhythm } from "../../src/health/watch.ts";
+import { saveSettings } from "../../src/platform/account/environment.ts";
+import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
-import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson } from "../../src/base/json.ts";
-import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath, readField, readPath } from "../../src/template/template.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath, readField, readPath } from "../../src/platform/template/template.ts";
 
 const body = parseJson(
   '{"a":{"b":[{"id":9007199254740993},{"id":null}]},"data[email]":"m","First name":"Ada","__proto__":{"x":1},"$id":"d","x-y_z@1":"ok","0":"zero","a.b":"literal","s":"text"}',

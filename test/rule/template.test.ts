@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { MAX_RENDERED_CHARS } from "../../src/base/limit.ts";
-import { hasTemplate, listTemplateUses, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
+import { hasTemplate, listTemplateUses, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/platform/template/template.ts";
 
 const scope = parseJson(`{
   "event": { "items": [{ "id": 12345678901234567890 }], "note": "{{person.email}}", "empty": "", "nothing": null, "ok": true, "price": 4.5,

@@ -1,16 +1,16 @@
 /** Alert mails that do not leave: a problem of their own, that nobody is mailed of and that the first mail to an owner ends. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { saveSettings } from "../../src/account/environment.ts";
-import { createOwner } from "../../src/account/owner.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
-import { sendTestMail } from "../../src/mail/hand-mail.ts";
-import type { Mailer, MailOutcome } from "../../src/mail/mailer.ts";
-import { raiseAlert } from "../../src/watch/alert.ts";
-import { listProblems } from "../../src/watch/problem.ts";
+import { saveSettings } from "../../src/platform/account/environment.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { raiseAlert } from "../../src/platform/audit/alert.ts";
+import { listProblems } from "../../src/platform/audit/problem.ts";
+import type { Mailer, MailOutcome } from "../../src/platform/mail/mailer.ts";
+import { sendTestMail } from "../../src/platform/mail/manual-mail.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
 const SMTP = { host: "smtp.example.com", port: 587, security: "starttls", username: null, password: null, passwordSetAt: null };

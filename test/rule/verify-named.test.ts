@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
-import { readPastedSecret } from "../../src/secret/secret-text.ts";
+import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
 import type { VerifyFields } from "../../src/verify/contract.ts";
 import { findDifference } from "../../src/verify/difference.ts";
 import { bindScheme } from "../../src/verify/registry.ts";

@@ -3,7 +3,7 @@
  * here by a link that somebody else made; and what asks is shown before anything is allowed.
  */
 import { useState } from "preact/hooks";
-import type { LoginView } from "../../src/account/login.ts";
+import type { LoginView } from "../../src/platform/account/login.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { Notice } from "../part/notice.ts";

@@ -1,5 +1,5 @@
 /** One row of the audit: who did what to what, and opened, what it was before and after. */
-import type { AuditView } from "../../src/watch/audit.ts";
+import type { AuditView } from "../../src/platform/audit/audit.ts";
 import { writeQuery } from "../ground/api.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";

@@ -2,7 +2,7 @@
  * What the service tells by itself: one stream of changes for the environment that is shown, which says what of the page is out of date. A
  * hidden tab closes it. While there is none the page asks by its clock; while the service is away it says since when what it shows is from.
  */
-import type { ChangeKind } from "../../src/watch/live-changes.ts";
+import type { ChangeKind } from "../../src/platform/audit/live-changes.ts";
 import { call, hear, lastHeardAt, reached } from "./api.ts";
 import { makeCell } from "./cell.ts";
 import { outdate, relyOn } from "./loaded.ts";

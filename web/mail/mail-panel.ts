@@ -1,6 +1,6 @@
 /** The mail that is open: beside the list where there is room, else above it. It is shown as text, never as markup. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { EmailView as Email } from "../../src/mail/email.ts";
+import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";

@@ -1,5 +1,5 @@
 /** What became of a mail, as a mark. */
-import type { EmailView as Email } from "../../src/mail/email.ts";
+import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../ground/html.ts";
 import { StateMark } from "../part/state-mark.ts";
 

@@ -1,5 +1,5 @@
 /** People who stopped mail of kind event with the link that such mail carries, and allowing it again. */
-import type { MailStopView } from "../../src/mail/mail-stop.ts";
+import type { MailStopView } from "../../src/platform/mail/mail-stop.ts";
 import type { Page } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

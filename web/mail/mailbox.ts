@@ -1,5 +1,5 @@
 /** Mail that was sent, or in local development kept here instead of being sent; the one that is open stands in the address. */
-import type { EmailView as Email } from "../../src/mail/email.ts";
+import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

@@ -1,6 +1,6 @@
 /** A test mail to oneself, and what became of it: in passing, and where the settings are made, until the next one. */
 import { useState } from "preact/hooks";
-import type { EmailView as Email } from "../../src/mail/email.ts";
+import type { EmailView as Email } from "../../src/platform/mail/email.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { Notice } from "../part/notice.ts";

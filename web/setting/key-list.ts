@@ -1,7 +1,7 @@
 /** API keys: what there is, making one (shown once), revoking one. */
 
 import { useState } from "preact/hooks";
-import type { KeyView as Key } from "../../src/account/api-key.ts";
+import type { KeyView as Key } from "../../src/platform/account/api-key.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { serviceNow } from "../ground/service-clock.ts";

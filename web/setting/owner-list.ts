@@ -1,6 +1,6 @@
 /** The owners of the server: who they are, inviting one by a one-time link, removing one. */
 import { useState } from "preact/hooks";
-import type { OwnerView } from "../../src/account/owner.ts";
+import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { session } from "../account/session.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";

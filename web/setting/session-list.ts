@@ -1,6 +1,6 @@
 /** Where the signed-in owner is signed in; ending one session, or all the others; a new password. */
 import { useState } from "preact/hooks";
-import type { SessionItem } from "../../src/account/session.ts";
+import type { SessionItem } from "../../src/platform/account/session.ts";
 import { session, signOut } from "../account/session.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";

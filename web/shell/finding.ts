@@ -1,6 +1,6 @@
 /** What the palette offers for what was typed: what the page knows by itself at once, what the service finds a moment later. */
 import { useEffect, useState } from "preact/hooks";
-import type { AlertView } from "../../src/watch/alert.ts";
+import type { AlertView } from "../../src/platform/audit/alert.ts";
 import { type Session, signOut } from "../account/session.ts";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";

@@ -1,5 +1,5 @@
 /** Of what the owners are alerted, and whether that is mailed and to whom. */
-import type { OwnerView } from "../../src/account/owner.ts";
+import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";

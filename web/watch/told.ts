@@ -1,6 +1,6 @@
 /** What was told, open and over, newest first: alerts with who said that they are seen to, and problems with when they ended. */
-import type { AlertView } from "../../src/watch/alert.ts";
-import type { ProblemView } from "../../src/watch/problem.ts";
+import type { AlertView } from "../../src/platform/audit/alert.ts";
+import type { ProblemView } from "../../src/platform/audit/problem.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

@@ -1,0 +1,272 @@
+/**
+ * API keys: secret keys (`relay_live_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
+ * as SHA-256; one that relay login made belongs to its owner and ends. It decides which key a token is, never what a key may do. And the words
+ * for whoever makes a change, with a key or without one.
+ */
+import { type Static, Type } from "typebox";
+import { hashToken, newId, newToken } from "../../base/id.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import type { Origin, Reader, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
+import type { EnvironmentName } from "./environment.ts";
+import { checkOrigins, type KeyOrigins } from "./key-origin.ts";
+
+export const API_KEY_KINDS = ["secret", "app"] as const;
+export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
+
+const API_KEY = defineTable({
+  name: "api_key",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    kind: text<ApiKeyKind>(),
+    name: text(),
+    keyHash: bytes(),
+    /** Its prefix and last four characters: `relay_dev_…x4Gh`. */
+    hint: text(),
+    /** App keys: the web origins it works from. In production nothing else; elsewhere any https origin and localhost besides. */
+    origins: json<string[]>(),
+    createdAt: integer(),
+    lastUsedAt: orNull(integer()),
+    revokedAt: orNull(integer()),
+    /** Whose login made it; null for one that is the environment's own. */
+    ownerId: orNull(text()),
+    /** When it ends by itself. */
+    expiresAt: orNull(integer()),
+  },
+});
+
+/** A key without what it is known by. */
+const SHOWN_KEY = API_KEY.pick(
+  "id",
+  "kind",
+  "name",
+  "hint",
+  "origins",
+  "createdAt",
+  "lastUsedAt",
+  "revokedAt",
+  "expiresAt",
+);
+/** `owner`: the address of whose login made it. */
+export type ApiKey = RowOf<typeof SHOWN_KEY> & { owner: string | null };
+
+const OWNER_EMAIL = "(SELECT email FROM owner WHERE owner.id = owner_id) AS owner";
+
+const PRESENTED_KEY = API_KEY.pick(
+  "id",
+  "kind",
+  "name",
+  "hint",
+  "origins",
+  "createdAt",
+  "lastUsedAt",
+  "expiresAt",
+  "environmentId",
+);
+/** A live key that a caller presented, with the one environment it is bound to. */
+export interface PresentedKey extends RowOf<typeof PRESENTED_KEY> {
+  environmentName: EnvironmentName;
+  appId: string;
+  owner: string | null;
+}
+
+const KEY_ORIGINS = API_KEY.pick("kind", "origins");
+
+export const keyView = Type.Object({
+  id: Type.String(),
+  kind: oneOf(API_KEY_KINDS),
+  name: Type.String(),
+  hint: Type.String(),
+  origins: Type.Array(Type.String()),
+  createdAt: time,
+  lastUsedAt: timeOrNull,
+  revokedAt: timeOrNull,
+  owner: textOrNull,
+  expiresAt: timeOrNull,
+});
+export type KeyView = Static<typeof keyView>;
+
+export function viewKey(key: ApiKey): KeyView {
+  return show(keyView, key);
+}
+
+export const TOKEN_CHARS = 32;
+/** Secret keys of earlier versions begin `sk_`, as another company's do: none is made any more, and those that were stay valid. */
+const TOKEN = /^(?:relay|[sa]k)_(?:dev|live)_[A-Za-z0-9]{32}$/;
+
+const MAX_NAME_CHARS = 100;
+const TOUCH_EVERY_MS = MINUTE_MS;
+
+/** What a key of this kind begins with; no other company's keys do, so that scanners of secrets name whose it is. */
+function prefixOf(kind: ApiKeyKind, environment: EnvironmentName): string {
+  return `${kind === "secret" ? "relay" : "ak"}_${environment === "production" ? "live" : "dev"}_`;
+}
+
+/** Every text that a secret key with these letters has or, made by an earlier version, had. */
+export function secretKeysOf(letters: string, environment: EnvironmentName): [now: string, earlier: string] {
+  const now = `${prefixOf("secret", environment)}${letters}`;
+  return [now, now.replace(/^relay_/, "sk_")];
+}
+
+/** Mints a key; `token` is shown once and stands nowhere. Refuses with `invalid_input` (name, origins). */
+export async function mintApiKey(
+  tx: Writer,
+  input: {
+    environment: { id: number; name: EnvironmentName };
+    kind: ApiKeyKind;
+    name: string;
+    origins?: readonly string[] | undefined;
+    /** Its letters where they are not to be random. */
+    letters?: string;
+    /** Whose login makes it, and when it ends by itself. */
+    login?: { owner: { id: string; email: string }; expiresAt: number };
+    nowMs: number;
+  },
+): Promise<{ key: ApiKey; token: string }> {
+  const { environment, kind, nowMs, login } = input;
+  const prefix = prefixOf(kind, environment.name);
+  const token = `${prefix}${input.letters ?? newToken(TOKEN_CHARS)}`;
+  const key: ApiKey = {
+    id: newId("key", nowMs),
+    kind,
+    name: readName(input.name),
+    hint: `${prefix}…${token.slice(-4)}`,
+    origins: checkOrigins(kind, environment.name, input.origins ?? []),
+    createdAt: nowMs,
+    lastUsedAt: null,
+    revokedAt: null,
+    owner: login?.owner.email ?? null,
+    expiresAt: login?.expiresAt ?? null,
+  };
+  const { owner, ...row } = key;
+  const ownerId = login?.owner.id ?? null;
+  await API_KEY.insert(tx, { ...row, environmentId: environment.id, keyHash: hashToken(token), ownerId });
+  return { key, token };
+}
+
+/** The live key of this token with its environment; null for what has not a key's shape, is unknown, revoked or has ended. */
+export async function findApiKeyByToken(
+  tx: Reader,
+  token: string,
+  nowMs: number,
+): Promise<PresentedKey | null> {
+  if (!TOKEN.test(token)) return null;
+  const sql = `SELECT ${PRESENTED_KEY.columnsOf("api_key")}, environment.name AS environmentName, app_id AS appId, ${OWNER_EMAIL}
+    FROM api_key JOIN environment ON environment.id = environment_id
+    WHERE key_hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2) AND deleted_at IS NULL`;
+  const row = await tx.get<Pick<PresentedKey, "environmentName" | "appId" | "owner">>(
+    sql,
+    hashToken(token),
+    nowMs,
+  );
+  return row === null ? null : PRESENTED_KEY.read(row);
+}
+
+/** What became of a login's key that works no more, for whoever presents it; null for any other token. */
+export async function findEndedLogin(
+  tx: Reader,
+  token: string,
+): Promise<{ revokedAt: number | null; expiresAt: number } | null> {
+  if (!TOKEN.test(token)) return null;
+  const sql = `SELECT revoked_at AS revokedAt, expires_at AS expiresAt FROM api_key
+    WHERE key_hash = ?1 AND expires_at IS NOT NULL`;
+  return await tx.get(sql, hashToken(token));
+}
+
+/** Whether `touchApiKey` is due: a key's last use is noted at most once a minute. */
+export function apiKeyTouches(key: Pick<PresentedKey, "lastUsedAt">, nowMs: number): boolean {
+  return key.lastUsedAt === null || nowMs - key.lastUsedAt >= TOUCH_EVERY_MS;
+}
+
+/** Notes that the key was used. Callers that race write once. */
+export async function touchApiKey(tx: Writer, keyId: string, nowMs: number): Promise<void> {
+  const sql =
+    "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)";
+  await tx.run(sql, keyId, nowMs, nowMs - TOUCH_EVERY_MS);
+}
+
+/** What decides from where each live app key of the server works: all that is known of a call before its key is. */
+export async function listKeyOrigins(tx: Reader): Promise<KeyOrigins[]> {
+  const sql = `SELECT DISTINCT ${KEY_ORIGINS.columns}, environment.name AS environmentName FROM api_key
+    JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL AND deleted_at IS NULL`;
+  const rows = await tx.all<Pick<PresentedKey, "environmentName">>(sql);
+  return rows.map((row) => KEY_ORIGINS.read(row));
+}
+
+/** The environment's keys, newest first, revoked ones too. */
+export async function listApiKeys(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest = { limit: MAX_PAGE_SIZE, after: null },
+): Promise<Page<ApiKey>> {
+  const { after, limit } = request;
+  const sql = `SELECT ${SHOWN_KEY.columns}, ${OWNER_EMAIL} FROM api_key
+    WHERE environment_id = $environmentId AND ($after IS NULL OR id < $after) ORDER BY id DESC LIMIT $most`;
+  const found = await tx.all<Pick<ApiKey, "owner">>(sql, { environmentId, after, most: limit + 1 });
+  const rows = found.map((row) => SHOWN_KEY.read(row));
+  return makePage(
+    rows,
+    request,
+    (row) => row.id,
+    (row) => row,
+  );
+}
+
+/** Revokes a key at once and for good. Answers the key as it was; refuses with `not_found`, also for one revoked before. */
+export async function revokeApiKey(
+  tx: Writer,
+  environmentId: number,
+  keyId: string,
+  nowMs: number,
+): Promise<ApiKey> {
+  const sql = `SELECT ${SHOWN_KEY.columns}, ${OWNER_EMAIL} FROM api_key
+    WHERE id = $keyId AND environment_id = $environmentId AND revoked_at IS NULL`;
+  const found = await tx.get<Pick<ApiKey, "owner">>(sql, { keyId, environmentId });
+  if (found === null)
+    throw new Refusal(
+      "not_found",
+      `There is no live key ${keyId} in this environment: relay keys list shows the ones there are.`,
+    );
+  await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
+  return SHOWN_KEY.read(found);
+}
+
+function readName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed !== "" && trimmed.length <= MAX_NAME_CHARS) return trimmed;
+  throw new Refusal(
+    "invalid_input",
+    `name is not valid: say in 1 to ${MAX_NAME_CHARS} characters what uses the key.`,
+  );
+}
+
+/** Who makes a change. */
+export type Actor =
+  /** `owner`: the address of whose login made the key. */
+  | { kind: "key"; id: string; owner: string | null }
+  | { kind: "owner"; id: string; email: string }
+  | { kind: "command_line" };
+
+export const COMMAND_LINE: Actor = { kind: "command_line" };
+
+/** The actor as stored and shown: `key:<id>`, `owner:<email> by key:<id>`, `owner:<email>` or `command line`. */
+export function actorWords(actor: Actor): string {
+  switch (actor.kind) {
+    case "key":
+      return actor.owner === null ? `key:${actor.id}` : `owner:${actor.owner} by key:${actor.id}`;
+    case "owner":
+      return `owner:${actor.email}`;
+    case "command_line":
+      return "command line";
+  }
+}
+
+/** The store's origin for what the actor writes: a key is the app, everyone else sits at the dashboard or its machine. */
+export function actorOrigin(actor: Actor): Origin {
+  return actor.kind === "key" ? "app" : "dashboard";
+}

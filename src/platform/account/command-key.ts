@@ -1,0 +1,50 @@
+/**
+ * The secret key that a command of the data directory calls its own service with: one an environment, the same for each run, as its letters come
+ * from the master key, so that nothing is kept of it; the next one where it was revoked.
+ */
+import { hashToken } from "../../base/id.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { type ApiKey, mintApiKey, secretKeysOf, TOKEN_CHARS } from "./api-key.ts";
+import type { EnvironmentName } from "./environment.ts";
+
+const MOST_REVOKED = 1_000;
+
+/** `made`: the key, where it did not exist before. */
+export async function requireCommandKey(
+  tx: Writer,
+  {
+    environment,
+    name,
+    nowMs,
+    digest,
+  }: {
+    environment: { id: number; name: EnvironmentName };
+    name: string;
+    nowMs: number;
+    /** Keyed by the master key. */
+    digest(text: string): Uint8Array;
+  },
+): Promise<{ token: string; made: ApiKey | null }> {
+  for (let number = 0; number < MOST_REVOKED; number++) {
+    const hash = Buffer.from(digest(`command key\n${environment.id}\n${name}\n${number}`)).toString("hex");
+    const letters = hash.slice(0, TOKEN_CHARS);
+    const found = await findMade(tx, secretKeysOf(letters, environment.name));
+    if (found !== null && found.revokedAt !== null) continue;
+    if (found !== null) return { token: found.token, made: null };
+    const { key, token } = await mintApiKey(tx, { environment, kind: "secret", name, nowMs, letters });
+    return { token, made: key };
+  }
+  throw new Error(`${MOST_REVOKED} keys named ${name} were revoked.`);
+}
+
+async function findMade(
+  tx: Reader,
+  tokens: readonly string[],
+): Promise<{ token: string; revokedAt: number | null } | null> {
+  const sql = "SELECT revoked_at AS revokedAt FROM api_key WHERE key_hash = ?1";
+  for (const token of tokens) {
+    const row = await tx.get<{ revokedAt: number | null }>(sql, hashToken(token));
+    if (row !== null) return { token, ...row };
+  }
+  return null;
+}

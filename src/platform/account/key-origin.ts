@@ -1,0 +1,72 @@
+/** Web origins and app keys: what an origin is, which ones a key may name, and from where it works (the specification's "Authentication", point 5). */
+import { Refusal, type Warning } from "../../base/refusal.ts";
+import type { EnvironmentName } from "./environment.ts";
+
+/** What decides from where a key works. */
+export interface KeyOrigins {
+  kind: "secret" | "app";
+  environmentName: EnvironmentName;
+  origins: readonly string[];
+}
+
+/** Whether a web page of this origin may use the app key. Secret keys belong on servers and work from no page. */
+export function keyWorksFrom(key: KeyOrigins, origin: string): boolean {
+  return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
+}
+
+const MAX_ORIGINS = 20;
+const LOOPBACK = /^(localhost|.+\.localhost|127\.0\.0\.1|\[::1\])$/;
+
+/** The origins in the form a browser sends them. Refuses with `invalid_input` naming the one that is not an origin. */
+export function checkOrigins(
+  kind: KeyOrigins["kind"],
+  environment: EnvironmentName,
+  origins: readonly string[],
+): string[] {
+  if (kind === "secret" && origins.length > 0) {
+    throw new Refusal(
+      "invalid_input",
+      "origins is only for app keys: a secret key works from servers alone.",
+    );
+  }
+  if (origins.length > MAX_ORIGINS) {
+    throw new Refusal("invalid_input", `origins is too long: name at most ${MAX_ORIGINS}.`);
+  }
+  if (kind === "app" && environment === "production" && origins.length === 0) {
+    throw new Refusal(
+      "invalid_input",
+      "origins is missing: a live app key works only from the origins it names, such as https://shop.example.com.",
+    );
+  }
+  return [...new Set(origins.map(readOrigin))];
+}
+
+/** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
+export function warnOfOrigins(origins: readonly string[]): Warning[] {
+  return origins.flatMap((origin, index): Warning[] => {
+    if (!origin.includes("*")) return [];
+    const message = `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`;
+    return [{ code: "origin_of_no_page", field: `origins.${index}`, message }];
+  });
+}
+
+/** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */
+function isAllowedOrigin(environment: EnvironmentName, origins: readonly string[], origin: string): boolean {
+  if (origins.includes(origin)) return true;
+  if (environment === "production" || !URL.canParse(origin)) return false;
+  const url = new URL(origin);
+  if (url.origin !== origin) return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
+}
+
+function readOrigin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const bare = url !== null && text.replace(/\/$/, "").toLowerCase() === url.origin;
+  if (url === null || !bare || url.protocol !== "https:") {
+    throw new Refusal(
+      "invalid_input",
+      "origins holds something that is not an https origin: write each as https://host, with a port if it has one, and no path.",
+    );
+  }
+  return url.origin;
+}

@@ -1,0 +1,250 @@
+/**
+ * Dashboard sessions, a random token in the owner's cookie and its SHA-256 in the store; and the one-time links that lead to one: the first
+ * set-up, a password reset, the local dashboard. A link is used up by the POST that follows it, never by opening it, as mail scanners and
+ * previews do. It decides when each ends; the cookie itself is http's.
+ */
+
+import { type Static, Type } from "typebox";
+import { hashToken, newId, newToken } from "../../base/id.ts";
+import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { show, textOrNull, time } from "../../base/schema.ts";
+import { cutToLine } from "../../base/text.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+
+/** A session ends this long after it was last used. */
+export const SESSION_LIFE_MS = 30 * DAY_MS;
+/** Sliding costs a write, so it happens at most this often. */
+const SLIDE_EVERY_MS = DAY_MS;
+/** As noting that it was used does. */
+const SEEN_EVERY_MS = HOUR_MS / 6;
+const MAX_AGENT_CHARS = 200;
+/** Of one owner, the newest; the others end by themselves. */
+const MAX_LISTED = 200;
+const SESSION_TOKEN_CHARS = 43;
+
+const SESSION = defineTable({
+  name: "session",
+  key: ["id"],
+  columns: {
+    tokenHash: bytes(),
+    id: text(),
+    ownerId: text(),
+    createdAt: integer(),
+    expiresAt: integer(),
+    /** When it was last used, in steps of ten minutes; null: it began before this was noted. */
+    seenAt: orNull(integer()),
+    /** The caller's address then, as caps count it; null: it was not known. */
+    source: orNull(text()),
+    /** What the browser says of itself. */
+    agent: orNull(text()),
+  },
+});
+
+const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt");
+export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string };
+
+const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "source", "agent");
+
+export const sessionItem = Type.Object({
+  id: Type.String(),
+  createdAt: time,
+  /** When it was last used, to ten minutes. */
+  seenAt: time,
+  expiresAt: time,
+  /** The address it was last used from; an IPv6 one by its /64. */
+  source: textOrNull,
+  /** What the browser says of itself. */
+  agent: textOrNull,
+  /** Whether it is the one that asks. */
+  current: Type.Boolean(),
+});
+export type SessionItem = Static<typeof sessionItem>;
+
+/** Where a session is used from. */
+export interface SeenFrom {
+  source: string | null;
+  agent: string | null;
+}
+
+/** Starts a session; the token is for the cookie and stands nowhere else. */
+export async function createSession(
+  tx: Writer,
+  ownerId: string,
+  nowMs: number,
+  { source, agent }: SeenFrom = { source: null, agent: null },
+): Promise<{ token: string; expiresAt: number }> {
+  const token = newToken(SESSION_TOKEN_CHARS);
+  const expiresAt = nowMs + SESSION_LIFE_MS;
+  await SESSION.insert(tx, {
+    tokenHash: hashToken(token),
+    id: newId("ses", nowMs),
+    ownerId,
+    createdAt: nowMs,
+    expiresAt,
+    seenAt: nowMs,
+    source,
+    agent: agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS),
+  });
+  return { token, expiresAt };
+}
+
+/** Whether `touchSession` is due. */
+export function sessionTouches({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
+  return seenAt === null || nowMs - seenAt >= SEEN_EVERY_MS;
+}
+
+/** Notes that the session was used, and from where. Callers that race write once. */
+export async function touchSession(
+  tx: Writer,
+  id: string,
+  { source, agent }: SeenFrom,
+  nowMs: number,
+): Promise<void> {
+  const sql = `UPDATE session SET seen_at = $nowMs, source = $source, agent = $agent
+    WHERE id = $id AND (seen_at IS NULL OR seen_at <= $beforeMs)`;
+  const said = agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS);
+  await tx.run(sql, { id, nowMs, beforeMs: nowMs - SEEN_EVERY_MS, source, agent: said });
+}
+
+/** The owner's live sessions, the last used first; `currentId` is the one that asks. */
+export async function listSessions(
+  tx: Reader,
+  { ownerId, currentId, nowMs }: { ownerId: string; currentId: string; nowMs: number },
+): Promise<SessionItem[]> {
+  const rest = `INDEXED BY session_by_owner WHERE owner_id = $ownerId AND expires_at > $nowMs ORDER BY expires_at DESC LIMIT ${MAX_LISTED}`;
+  const rows = await LISTED_SESSION.all(tx, rest, { ownerId, nowMs });
+  return rows
+    .map((row) =>
+      show(sessionItem, { ...row, seenAt: row.seenAt ?? row.createdAt, current: row.id === currentId }),
+    )
+    .sort((one, other) => other.seenAt.localeCompare(one.seenAt));
+}
+
+/** Ends one of the owner's own sessions. Refuses with `not_found`. */
+export async function endSession(
+  tx: Writer,
+  { ownerId, id }: { ownerId: string; id: string },
+): Promise<void> {
+  if ((await tx.run("DELETE FROM session WHERE owner_id = ?1 AND id = ?2", ownerId, id)) > 0) return;
+  throw new Refusal("not_found", "There is no such session of yours: it has ended already.");
+}
+
+/** Ends every session of the owner but `exceptId`; null ends them all. Answers how many. */
+export async function endSessions(tx: Writer, ownerId: string, exceptId: string | null): Promise<number> {
+  const sql = "DELETE FROM session WHERE owner_id = ?1 AND (?2 IS NULL OR id <> ?2)";
+  return await tx.run(sql, ownerId, exceptId);
+}
+
+/** The live session of a cookie's token, or null. */
+export async function findSession(tx: Reader, token: string, nowMs: number): Promise<Session | null> {
+  if (token.length !== SESSION_TOKEN_CHARS) return null;
+  const sql = `SELECT ${FOUND_SESSION.columnsOf("session")}, owner.email AS ownerEmail
+    FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
+  return await tx.get<Session>(sql, hashToken(token), nowMs);
+}
+
+/** Whether the session has been used for so long since its end was last moved that `slideSession` is due. */
+export function sessionSlides(session: Session, nowMs: number): boolean {
+  return session.expiresAt - nowMs <= SESSION_LIFE_MS - SLIDE_EVERY_MS;
+}
+
+/** Moves the session's end to 30 days from now. Answers the new end; the cookie's age follows it. */
+export async function slideSession(tx: Writer, session: Session, nowMs: number): Promise<number> {
+  const expiresAt = nowMs + SESSION_LIFE_MS;
+  await tx.run("UPDATE session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2", session.id, expiresAt);
+  return expiresAt;
+}
+
+/** Ends one session. */
+export async function signOut(tx: Writer, sessionId: string): Promise<void> {
+  await SESSION.delete(tx, { id: sessionId });
+}
+
+/** Forgets sessions and one-time links that have ended; for the daily cleaning. */
+export async function forgetEndedSessions(tx: Writer, nowMs: number): Promise<void> {
+  await tx.run("DELETE FROM session WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM signin_link WHERE expires_at <= ?1", nowMs);
+}
+
+export type SigninLinkKind = "setup" | "reset" | "local";
+
+const SIGNIN_LINK = defineTable({
+  name: "signin_link",
+  key: ["tokenHash"],
+  columns: {
+    tokenHash: bytes(),
+    kind: text<SigninLinkKind>(),
+    /** Whose password a reset sets; null for set-up and local. */
+    ownerId: orNull(text()),
+    expiresAt: integer(),
+  },
+});
+
+type SigninLink = RowOf<typeof SIGNIN_LINK>;
+
+const PAGES: Record<SigninLinkKind, string> = { setup: "setup", reset: "reset", local: "signin" };
+
+/** The address that opens the dashboard with a link's token, which stands in the fragment: browsers send that to nobody. */
+export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: string): string {
+  return `${baseUrl}/${PAGES[kind]}#${token}`;
+}
+
+const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
+const LINK_TOKEN_CHARS = 32;
+
+/** How long a new owner has to set their first password. */
+export const INVITE_LIFE_MS = DAY_MS;
+
+/**
+ * Makes a link's token; `lifeMs`: its kind's own unless given. Earlier resets of the same owner stop working, and earlier set-up links, unless
+ * they are to stay beside it.
+ */
+export async function createSigninLink(
+  tx: Writer,
+  input: {
+    kind: SigninLinkKind;
+    ownerId: string | null;
+    nowMs: number;
+    lifeMs?: number;
+    beside?: boolean;
+  },
+): Promise<{ token: string; expiresAt: number }> {
+  const { kind, ownerId, lifeMs = LIFE_MS[input.kind], beside = false } = input;
+  if (kind !== "local" && !beside)
+    await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
+  const token = newToken(LINK_TOKEN_CHARS);
+  const expiresAt = input.nowMs + lifeMs;
+  await SIGNIN_LINK.insert(tx, { tokenHash: hashToken(token), kind, ownerId, expiresAt });
+  return { token, expiresAt };
+}
+
+/** What the link would do, without using it; null when it is used, ended or was never made, and for set-up once there is an owner. */
+export function findSigninLink(tx: Reader, token: string, nowMs: number): Promise<SigninLink | null> {
+  const rest = `WHERE token_hash = $tokenHash AND expires_at > $nowMs
+    AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
+  return SIGNIN_LINK.get(tx, rest, { tokenHash: hashToken(token), nowMs });
+}
+
+/** Uses the link up. Refuses with `unauthenticated` one that is used, ended, of another kind, or was never made. */
+export async function redeemSigninLink(
+  tx: Writer,
+  input: { token: string; kind: SigninLinkKind; nowMs: number },
+): Promise<SigninLink> {
+  const link = await findSigninLink(tx, input.token, input.nowMs);
+  if (link === null || link.kind !== input.kind) throw refuseEndedLink(input.kind);
+  await SIGNIN_LINK.delete(tx, link);
+  return link;
+}
+
+const NEW_LINK: Record<SigninLinkKind, string> = {
+  setup: "make an owner on the server with relay admin create",
+  reset: "make a new one on the server with relay admin reset",
+  local: "stop relay dev and start it again, which makes a new one",
+};
+
+/** What is said of a link that is used, ended, or was never made: where the next one comes from. */
+export function refuseEndedLink(kind: SigninLinkKind): Refusal {
+  return new Refusal("unauthenticated", `This link was used already or has ended: ${NEW_LINK[kind]}.`);
+}

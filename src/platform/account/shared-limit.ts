@@ -1,0 +1,157 @@
+/**
+ * The places of limits that several nodes share, in the database: what they let through together is the limit at most, and stays counted where a
+ * node dies. A window begins with the first draw and ends by the database's clock; where that is set back, a window lasts no longer than it would
+ * have from then on. Names hold addresses, so their keyed digests are stored. It never decides who needs a place.
+ */
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Limiter, Nodes, PlaceAsk, Places } from "../../base/limiter.ts";
+import { readDatabaseTime } from "../../store/node-lease.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer } from "../../store/table.ts";
+
+const LIMIT_WINDOW = defineTable({
+  name: "limit_window",
+  key: ["name"],
+  columns: { name: bytes(), endsAt: integer(), taken: integer() },
+});
+
+/** Each draw adds a few rows at most. */
+const FORGET = `DELETE FROM limit_window WHERE name IN (
+  SELECT name FROM limit_window WHERE ends_at <= ?1 ORDER BY ends_at LIMIT 50)`;
+
+interface PlacesDeps {
+  store: Store;
+  /** A test's own clock replaces the clock of the database. */
+  clock: Clock;
+  digest: (text: string) => Uint8Array;
+  nodes: Nodes;
+  /** Milliseconds by the database. */
+  readNow?: (tx: Reader) => Promise<number>;
+}
+
+/** A caller that waits for a draw. */
+interface Waiting {
+  asks: readonly PlaceAsk[];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+type Place = Omit<PlaceAsk, "amount">;
+
+/** A window as the transaction found it, and its changes. */
+interface Drawn extends Place {
+  key: Uint8Array;
+  taken: number;
+  endsAt: number;
+  endsInMs: number;
+  isChanged: boolean;
+  drawn: number;
+  isUsedUp: boolean;
+}
+
+export class SharedPlaces implements Places {
+  readonly #deps: Required<PlacesDeps>;
+  #waiting: Waiting[] = [];
+  #returned: Place[] = [];
+  #isDrawing = false;
+
+  constructor(deps: PlacesDeps) {
+    const { clock } = deps;
+    const readNow = clock === systemClock ? readDatabaseTime : async () => clock.now();
+    this.#deps = { readNow, ...deps };
+  }
+
+  get nodes(): number {
+    return this.#deps.nodes.live;
+  }
+
+  draw(asks: readonly PlaceAsk[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ asks, resolve, reject });
+      void this.#drawAll();
+    });
+  }
+
+  giveBack(limiter: Limiter, name: string): void {
+    this.#returned.push({ limiter, name });
+    void this.#drawAll();
+  }
+
+  /** Draws for all callers that wait. Callers that ask during a transaction share the next one. */
+  async #drawAll(): Promise<void> {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    while (this.#waiting.length + this.#returned.length > 0) {
+      const waiting = this.#waiting.splice(0);
+      const returned = this.#returned.splice(0);
+      try {
+        const drawn = await this.#deps.store.write("app", (tx) => this.#drawIn(tx, waiting, returned));
+        for (const { limiter, name, ...found } of drawn)
+          if (found.drawn > 0 || found.isUsedUp)
+            limiter.give(name, { ...found, left: limiter.limit - found.taken });
+        for (const { resolve } of waiting) resolve();
+      } catch (error) {
+        for (const { reject } of waiting) reject(error);
+      }
+    }
+    this.#isDrawing = false;
+  }
+
+  async #drawIn(tx: Writer, waiting: readonly Waiting[], returned: readonly Place[]): Promise<Drawn[]> {
+    tx.keepQuiet();
+    const nowMs = await this.#deps.readNow(tx);
+    await tx.run(FORGET, nowMs);
+    const known = new Map<string, Promise<Drawn>>();
+    const find = ({ limiter, name }: Place): Promise<Drawn> => {
+      const text = `${limiter.kind}\n${name}`;
+      const found = known.get(text) ?? this.#find(tx, { limiter, name }, text, nowMs);
+      known.set(text, found);
+      return found;
+    };
+    for (const place of returned) take(await find(place), -1);
+    for (const { asks } of waiting) {
+      const wanted = await Promise.all(asks.map(async (ask) => ({ ...ask, of: await find(ask) })));
+      const lacking = wanted.filter(({ of }) => leftOf(of) === 0);
+      for (const { of } of lacking) of.isUsedUp = true;
+      if (lacking.length > 0) continue;
+      for (const { of, amount } of wanted) takePlaces(of, Math.min(amount, leftOf(of)));
+    }
+    const all = await Promise.all(known.values());
+    for (const one of all) if (one.drawn > 0) takePlaces(one, Math.min(one.limiter.ahead, leftOf(one)));
+    for (const { isChanged, key: name, endsAt, taken } of all)
+      if (isChanged)
+        await LIMIT_WINDOW.insert(
+          tx,
+          { name, endsAt, taken },
+          "ON CONFLICT (name) DO UPDATE SET ends_at = excluded.ends_at, taken = excluded.taken",
+        );
+    return all;
+  }
+
+  async #find(tx: Reader, place: Place, text: string, nowMs: number): Promise<Drawn> {
+    const { windowMs } = place.limiter;
+    const key = this.#deps.digest(`limit ${text}`);
+    const row = await LIMIT_WINDOW.find(tx, { name: key });
+    const runs = row !== null && nowMs < row.endsAt;
+    const endsAt = Math.min(runs ? row.endsAt : nowMs + windowMs, nowMs + windowMs);
+    const isChanged = runs && endsAt !== row.endsAt;
+    const taken = runs ? row.taken : 0;
+    return { ...place, key, taken, endsAt, endsInMs: endsAt - nowMs, isChanged, drawn: 0, isUsedUp: false };
+  }
+}
+
+function leftOf({ limiter, taken }: Drawn): number {
+  return Math.max(0, limiter.drawable - taken);
+}
+
+function takePlaces(one: Drawn, places: number): void {
+  take(one, places);
+  one.drawn += places;
+}
+
+/** Below 0: gives back. */
+function take(one: Drawn, places: number): void {
+  if (places === 0) return;
+  one.taken = Math.max(0, one.taken + places);
+  one.isChanged = true;
+}

@@ -1,0 +1,206 @@
+/**
+ * The audit: one row a management change, one row a run, written in the transaction of what it tells of and never changed. It decides
+ * nothing; what is a secret must come here as a fingerprint.
+ */
+import { type Static, Type } from "typebox";
+import type { Json } from "../../base/json.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../../base/schema.ts";
+import { showText } from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import {
+  defineTable,
+  given,
+  integer,
+  json,
+  type NewRowOf,
+  orNull,
+  type RowOf,
+  text,
+} from "../../store/table.ts";
+import { AUDIT_ACTIONS, type AuditAction } from "./audit-action.ts";
+
+/** An actor or a target is no longer: a kind, and an address or a ref. */
+const MAX_WHO_CHARS = 300;
+
+/** Stands for an environment in rows about the server itself: its owners and apps. */
+export const WHOLE_SERVER = 0;
+
+const AUDIT = defineTable({
+  name: "audit",
+  key: ["seq"],
+  columns: {
+    seq: given(),
+    environmentId: integer(),
+    at: integer(),
+    /** In words: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
+    actor: text(),
+    /** What was done, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
+    action: text(),
+    /** What it was done to: `relay:<name>`, `key:<id>`, `product:<name>`. */
+    target: text(),
+    /** The event of a run; null on management changes. */
+    eventId: orNull(text()),
+    before: orNull(json<Json>()),
+    after: orNull(json<Json>()),
+  },
+});
+
+type AuditRow = RowOf<typeof AUDIT>;
+
+/** Where, by whom (in the audit's words) and when something is changed. */
+export interface Change {
+  environmentId: number;
+  by: string;
+  nowMs: number;
+}
+
+/** What was done, to what. */
+export interface AuditEntry extends Pick<AuditRow, "target"> {
+  action: AuditAction;
+  /** The event of a run; absent on management changes. */
+  eventId?: string | null | undefined;
+  before?: unknown;
+  after?: unknown;
+}
+
+export const auditView = Type.Object({
+  id: Type.String(),
+  at: time,
+  actor: Type.String(),
+  action: Type.String(),
+  target: Type.String(),
+  /** What the id of a person or a key names: their address, its name; null where it names nothing that is still there. */
+  actorName: shownOrNull(Type.String()),
+  targetName: shownOrNull(Type.String()),
+  eventId: shownOrNull(Type.String()),
+  before: anyJson,
+  after: anyJson,
+});
+export type AuditView = Static<typeof auditView>;
+
+/** They look at management changes alone, so that they stay quick beside millions of runs. */
+export const auditFilter = {
+  target: exactText(MAX_WHO_CHARS, "such as relay:<name>, person:<id>"),
+  actor: exactText(MAX_WHO_CHARS, "such as owner:ann@example.com, key:<id>, relay:<name>"),
+  action: Type.Optional(Type.String({ description: "what the audit tells, such as relay.updated" })),
+};
+
+export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string | undefined } & {
+  kind?: "change" | "run" | undefined;
+};
+
+/** Writes one row; `before` and `after` are kept as JSON. */
+export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
+  await AUDIT.insert(tx, asRow(entry));
+  tell(tx, entry);
+}
+
+/** As `writeAudit`, one row after another. */
+export async function writeAudits(tx: Writer, entries: readonly (Change & AuditEntry)[]): Promise<void> {
+  await AUDIT.insertEach(tx, entries.map(asRow));
+  for (const entry of entries) tell(tx, entry);
+}
+
+/** What runs do is told as their events are. */
+function tell(tx: Writer, { environmentId, eventId }: Change & AuditEntry): void {
+  if (!eventId) tx.touch("audit", environmentId === WHOLE_SERVER ? undefined : environmentId);
+}
+
+function asRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
+  const { environmentId, by, nowMs, action, target, eventId = null } = entry;
+  const [before, after] = [(entry.before ?? null) as Json, (entry.after ?? null) as Json];
+  return { environmentId, actor: by, at: nowMs, action, target, eventId, before, after };
+}
+
+/** Refuses with `invalid_input` what is no action, as nothing would ever be found by it. */
+function checkAction(action: string | undefined): void {
+  if (action === undefined || Object.hasOwn(AUDIT_ACTIONS, action)) return;
+  const near = findNearestName(action, Object.keys(AUDIT_ACTIONS));
+  const way = near === null ? "/docs/audit lists what is." : `did you mean ${near}?`;
+  throw new Refusal("invalid_input", `action is not valid: nothing is told as ${showText(action)}: ${way}`);
+}
+
+/** A page of the environment's audit, newest first; cursors are row numbers. Refuses with `invalid_input` an action that there is not. */
+export async function listAudit(
+  tx: Reader,
+  environmentId: number,
+  filter: AuditFilter,
+  request: PageRequest,
+): Promise<Page<AuditView>> {
+  const { kind, target, actor, action } = filter;
+  checkAction(action);
+  const changesOnly =
+    kind === "change" || target !== undefined || actor !== undefined || action !== undefined;
+  const index =
+    target !== undefined ? "audit_by_target" : changesOnly ? "audit_changes" : "audit_by_environment";
+  const walk = {
+    index,
+    key: "seq",
+    led: [
+      equals("environment_id", environmentId),
+      equals("target", target),
+      changesOnly ? { sql: "event_id IS NULL", values: [] } : undefined,
+    ],
+    fits: [
+      kind === "run" ? { sql: "event_id IS NOT NULL", values: [] } : undefined,
+      equals("actor", actor),
+      equals("action", action),
+    ],
+    cost: "octet_length(before) + octet_length(after)",
+    columns: NAMED_COLUMNS,
+  } as const;
+  return await walkPage<AuditRow, AuditView, Names>(tx, AUDIT, request, walk, viewAudit);
+}
+
+/** A page of certain changes of one thing since a moment, newest first. */
+export async function listChangesOf<Item>(
+  tx: Reader,
+  environmentId: number,
+  { target, actions, sinceMs }: { target: string; actions: readonly string[]; sinceMs: number },
+  request: PageRequest,
+  toItem: (row: AuditRow & Names & { id: string }) => Item,
+): Promise<Page<Item>> {
+  const walk = {
+    index: "audit_by_target",
+    key: "seq",
+    led: [
+      equals("environment_id", environmentId),
+      equals("target", target),
+      { sql: "event_id IS NULL", values: [] },
+    ],
+    fits: [
+      { sql: `action IN (${actions.map(() => "?").join(", ")})`, values: actions },
+      { sql: "at >= ?", values: [sinceMs] },
+    ],
+    cost: "octet_length(before) + octet_length(after)",
+    columns: NAMED_COLUMNS,
+  } as const;
+  return await walkPage<AuditRow, Item, Names>(tx, AUDIT, request, walk, (row) =>
+    toItem({ ...row, id: auditId(row.at, row.seq) }),
+  );
+}
+
+type Names = Pick<AuditView, "actorName" | "targetName">;
+
+/** What the id names in a column of words such as `person:<id>`, by one look at an index for a row of the answer. */
+function nameIn(column: "actor" | "target"): string {
+  const named = (table: string, name: string, kind: string): string =>
+    `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
+      WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
+  return `CASE ${named("person", "email", "person")} ${named("api_key", "name", "key")} END`;
+}
+
+const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameIn("actor")} AS actorName, ${nameIn("target")} AS targetName`;
+
+function viewAudit(row: AuditRow & Names): AuditView {
+  return show(auditView, { ...row, id: auditId(row.at, row.seq) });
+}
+
+/** `aud_` and a UUIDv7 made of the row's time and number, so that it need not be stored. */
+function auditId(at: number, seq: number): string {
+  return `aud_${at.toString(16).padStart(12, "0")}70008000${seq.toString(16).padStart(12, "0")}`;
+}

@@ -1,0 +1,151 @@
+/**
+ * What kinds of things change in an environment, told to whoever follows it: gathered, at most twice a second, and at no cost while nobody
+ * follows. It says what changed and never what it is now, so nothing that it tells can be old or secret.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { ANYWHERE, type Store, type Topic, type Touched } from "../../store/port.ts";
+
+/** `event`: one came, or ran with all that its actions did; `audit`: somebody did something that the audit has. */
+export const CHANGE_KINDS = [
+  "event",
+  "call",
+  "record",
+  "relay",
+  "setting",
+  "problem",
+  "alert",
+  "bulk_replay",
+  "audit",
+] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+const KINDS: Partial<Record<Topic, ChangeKind>> = {
+  event_moved: "event",
+  call: "call",
+  record: "record",
+  relay: "relay",
+  environment: "setting",
+  problem: "problem",
+  alert: "alert",
+  bulk_replay: "bulk_replay",
+  audit: "audit",
+};
+
+/** What happens together is told together. */
+const GATHER_MS = 30;
+const EVERY_MS = 500;
+const MAX_OF_CALLER = 16;
+const MAX_OF_ENVIRONMENT = 100;
+/** Those who find no room look again after so long. */
+const AGAIN_MS = 30_000;
+
+interface Follower {
+  /** Whose it is: `session:…`, `key:…`. */
+  caller: string;
+  tell(kinds: readonly ChangeKind[]): void;
+  /** The service ends. */
+  end(): void;
+}
+
+interface Followed {
+  readonly followers: Set<Follower>;
+  readonly pending: Set<ChangeKind>;
+  toldAtMs: number;
+  cancel: (() => void) | null;
+}
+
+interface Deps {
+  store: Pick<Store, "listen" | "watch">;
+  clock: Clock;
+}
+
+export class LiveChanges {
+  readonly #deps: Deps;
+  readonly #followed = new Map<number, Followed>();
+  #stopListening: (() => void) | null = null;
+  #isStopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Tells the follower from now on until the answer is called. Refuses with `streams_capped` where too many follow already. */
+  follow(environmentId: number, follower: Follower): () => void {
+    const followed = this.#followed.get(environmentId) ?? newFollowed();
+    const own = [...followed.followers].filter(({ caller }) => caller === follower.caller).length;
+    if (this.#isStopped || own >= MAX_OF_CALLER || followed.followers.size >= MAX_OF_ENVIRONMENT)
+      throw new Refusal(
+        "streams_capped",
+        `At most ${MAX_OF_CALLER} streams of one session or key and ${MAX_OF_ENVIRONMENT} of the environment are open at a time: end one, or ask for what you need every few seconds.`,
+        { resetAtMs: this.#deps.clock.now() + AGAIN_MS },
+      );
+    followed.followers.add(follower);
+    this.#followed.set(environmentId, followed);
+    this.#stopListening ??= this.#listen();
+    return () => this.#leave(environmentId, followed, follower);
+  }
+
+  /** Ends every follower. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { followers } of [...this.#followed.values()]) for (const one of [...followers]) one.end();
+  }
+
+  #leave(environmentId: number, followed: Followed, follower: Follower): void {
+    if (!followed.followers.delete(follower) || followed.followers.size > 0) return;
+    followed.cancel?.();
+    this.#followed.delete(environmentId);
+    if (this.#followed.size > 0) return;
+    this.#stopListening?.();
+    this.#stopListening = null;
+  }
+
+  #listen(): () => void {
+    const { store } = this.#deps;
+    const stops = [
+      store.listen((touched) => this.#noteTouched(touched)),
+      // What another process changed is not known: it may be anything.
+      store.watch(({ foreignChange }) => {
+        if (foreignChange) for (const kind of CHANGE_KINDS) this.#note(kind, null);
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  #noteTouched(touched: Touched): void {
+    for (const [topic, ids] of touched) {
+      const kind = KINDS[topic];
+      if (kind === undefined) continue;
+      for (const id of ids) this.#note(kind, id === ANYWHERE ? null : Number(id));
+    }
+  }
+
+  /** `environmentId` null: it may be any. */
+  #note(kind: ChangeKind, environmentId: number | null): void {
+    const one = environmentId === null ? undefined : this.#followed.get(environmentId);
+    const all = environmentId === null ? this.#followed.values() : one === undefined ? [] : [one];
+    for (const followed of all) {
+      followed.pending.add(kind);
+      followed.cancel ??= this.#tellSoon(followed);
+    }
+  }
+
+  #tellSoon(followed: Followed): () => void {
+    const { clock } = this.#deps;
+    const waitMs = Math.max(GATHER_MS, followed.toldAtMs + EVERY_MS - clock.monotonicMs());
+    return clock.after(waitMs, () => {
+      followed.cancel = null;
+      followed.toldAtMs = clock.monotonicMs();
+      const kinds = [...followed.pending];
+      followed.pending.clear();
+      for (const follower of [...followed.followers]) follower.tell(kinds);
+    });
+  }
+}
+
+function newFollowed(): Followed {
+  return { followers: new Set(), pending: new Set(), toldAtMs: Number.NEGATIVE_INFINITY, cancel: null };
+}

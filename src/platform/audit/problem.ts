@@ -1,0 +1,177 @@
+/**
+ * Problems: what the dashboard shows as wrong now. One stands once, however often it is found, and is cleared when it is right again.
+ * It never finds a problem itself; the rooms that know do.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../../base/id.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import type { TroubleCode } from "../../base/problem-code.ts";
+import { show, time, timeOrNull } from "../../base/schema.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+
+const PROBLEM = defineTable({
+  name: "problem",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    /** Such as `relay_unsigned_event`. */
+    code: text(),
+    /** Such as `relay:<name>`. */
+    target: text(),
+    message: text(),
+    raisedAt: integer(),
+    clearedAt: orNull(integer()),
+  },
+});
+
+type ProblemRow = RowOf<typeof PROBLEM>;
+export type ProblemKey = Pick<ProblemRow, "environmentId" | "code" | "target">;
+
+export const problemView = Type.Object({
+  id: Type.String(),
+  code: Type.String(),
+  target: Type.String(),
+  message: Type.String(),
+  /** The page that explains the code, for a caller who is one to be told of pages. */
+  docs: Type.Optional(Type.String()),
+  raisedAt: time,
+  clearedAt: timeOrNull,
+});
+export type ProblemView = Static<typeof problemView>;
+
+/** The code of events that wait so long that they will be dropped; it is over when they are let go. */
+export const EVENTS_EXPIRING = "events_expiring";
+
+const STANDING =
+  "WHERE environment_id = $environmentId AND code = $code AND target = $target AND cleared_at IS NULL";
+
+/** Raises the problem unless it stands; a standing one takes the new message. Answers whether it is new. */
+export async function raiseProblem(
+  tx: Writer,
+  {
+    environmentId,
+    code,
+    target,
+    message,
+    nowMs,
+  }: ProblemKey & { code: TroubleCode; message: string; nowMs: number },
+): Promise<boolean> {
+  const key = { environmentId, code, target };
+  const standing = await PROBLEM.get(tx, STANDING, key);
+  if (standing === null) {
+    await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
+    tx.touch("problem", environmentId);
+    return true;
+  }
+  if (standing.message !== message) await PROBLEM.change(tx, standing, { message });
+  return false;
+}
+
+/** Whether the problem stands. */
+export async function hasProblem(tx: Reader, { environmentId, code, target }: ProblemKey): Promise<boolean> {
+  return (await PROBLEM.get(tx, STANDING, { environmentId, code, target })) !== null;
+}
+
+/** Who resolved an alert whose cause ended. */
+export const ITSELF = "itself";
+
+/** Clears the problem if it stands, and resolves the alert that told of it. Answers whether it stood. */
+export async function clearProblem(
+  tx: Writer,
+  { environmentId, code, target, nowMs }: ProblemKey & { nowMs: number },
+): Promise<boolean> {
+  const sql = `UPDATE problem SET cleared_at = $nowMs ${STANDING}`;
+  if ((await tx.run(sql, { environmentId, code, target, nowMs })) === 0) return false;
+  tx.touch("problem", environmentId);
+  await resolveAlertsOf(tx, { environmentId, code, target, nowMs });
+  return true;
+}
+
+/** Resolves the open alerts of a cause that is over, or that somebody says is seen to; of every code of the target where none is given. */
+export async function resolveAlertsOf(
+  tx: Writer,
+  alerts: Omit<ProblemKey, "code"> & { code?: string; by?: string; nowMs: number },
+): Promise<void> {
+  const { environmentId, code = null, target, by = ITSELF, nowMs } = alerts;
+  const sql = `UPDATE alert INDEXED BY alert_open SET resolved_at = $nowMs, resolved_by = $by
+    WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND ($code IS NULL OR code = $code)`;
+  await tx.run(sql, { environmentId, code, target, by, nowMs });
+}
+
+/** Clears whatever stands on a target and resolves its alerts, as when it is deleted. */
+export async function clearProblemsOf(
+  tx: Writer,
+  environmentId: number,
+  target: string,
+  nowMs: number,
+): Promise<void> {
+  const sql =
+    "UPDATE problem SET cleared_at = ?3 WHERE environment_id = ?1 AND target = ?2 AND cleared_at IS NULL";
+  tx.touch("problem", environmentId);
+  await tx.run(sql, environmentId, target, nowMs);
+  await resolveAlertsOf(tx, { environmentId, target, nowMs });
+}
+
+/** What stands on one target, oldest first. */
+export function standingProblemsOf(tx: Reader, environmentId: number, target: string): Promise<ProblemRow[]> {
+  const rest =
+    "WHERE environment_id = $environmentId AND target = $target AND cleared_at IS NULL ORDER BY id";
+  return PROBLEM.all(tx, rest, { environmentId, target });
+}
+
+/** What stands of one code in one environment. */
+export function standingProblemsOfCode(
+  tx: Reader,
+  environmentId: number,
+  code: string,
+): Promise<{ target: string }[]> {
+  const sql = "SELECT target FROM problem WHERE environment_id = ?1 AND code = ?2 AND cleared_at IS NULL";
+  return tx.all(sql, environmentId, code);
+}
+
+/** Clears `EVENTS_EXPIRING` of the relays that neither a pause nor a hold keeps waiting any more. */
+export async function clearExpiring(tx: Writer, environmentId: number, nowMs: number): Promise<void> {
+  const freed = await tx.all<{ target: string }>(
+    `SELECT target FROM problem WHERE environment_id = $environmentId AND code = '${EVENTS_EXPIRING}' AND cleared_at IS NULL
+       AND EXISTS (SELECT 1 FROM environment WHERE id = $environmentId AND held_at IS NULL)
+       AND NOT EXISTS (SELECT 1 FROM relay WHERE environment_id = $environmentId AND name = substr(target, 7) AND state = 'paused')`,
+    { environmentId },
+  );
+  for (const { target } of freed)
+    await clearProblem(tx, { environmentId, code: EVENTS_EXPIRING, target, nowMs });
+}
+
+/** Whatever stands of these codes, in every environment. */
+export function standingProblems<Code extends string>(
+  tx: Reader,
+  codes: readonly Code[],
+): Promise<(ProblemKey & { code: Code })[]> {
+  const sql = `SELECT environment_id AS environmentId, code, target FROM problem
+    WHERE cleared_at IS NULL AND code IN (${codes.map(() => "?").join(", ")})`;
+  return tx.all(sql, ...codes);
+}
+
+/** A page of the environment's problems, newest first; `standing` leaves the cleared ones out. */
+export async function listProblems(
+  tx: Reader,
+  environmentId: number,
+  standing: boolean,
+  request: PageRequest,
+): Promise<Page<ProblemView>> {
+  const walk = {
+    index: standing ? "problem_by_standing" : "problem_by_environment",
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      standing ? { sql: "cleared_at IS NULL", values: [] } : undefined,
+    ],
+  } as const;
+  return await walkPage(tx, PROBLEM, request, walk, viewProblem);
+}
+
+function viewProblem(row: ProblemRow): ProblemView {
+  return show(problemView, row);
+}

@@ -1,0 +1,40 @@
+/**
+ * The problem of a proxy in front of the server that was not named to it: everyone behind it counts as one caller. It is the whole server's,
+ * so every environment shows it, from when it is noticed until the server starts with a proxy named.
+ */
+
+import type { Writer } from "../../store/port.ts";
+import { listEnvironments } from "../account/environment.ts";
+import { clearProblem, raiseProblem, standingProblems } from "./problem.ts";
+
+export const UNNAMED_PROXY = "proxy_unnamed";
+const KIND = "proxy:";
+
+/** The sentence that the log and the problem say. */
+export function tellUnnamedProxy(proxy: string): string {
+  return `Calls come through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`;
+}
+
+/** The address out of the problem's target. */
+export function readProxyTarget(target: string): string {
+  return target.slice(KIND.length);
+}
+
+export async function raiseUnnamedProxy(tx: Writer, proxy: string, nowMs: number): Promise<void> {
+  const problem = {
+    code: UNNAMED_PROXY,
+    target: `${KIND}${proxy}`,
+    message: tellUnnamedProxy(proxy),
+    nowMs,
+  } as const;
+  for (const { id } of await listEnvironments(tx, null)) {
+    await raiseProblem(tx, { ...problem, environmentId: id });
+  }
+}
+
+/** A proxy is named now. */
+export async function clearUnnamedProxy(tx: Writer, nowMs: number): Promise<void> {
+  for (const problem of await standingProblems(tx, [UNNAMED_PROXY])) {
+    await clearProblem(tx, { ...problem, nowMs });
+  }
+}

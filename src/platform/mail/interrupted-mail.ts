@@ -1,0 +1,98 @@
+/**
+ * Mails whose end nobody wrote down, because the process died or its store could not be written: what certainly did not leave is failed and
+ * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
+ */
+
+import { HOUR_MS } from "../../base/limit.ts";
+import { MAIL_TROUBLES } from "../../base/problem-code.ts";
+import type { Writer } from "../../store/port.ts";
+import type { RowOf } from "../../store/table.ts";
+import { raiseAlert } from "../audit/alert.ts";
+import { EMAIL } from "./email.ts";
+
+/** Ids that one alert names. */
+const MAX_NAMED = 20;
+
+export const MAY_HAVE_LEFT =
+  "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
+
+const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
+type Interrupted = RowOf<typeof INTERRUPTED>;
+
+/** Where others send too: the mails of an environment's relays, once nobody else runs them; or those of no relay that began before a moment. */
+type Forsaken = { environmentId: number } | { before: number };
+
+/**
+ * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
+ * by the event's next attempt, an alert's by the next look; a sign-in code is asked for again. Answers how many there were of each.
+ */
+export async function endInterruptedMails(
+  tx: Writer,
+  nowMs: number,
+  forsaken: Forsaken | null = null,
+): Promise<{ unknown: number; notLeft: number }> {
+  const which =
+    forsaken === null
+      ? ""
+      : "before" in forsaken
+        ? "AND relay_name IS NULL AND created_at < $before"
+        : "AND relay_name IS NOT NULL AND environment_id = $environmentId";
+  const unknown = await tx.all<Interrupted>(
+    `UPDATE email SET state = 'unknown', reason = 'stopped', message = $message, finished_at = $nowMs
+     WHERE state = 'intended' AND left_at IS NOT NULL ${which} RETURNING ${INTERRUPTED.columns}`,
+    { ...forsaken, message: MAY_HAVE_LEFT, nowMs },
+  );
+  const notLeft = await tx.all<Interrupted>(
+    `UPDATE email SET state = 'failed', reason = 'stopped', message = $message, finished_at = $nowMs
+     WHERE state = 'intended' ${which} RETURNING ${INTERRUPTED.columns}`,
+    { ...forsaken, message: MAIL_TROUBLES.stopped, nowMs },
+  );
+  for (const mail of notLeft) if (mail.kind === "alert") await unmarkAlerts(tx, mail);
+  const relays = new Map(unknown.map((mail) => [`${mail.environmentId} ${mail.relayName}`, mail]));
+  for (const { environmentId, relayName } of relays.values()) {
+    const count = unknown.filter(
+      (mail) => mail.environmentId === environmentId && mail.relayName === relayName,
+    );
+    await alertUnknownMail(tx, { environmentId, relayName, count: count.length, nowMs });
+  }
+  return { unknown: unknown.length, notLeft: notLeft.length };
+}
+
+/** The alert `mail_unknown`, in the transaction that ends the mails: how many of a relay's there are, and which. */
+export async function alertUnknownMail(
+  tx: Writer,
+  {
+    environmentId,
+    relayName,
+    count,
+    nowMs,
+  }: { environmentId: number; relayName: string | null; count: number; nowMs: number },
+): Promise<void> {
+  if (relayName === null) return;
+  const named = await EMAIL.pick("id").all(
+    tx,
+    `WHERE state = 'unknown' AND environment_id = $environmentId AND relay_name = $relayName AND finished_at > $after
+     ORDER BY seq DESC LIMIT $most`,
+    { environmentId, relayName, after: nowMs - HOUR_MS, most: MAX_NAMED + 1 },
+  );
+  const ids = named.slice(0, MAX_NAMED).map(({ id }) => id);
+  const more = named.length > MAX_NAMED ? " and older ones" : "";
+  await raiseAlert(tx, {
+    environmentId,
+    code: "mail_unknown",
+    target: `relay:${relayName}`,
+    message: `It is not known whether mail of ${relayName} left: ${ids.join(", ")}${more}. It is not sent again by itself; send again by hand what did not arrive, on the dashboard's Mail page or with relay emails send-again.`,
+    count,
+    nowMs,
+  });
+}
+
+/** An alert's mail that did not leave leaves its alerts to be mailed, unless another owner got or may have got them. */
+async function unmarkAlerts(tx: Writer, { environmentId, createdAt }: Interrupted): Promise<void> {
+  await tx.run(
+    `UPDATE alert SET mailed_at = NULL WHERE environment_id = ?1 AND mailed_at = ?2 AND NOT EXISTS (
+       SELECT 1 FROM email WHERE environment_id = ?1 AND created_at = ?2 AND kind = 'alert' AND state IN ('sent', 'unknown'))`,
+    environmentId,
+    createdAt,
+  );
+}

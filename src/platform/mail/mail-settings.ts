@@ -1,0 +1,229 @@
+/**
+ * How mail leaves an environment: its SMTP server and the owner's sends switch, kept as the section `mail` of its settings. The password
+ * is sealed, bound to the environment, and never shown again. It never connects to anything.
+ */
+import { isIP } from "node:net";
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
+import { breaksOneLine, countChars } from "../../base/text.ts";
+import { type Environment, settingsSection } from "../account/environment.ts";
+import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
+import type { Sealer } from "../secret/seal.ts";
+import { isVisible } from "../template/template.ts";
+
+/** The name of the settings' section. */
+export const MAIL_SECTION = "mail";
+
+/** `tls` from the first byte, `starttls` before anything is said (required, never optional), `none` in clear. */
+const security = oneOf(["tls", "starttls", "none"]);
+export type MailSecurity = Static<typeof security>;
+
+export const mailSettingsView = Type.Object({
+  /** The owner's switch: while false, email_person sends nothing. */
+  sends: Type.Boolean(),
+  /** The name beside the sender's address; null: the address alone. */
+  fromName: textOrNull,
+  /** Where answers go; null: to the sender. */
+  replyTo: textOrNull,
+  smtp: orNull(
+    Type.Object({
+      host: Type.String(),
+      port: Type.Integer(),
+      security,
+      username: textOrNull,
+      passwordSetAt: timeOrNull,
+    }),
+  ),
+});
+type MailSettingsView = Static<typeof mailSettingsView>;
+
+/** The server as it is kept: a type and no interface, as JSON is read as one. */
+export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "passwordSetAt"> & {
+  /** Sealed, in base64; see `openSmtpPassword`. */
+  password: string | null;
+  passwordSetAt: number | null;
+};
+type MailSettings = Omit<MailSettingsView, "smtp"> & { smtp: SmtpSettings | null };
+
+/**
+ * A change: what is absent stays, null or "" removes it; `smtp: null` removes the server. An absent password stays for the same host and
+ * username only.
+ */
+export const mailSettingsInput = fields({
+  sends: Type.Optional(Type.Boolean()),
+  fromName: Type.Optional(orNull(Type.String({ description: "a name, or null" }))),
+  replyTo: Type.Optional(orNull(Type.String({ description: "an e-mail address, or null" }))),
+  smtp: Type.Optional(
+    orNull(
+      fields({
+        host: Type.String(),
+        port: Type.Optional(Type.Integer()),
+        security: Type.Optional(security),
+        username: Type.Optional(textOrNull),
+        password: Type.Optional(textOrNull),
+      }),
+    ),
+  ),
+});
+export type MailSettingsInput = Static<typeof mailSettingsInput>;
+
+const DEFAULT_PORT: Readonly<Record<MailSecurity, number>> = { tls: 465, starttls: 587, none: 25 };
+const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a-f:.]*$/i;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+const MAX_CREDENTIAL_CHARS = 1_000;
+const MAX_FROM_NAME_CHARS = 100;
+/** One address without anything that means something in a header or an SMTP line. */
+export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;
+const NOTHING_PRIVATE = parseAllowList([]);
+
+/** The environment's settings; sends on and no server where nothing was ever saved. */
+export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
+  const section = settingsSection(environment, MAIL_SECTION);
+  const { sends, fromName, replyTo } = section;
+  return {
+    sends: sends !== false,
+    fromName: typeof fromName === "string" ? fromName : null,
+    replyTo: typeof replyTo === "string" ? replyTo : null,
+    smtp: readSmtp(section.smtp),
+  };
+}
+
+/** The settings as the API shows them: no password, only since when there is one. */
+export function viewMailSettings({ smtp, ...rest }: MailSettings): MailSettingsView {
+  if (smtp === null) return { ...rest, smtp };
+  const { host, port, security, username, passwordSetAt } = smtp;
+  return { ...rest, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
+}
+
+/** The section to save (`saveSettings(tx, environment, { mail: … }, version)`); `allow`: private mail servers the operator allows. Refuses with `invalid_input`. */
+export function changeMailSettings(
+  environment: Environment,
+  input: MailSettingsInput,
+  sealer: Sealer | null,
+  nowMs: number,
+  allow: AllowList = NOTHING_PRIVATE,
+): JsonObject {
+  const current = readMailSettings(environment);
+  const smtp =
+    input.smtp === undefined
+      ? current.smtp
+      : changeSmtp(environment.id, current.smtp, input.smtp, sealer, nowMs);
+  if (input.smtp !== undefined && smtp !== null) refusePrivateAddress(smtp.host, allow);
+  return {
+    sends: input.sends ?? current.sends,
+    fromName: input.fromName === undefined ? current.fromName : readFromName(input.fromName),
+    replyTo: input.replyTo === undefined ? current.replyTo : readReplyTo(input.replyTo),
+    smtp: smtp === null ? null : { ...smtp },
+  };
+}
+
+/** The SMTP password in clear, for the moment of sending; null where there is none. Throws when it was sealed under another key. */
+export function openSmtpPassword(sealer: Sealer, environmentId: number, smtp: SmtpSettings): string | null {
+  if (smtp.password === null) return null;
+  return sealer.unseal(Buffer.from(smtp.password, "base64"), passwordContext(environmentId));
+}
+
+function changeSmtp(
+  environmentId: number,
+  current: SmtpSettings | null,
+  input: NonNullable<MailSettingsInput["smtp"]> | null,
+  sealer: Sealer | null,
+  nowMs: number,
+): SmtpSettings | null {
+  if (input === null) return null;
+  const security = input.security ?? "starttls";
+  const host = readHost(input.host);
+  const port = readPort(input.port ?? DEFAULT_PORT[security]);
+  const username = readCredential("username", input.username);
+  const password = readCredential("password", input.password);
+  const kept = input.password === undefined && current?.host === host && current.username === username;
+  const smtp: SmtpSettings = { host, port, security, username, password: null, passwordSetAt: null };
+  if (password !== null) {
+    if (sealer === null) throw new Error("A mail server's password needs the master key.");
+    smtp.password = Buffer.from(sealer.seal(password, passwordContext(environmentId))).toString("base64");
+    smtp.passwordSetAt = nowMs;
+  } else if (kept) {
+    smtp.password = current.password;
+    smtp.passwordSetAt = current.passwordSetAt;
+  }
+  refuseHalfSignIn(smtp);
+  return smtp;
+}
+
+function refuseHalfSignIn(smtp: SmtpSettings): void {
+  if ((smtp.username === null) !== (smtp.password === null)) {
+    throw new Refusal(
+      "invalid_input",
+      "`smtp.username` and `smtp.password` go together: give both, or neither (a new host or username needs the password again).",
+    );
+  }
+  if (smtp.security === "none" && smtp.username !== null && !LOOPBACK.test(smtp.host)) {
+    throw new Refusal(
+      "invalid_input",
+      '`smtp.security` "none" would send the password in clear: choose "starttls" or "tls", or a server on this machine.',
+    );
+  }
+}
+
+function readFromName(text: string | null): string | null {
+  const name = text?.trim() ?? "";
+  if (name === "") return null;
+  const broken = breaksOneLine(name);
+  if (broken === null && countChars(name) <= MAX_FROM_NAME_CHARS && isVisible(name)) return name;
+  const why = broken ?? `is longer than ${MAX_FROM_NAME_CHARS} characters, or shows nothing`;
+  throw new Refusal("invalid_input", `\`fromName\` ${why}: write a name such as Ada's Shop.`);
+}
+
+function readReplyTo(text: string | null): string | null {
+  const address = text?.trim() ?? "";
+  if (address === "") return null;
+  if (address.length <= MAX_EMAIL_CHARS && PLAIN_ADDRESS.test(address)) return address;
+  throw new Refusal(
+    "invalid_input",
+    "`replyTo` is not an e-mail address: write one such as help@example.com, without a name.",
+  );
+}
+
+function readHost(host: string): string {
+  const trimmed = host.trim().toLowerCase();
+  if (HOST.test(trimmed)) return trimmed;
+  throw new Refusal("invalid_input", "`smtp.host` is not a host: write a name such as smtp.example.com.");
+}
+
+/** A name is judged by its addresses at each connect; an address as such can be judged now. */
+function refusePrivateAddress(host: string, allow: AllowList): void {
+  if (isIP(host) === 0) return;
+  const verdict = judgeAddress(host, host, allow);
+  if (verdict.allowed) return;
+  throw new Refusal(
+    "invalid_input",
+    `\`smtp.host\` is ${verdict.kind}, and mail goes to public servers alone: name one, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).`,
+  );
+}
+
+function readPort(port: number): number {
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
+  throw new Refusal("invalid_input", "`smtp.port` is not a port: write an integer from 1 to 65535.");
+}
+
+function readCredential(name: string, text: string | null | undefined): string | null {
+  if (text === undefined || text === null || text === "") return null;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these would end a line of the protocol.
+  if (text.length <= MAX_CREDENTIAL_CHARS && !/[\u0000-\u001f\u007f]/.test(text)) return text;
+  throw new Refusal(
+    "invalid_input",
+    `\`smtp.${name}\` is too long or holds control characters: paste what the mail provider shows.`,
+  );
+}
+
+function passwordContext(environmentId: number): string {
+  return `smtp:${environmentId}`;
+}
+
+function readSmtp(section: Json | undefined): SmtpSettings | null {
+  return isJsonObject(section) ? (section as SmtpSettings) : null;
+}

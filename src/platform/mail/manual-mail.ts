@@ -1,0 +1,189 @@
+/**
+ * Mail that a person sends by hand: again what may not have left, and a test of the settings to an owner. Both go the way of every mail,
+ * with a row that is intended first and ended after; neither is ever sent by itself.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import type { RaisableLimits } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { Origin, Reader, Store, Writer } from "../../store/port.ts";
+import { findEnvironmentById } from "../account/environment.ts";
+import { listOwners } from "../account/owner.ts";
+import { writeAudit } from "../audit/audit.ts";
+import { noteOwnerMailed } from "../audit/undelivered-alerts.ts";
+import { noteCodeMailed } from "../audit/undelivered-codes.ts";
+import {
+  type EmailView,
+  endOf,
+  findBrokenCap,
+  finishEmail,
+  intendEmail,
+  requireEmailView,
+  retakeUnknownEmail,
+} from "./email.ts";
+import { MAY_HAVE_LEFT } from "./interrupted-mail.ts";
+import { readMailSettings } from "./mail-settings.ts";
+import { findMailStop } from "./mail-stop.ts";
+import type { Mailer, MailOutcome, OutgoingMail } from "./mailer.ts";
+import { findSenderAddress } from "./sender-domain.ts";
+
+/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+const WITHIN_MS = 20_000;
+
+export interface HandMailDeps {
+  store: Store;
+  clock: Clock;
+  mailer: Mailer;
+  /** Local development: mail stays in the mailbox and needs no sender domain. */
+  local: boolean;
+}
+
+/** Who sends, and where. */
+export interface Hand {
+  environmentId: number;
+  by: string;
+  origin: Origin;
+}
+
+/**
+ * Sends a mail again whose end is unknown, to the same person in the same words; a failure leaves it unknown. `requirePerson` refuses
+ * whoever may not be mailed now. Answers the mail as it is then. Refuses with `not_found`, `mail_settled` and `mail_not_possible`.
+ */
+export async function sendEmailAgain(
+  { store, clock, mailer, local }: HandMailDeps,
+  { environmentId, by, origin }: Hand,
+  id: string,
+  requirePerson: (tx: Reader, personId: string) => Promise<unknown>,
+): Promise<EmailView> {
+  const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
+    const row = await requireEmailView(tx, environmentId, id);
+    if (row.state !== "unknown" || row.person === null || row.relay === null) {
+      throw new Refusal(
+        "mail_settled",
+        "Only a relay's mail whose end is unknown is sent again by hand; what failed is sent by a replay of its event.",
+      );
+    }
+    await requirePerson(tx, row.person);
+    const stop = { environmentId, personId: row.person };
+    if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
+      throw new Refusal(
+        "mail_not_possible",
+        "The person stopped mail of kind event since: it is sent again only once that is taken back, in the dashboard or with relay people allow-mail.",
+      );
+    }
+    const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
+    await retakeUnknownEmail(tx, id, from);
+    await writeAudit(tx, {
+      environmentId,
+      nowMs: clock.now(),
+      by,
+      action: "email.sent_again",
+      target: `email:${id}`,
+      after: { relay: row.relay, person: row.person },
+    });
+    const { to, subject, text } = row;
+    const plan = { environmentId, emailId: id, from, to, subject, text };
+    return row.kind === "event" ? { ...plan, stopFor: row.person } : plan;
+  });
+  const outcome = await mailer.send(mail, { withinMs: WITHIN_MS });
+  const end = endOf(outcome);
+  const stays = {
+    ...end,
+    state: "unknown",
+    message: `${MAY_HAVE_LEFT} Sent again by hand: ${end.message}`,
+  } as const;
+  return finish(store, clock, mail, outcome.kind === "failed" || outcome.kind === "unknown" ? stays : end);
+}
+
+interface TestMail {
+  appId: string;
+  /** An owner's address; the first owner's when absent. */
+  to?: string | undefined;
+  limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">;
+}
+
+/**
+ * Mails an owner a few words from the account word, to show that the settings work. Answers the mail as it ended: its state says whether it
+ * was taken, its reason why not. Refuses with `invalid_input` (no owner has the address) and `mail_not_possible`.
+ */
+export async function sendTestMail(
+  { store, clock, mailer, local }: HandMailDeps,
+  { environmentId, by, origin }: Hand,
+  { appId, to, limits }: TestMail,
+): Promise<EmailView> {
+  const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
+    const nowMs = clock.now();
+    const recipient = await requireOwnerAddress(tx, to, local);
+    const from = await requireSender(tx, environmentId, "account", local);
+    const broken = await findBrokenCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
+    if (broken !== null) throw new Refusal("mail_not_possible", broken);
+    const words = { subject: "Test mail", text: TEST_TEXT };
+    const emailId = await intendEmail(tx, {
+      environmentId,
+      personId: null,
+      recipient,
+      sender: from,
+      kind: "account",
+      ...words,
+      relayName: null,
+      eventId: null,
+      nowMs,
+    });
+    const audit = { environmentId, nowMs, by, action: "email.test" as const, target: `email:${emailId}` };
+    await writeAudit(tx, { ...audit, after: { to: recipient } });
+    return { environmentId, emailId, from, to: recipient, ...words };
+  });
+  const outcome: MailOutcome = await mailer.send(mail, { withinMs: WITHIN_MS });
+  const ended = await finish(store, clock, mail, endOf(outcome));
+  if (outcome.kind === "sent")
+    await store.write(origin, async (tx) => {
+      await noteOwnerMailed(tx, environmentId, clock.now());
+      await noteCodeMailed(tx, environmentId, clock.now());
+    });
+  return ended;
+}
+
+const TEST_TEXT = "This is a test mail.\n\nIt shows that the mail settings of this environment work.\n";
+
+function finish(
+  store: Store,
+  clock: Clock,
+  { environmentId, emailId }: OutgoingMail,
+  end: ReturnType<typeof endOf>,
+): Promise<EmailView> {
+  return store.write("app", async (tx: Writer) => {
+    await finishEmail(tx, emailId, end, clock.now());
+    return requireEmailView(tx, environmentId, emailId);
+  });
+}
+
+async function requireSender(
+  tx: Reader,
+  environmentId: number,
+  kind: "event" | "account",
+  local: boolean,
+): Promise<string> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  if (environment === null || !readMailSettings(environment).sends) {
+    throw new Refusal(
+      "mail_not_possible",
+      "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
+    );
+  }
+  const verified = await findSenderAddress(tx, environmentId, kind);
+  if (verified !== null) return verified;
+  if (local) return `${kind}@localhost`;
+  throw new Refusal(
+    "mail_not_possible",
+    "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.",
+  );
+}
+
+async function requireOwnerAddress(tx: Reader, to: string | undefined, local: boolean): Promise<string> {
+  const owners = (await listOwners(tx)).map(({ email }) => email);
+  const wanted = to?.trim().toLowerCase();
+  const found = wanted === undefined ? owners[0] : owners.find((email) => email.toLowerCase() === wanted);
+  if (found !== undefined) return found;
+  if (local && wanted === undefined) return "owner@localhost";
+  throw new Refusal("invalid_input", "`to` is no owner's e-mail address: a test mail goes to owners alone.");
+}

@@ -1,0 +1,286 @@
+/**
+ * One mail over one connection to an SMTP server whose address was judged and is pinned. It marks durably that the text leaves before its
+ * first byte does, so every end is one of three: taken, certainly not taken, or not known. It never reads a setting and never writes a row.
+ * Source: RFC 5321 (replies).
+ */
+
+import { isIP, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import type SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { Clock } from "../../base/clock.ts";
+import type { MailTrouble } from "../../base/problem-code.ts";
+import { type AllowList, judgeAddress } from "../outbound/address.ts";
+import { type AddressLookup, isUnanswered } from "../outbound/call-target.ts";
+import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
+import type { SmtpSettings } from "./mail-settings.ts";
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const SILENCE_TIMEOUT_MS = 30_000;
+const QUIT_WAIT_MS = 2_000;
+/** How long a stopping service waits for the answer to a text that has left; less than the runner waits. */
+const STOP_GRACE_MS = 6_000;
+/** Replies about signing in, whichever command they answer: the owner can set that right (RFC 4954, section 6). */
+const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
+
+export interface HandoverDeps {
+  clock: Clock;
+  lookup: AddressLookup;
+  /** Private hosts that the operator allows. */
+  allow: AllowList;
+  /** Certificate authorities to trust instead of the system's (PEM). */
+  authorities?: string[] | undefined;
+}
+
+interface HandoverOrder {
+  server: Pick<SmtpSettings, "host" | "port" | "security" | "username"> & { clearPassword: string | null };
+  from: string;
+  to: string;
+  /** As it goes over the wire. */
+  message: Buffer;
+  withinMs: number;
+  /** Resolves once it is durable that the text leaves; false: it must not. */
+  markTextLeft(): Promise<boolean>;
+}
+
+export interface HandoverEnd {
+  kind: "sent" | "failed" | "unknown";
+  reason: MailTrouble;
+  retry: boolean;
+  /** The reply's numbers, `550 5.1.1`; null: there was none. */
+  code: string | null;
+  /** What went wrong in the peer's or the system's words, for the log alone. */
+  detail: string;
+}
+
+interface SmtpError extends Error {
+  code?: string;
+  command?: string;
+  response?: string;
+  responseCode?: number;
+  permanent?: boolean;
+  originalCode?: string;
+}
+
+/** Loaded by the first mail, or soon after a start where mails leave: it and TLS take longer than the rest of a start. */
+export async function loadSmtp(): Promise<typeof SMTPConnection> {
+  return (await import("nodemailer/lib/smtp-connection")).default;
+}
+
+/** What went wrong, of a class that is known where it happened. */
+class Trouble extends Error {
+  readonly reason: MailTrouble;
+  constructor(reason: MailTrouble, detail: string) {
+    super(detail);
+    this.reason = reason;
+  }
+}
+
+export class Handover {
+  readonly #deps: HandoverDeps;
+  readonly #order: HandoverOrder;
+  readonly #abort = new AbortController();
+  readonly #cancels: (() => void)[] = [];
+  #connection: SMTPConnection | null = null;
+  #textLeft = false;
+  #ended = false;
+  #resolve: (end: HandoverEnd) => void = () => undefined;
+
+  constructor(deps: HandoverDeps, order: HandoverOrder) {
+    this.#deps = deps;
+    this.#order = order;
+  }
+
+  /** Resolves with the end; never rejects. Called once. */
+  run(): Promise<HandoverEnd> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      this.#failAfter(this.#order.withinMs, "timed_out");
+      this.#connect().catch((error: Error) => this.#fail(error));
+    });
+  }
+
+  /** The service stops: what has not left ends now, what has is given some seconds for its answer. */
+  stop(): void {
+    if (this.#textLeft) this.#failAfter(STOP_GRACE_MS, "stopped");
+    else this.#fail(new Trouble("stopped", "the service stops"));
+  }
+
+  async #connect(): Promise<void> {
+    const { clock, authorities } = this.#deps;
+    const { server, from } = this.#order;
+    const { host, port } = server;
+    const cancelConnect = this.#failAfter(CONNECT_TIMEOUT_MS, "timed_out");
+    const Connection = await loadSmtp();
+    const addresses = await this.#findAddresses();
+    if (this.#ended) return;
+    const socket: Socket = await connectPinned({ host, port }, addresses, {
+      clock,
+      // TLS begins on the open connection, by nodemailer, under the host's own name.
+      trust: null,
+      signal: this.#abort.signal,
+    });
+    cancelConnect();
+    if (this.#ended) {
+      socket.destroy();
+      return;
+    }
+    const connection = new Connection({
+      connection: socket,
+      host,
+      port,
+      secure: server.security === "tls",
+      requireTLS: server.security === "starttls",
+      ignoreTLS: server.security === "none",
+      name: from.slice(from.indexOf("@") + 1),
+      connectionTimeout: CONNECT_TIMEOUT_MS,
+      greetingTimeout: CONNECT_TIMEOUT_MS,
+      socketTimeout: SILENCE_TIMEOUT_MS,
+      ...(authorities === undefined ? {} : { tls: { ca: authorities } }),
+    });
+    this.#connection = connection;
+    connection.on("error", (error: SmtpError) => this.#fail(error));
+    connection.once("end", () => this.#fail(new Trouble("connection_lost", "the connection was closed")));
+    connection.connect(
+      this.#step(() => {
+        if (server.username === null) this.#send(connection);
+        else {
+          const credentials = { user: server.username, pass: server.clearPassword ?? "" };
+          connection.login(
+            credentials,
+            this.#step(() => this.#send(connection)),
+          );
+        }
+      }),
+    );
+  }
+
+  /** Every address of the server, judged anew at each connect; one that is not allowed refuses them all. */
+  async #findAddresses(): Promise<readonly string[]> {
+    const { lookup, allow } = this.#deps;
+    const { host } = this.#order.server;
+    const addresses =
+      isIP(host) === 0 ? await lookup(host).catch((error: unknown) => tellUnfound(host, error)) : [host];
+    if (addresses.length === 0) throw new Trouble("name_not_found", `${host} has no address`);
+    for (const address of addresses) {
+      const verdict = judgeAddress(address, host, allow);
+      if (!verdict.allowed)
+        throw new Trouble("address_refused", `${host} resolves to ${address}, ${verdict.kind}`);
+    }
+    return [...new Set(addresses)];
+  }
+
+  #send(connection: SMTPConnection): void {
+    const { from, to, message } = this.#order;
+    const envelope = { from, to: [to], size: message.length };
+    connection.send(
+      envelope,
+      this.#makeText(),
+      this.#step(() => this.#end({ kind: "sent", reason: "stopped", retry: false, code: null, detail: "" })),
+    );
+  }
+
+  /** The text as a stream that is read only once the server has said that it waits for it, and gives nothing before the mark is durable. */
+  #makeText(): Readable {
+    const text = new Readable({ read: () => undefined });
+    const begin = (): void => {
+      text._read = () => undefined;
+      this.#order.markTextLeft().then(
+        (may) => {
+          if (this.#ended) return;
+          if (!may) {
+            this.#fail(new Trouble("stopped", "the mail's row is gone, so it was not sent"));
+            return;
+          }
+          this.#textLeft = true;
+          text.push(this.#order.message);
+          text.push(null);
+        },
+        (error: Error) => this.#fail(new Trouble("not_composed", error.message)),
+      );
+    };
+    text._read = begin;
+    return text;
+  }
+
+  #step(next: () => void): (error?: Error | null) => void {
+    return (error) => {
+      if (this.#ended) return;
+      if (error) this.#fail(error);
+      else next();
+    };
+  }
+
+  #failAfter(delayMs: number, reason: MailTrouble): () => void {
+    const cancel = this.#deps.clock.after(delayMs, () =>
+      this.#fail(new Trouble(reason, "no answer in time")),
+    );
+    this.#cancels.push(cancel);
+    return cancel;
+  }
+
+  /** A reply of the server is certain; anything else, once the text has left, is not. */
+  #fail(error: SmtpError): void {
+    const { reason, retry } = classify(error);
+    const answered = error.responseCode !== undefined;
+    const kind = this.#textLeft && !answered ? "unknown" : "failed";
+    this.#end({ kind, reason, retry, code: replyNumbers(error), detail: error.message });
+  }
+
+  #end(end: HandoverEnd): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const cancel of this.#cancels) cancel();
+    this.#abort.abort(new Error("the mail has ended"));
+    const connection = this.#connection;
+    if (connection !== null && end.kind === "sent") {
+      connection.quit();
+      const cancel = this.#deps.clock.after(QUIT_WAIT_MS, () => connection.close());
+      connection.once("end", cancel);
+    } else connection?.close();
+    this.#resolve(end);
+  }
+}
+
+/** No address, where that was the answer; a look-up that got none says nothing of the name. */
+function tellUnfound(host: string, error: unknown): never {
+  const reason = isUnanswered(error) ? "not_connected" : "name_not_found";
+  throw new Trouble(reason, `${host} could not be looked up (${errorCode(error)})`);
+}
+
+/** The class of an error, and whether the server may take the mail later. A 5xx about sender, recipient or text is for good. */
+function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {
+  if (error instanceof Trouble) return { reason: error.reason, retry: true };
+  const { responseCode } = error;
+  if (error.code === "EAUTH" || (responseCode !== undefined && SIGN_IN_REPLIES.has(responseCode)))
+    return { reason: "auth_refused", retry: true };
+  const retry = !(error.permanent === true && (error.code === "EENVELOPE" || error.code === "EMESSAGE"));
+  if (error.code === "EENVELOPE") return { reason: refusedBy(error.command), retry };
+  if (error.code === "EMESSAGE" && responseCode !== undefined) return { reason: "text_refused", retry };
+  if (error.code === "EMESSAGE") return { reason: "server_trouble", retry };
+  return { reason: nameConnectionTrouble(error), retry: true };
+}
+
+function refusedBy(command: string | undefined): MailTrouble {
+  if (command === "MAIL FROM") return "sender_refused";
+  return command === "RCPT TO" ? "recipient_refused" : "text_refused";
+}
+
+function nameConnectionTrouble(error: SmtpError): MailTrouble {
+  const system = error.originalCode ?? errorCode(error);
+  // The library's EPROTOCOL is an answer out of place, in clear too; the system's EPROTO is of TLS.
+  const isAnswer = system === "EPROTOCOL";
+  if (error.code === "ETLS" || (!isAnswer && isTlsError(Object.assign(new Error(), { code: system }))))
+    return "tls_failed";
+  if (/ETIMEDOUT|took too long/.test(`${system} ${error.message}`)) return "timed_out";
+  if (system === "ECONNREFUSED") return "connection_refused";
+  if (isAnswer || error.responseCode !== undefined) return "server_trouble";
+  if (/^E(HOSTUNREACH|NETUNREACH|ADDRNOTAVAIL|ACCES|PERM)$/.test(system)) return "not_connected";
+  return "connection_lost";
+}
+
+/** The numbers of a reply (RFC 5321 and 3463), never a word of it. */
+function replyNumbers({ response }: SmtpError): string | null {
+  const found = /^([45]\d\d)(?:[ -]([45]\.\d{1,3}\.\d{1,3})\b)?/.exec(response ?? "");
+  if (found === null) return null;
+  return found[2] === undefined ? (found[1] ?? null) : `${found[1]} ${found[2]}`;
+}

@@ -1,0 +1,220 @@
+/**
+ * The mailer of a server: hands mails to the environment's SMTP server and says how that ended. What a server says in its own words is
+ * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
+ * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
+ */
+
+import { domainToASCII } from "node:url";
+import type MailComposer from "nodemailer/lib/mail-composer";
+import type { Clock } from "../../base/clock.ts";
+import type { Log } from "../../base/log.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../../base/problem-code.ts";
+import { cutToLine } from "../../base/text.ts";
+import type { Store } from "../../store/port.ts";
+import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
+import { parseAllowList } from "../outbound/address.ts";
+import { type AddressLookup, makeLookup } from "../outbound/call-target.ts";
+import type { Sealer } from "../secret/seal.ts";
+import { markTextLeft } from "./email.ts";
+import { openSmtpPassword, PLAIN_ADDRESS, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
+import { makeStopUrl } from "./mail-stop.ts";
+import {
+  type MailOutcome,
+  mailboxMailer,
+  makeHtml,
+  type OutgoingMail,
+  type StoppableMailer,
+} from "./mailer.ts";
+import { Handover, type HandoverDeps, type HandoverEnd, loadSmtp } from "./smtp-handover.ts";
+
+const WHOLE_TIMEOUT_MS = 60_000;
+const MAX_DETAIL_CHARS = 300;
+interface SmtpDeps {
+  store: Store;
+  sealer: Sealer;
+  clock: Clock;
+  log: Log;
+  /** Private mail servers that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
+  allowPrivate: readonly string[];
+  /** The public origin without a trailing slash; null where it is not known. */
+  baseUrl: () => string | null;
+  /** Every address of a host name; `makeLookup` unless given. */
+  lookup?: AddressLookup;
+  /** Certificate authorities to trust instead of the system's (PEM). */
+  authorities?: string[];
+}
+
+/** The SMTP server with its password in clear, for one sending. */
+interface OpenServer extends SmtpSettings {
+  clearPassword: string | null;
+  fromName: string | null;
+  replyTo: string | null;
+}
+
+/** Throws on a malformed range in `allowPrivate`. */
+export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
+  const { store, clock, log, authorities } = deps;
+  const allow = parseAllowList(deps.allowPrivate);
+  const { lookup = makeLookup(allow) } = deps;
+  const handoverDeps: HandoverDeps = { clock, lookup, allow, authorities };
+  const running = new Set<Handover>();
+  let stopping = false;
+
+  async function handOver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
+    const { from, emailId } = mail;
+    const to = toAsciiDomain(mail.to);
+    const { fromName, replyTo } = server;
+    const message = await compose(mail, { fromName, replyTo, stopUrl: stopUrlOf(mail) }, clock.now());
+    if (stopping) return failed("stopped");
+    const handover = new Handover(handoverDeps, {
+      server,
+      from,
+      to,
+      message,
+      withinMs,
+      markTextLeft: () => store.write("app", (tx) => markTextLeft(tx, emailId, clock.now())),
+    });
+    running.add(handover);
+    const end = await handover.run();
+    running.delete(handover);
+    if (end.kind !== "sent") note(mail, server, end);
+    return judge(end);
+  }
+
+  function stopUrlOf({ environmentId, stopFor }: OutgoingMail): string | null {
+    const baseUrl = deps.baseUrl();
+    return stopFor === undefined || baseUrl === null
+      ? null
+      : makeStopUrl(deps.sealer, baseUrl, { environmentId, personId: stopFor });
+  }
+
+  function note(
+    mail: OutgoingMail,
+    server: OpenServer,
+    { kind, reason, retry, code, detail }: HandoverEnd,
+  ): void {
+    const { environmentId, emailId: email } = mail;
+    const said = cleanWords(detail, mail, server);
+    log.warn("a mail was not taken by its mail server", {
+      environmentId,
+      email,
+      end: kind,
+      reason,
+      retry,
+      code,
+      said,
+    });
+  }
+
+  return {
+    async send(mail, { withinMs = WHOLE_TIMEOUT_MS } = {}) {
+      if (stopping) return failed("stopped");
+      try {
+        const server = await findServer(deps, mail.environmentId);
+        return server === null ? failed("no_server") : await handOver(server, mail, withinMs);
+      } catch (error) {
+        log.error("a mail could not be handed over", { email: mail.emailId, error });
+        return failed("not_composed");
+      }
+    },
+    async warmUp() {
+      const environments = await store.read((tx) => listEnvironments(tx, null));
+      if (environments.every((one) => readMailSettings(one).smtp === null)) return;
+      await loadComposer();
+      await loadSmtp();
+    },
+    stop() {
+      stopping = true;
+      for (const handover of running) handover.stop();
+    },
+  };
+}
+
+function failed(reason: MailTrouble): MailOutcome {
+  return { kind: "failed", reason, message: MAIL_TROUBLES[reason], retry: true };
+}
+
+function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
+  if (kind === "sent") return { kind };
+  const sentence = MAIL_TROUBLES[reason];
+  const message = code === null ? sentence : `${sentence.replace(/\.$/, "")} (${code}).`;
+  return kind === "unknown" ? { kind, reason, message } : { kind, reason, message, retry };
+}
+
+/** A server may repeat in its refusal what it was told: neither the password nor an address goes into the log. */
+function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
+  const hidden = new Map([
+    [mail.to, "[recipient]"],
+    [toAsciiDomain(mail.to), "[recipient]"],
+    [mail.from, "[sender]"],
+  ]);
+  if (clearPassword !== null && clearPassword !== "") {
+    const signedIn = `\u0000${username ?? ""}\u0000${clearPassword}`;
+    const spellings = [signedIn, clearPassword].map((text) => Buffer.from(text).toString("base64"));
+    for (const spelling of [...spellings, clearPassword]) hidden.set(spelling, "[password]");
+  }
+  const clean = [...hidden].reduce((text, [said, instead]) => text.replaceAll(said, instead), words);
+  return cutToLine(clean, MAX_DETAIL_CHARS);
+}
+
+/** As a server takes it that knows ASCII alone: a domain of other letters has a spelling in it (RFC 5890). */
+function toAsciiDomain(address: string): string {
+  const at = address.lastIndexOf("@") + 1;
+  const domain = address.slice(at);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII.
+  return /^[\x00-\x7f]*$/.test(domain) ? address : address.slice(0, at) + (domainToASCII(domain) || domain);
+}
+
+async function findServer(deps: SmtpDeps, environmentId: number): Promise<OpenServer | null> {
+  const environment = await deps.store.read((tx) => findEnvironmentById(tx, environmentId));
+  if (environment === null) return null;
+  const { smtp, fromName, replyTo } = readMailSettings(environment);
+  if (smtp === null) return null;
+  return { ...smtp, fromName, replyTo, clearPassword: openSmtpPassword(deps.sealer, environmentId, smtp) };
+}
+
+/** What the environment and the service add to each of its mails. */
+interface Envelope {
+  fromName: string | null;
+  replyTo: string | null;
+  /** The one-click address that stops such mail to this person. */
+  stopUrl: string | null;
+}
+
+async function loadComposer(): Promise<typeof MailComposer> {
+  return (await import("nodemailer/lib/mail-composer")).default;
+}
+
+/** The message as it goes over the wire. Throws on an address that is not one. */
+async function compose(
+  mail: OutgoingMail,
+  { fromName, replyTo, stopUrl }: Envelope,
+  nowMs: number,
+): Promise<Buffer> {
+  for (const address of [mail.from, mail.to, ...(replyTo === null ? [] : [replyTo])]) {
+    if (!PLAIN_ADDRESS.test(address))
+      throw new Error("An address of this mail is not one, so it was not sent.");
+  }
+  const stop = { "List-Unsubscribe": `<${stopUrl}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
+  const Composer = await loadComposer();
+  const composer = new Composer({
+    from: { name: fromName ?? "", address: mail.from },
+    to: { name: "", address: mail.to },
+    ...(replyTo === null ? {} : { replyTo: { name: "", address: replyTo } }),
+    subject: cutToLine(mail.subject, mail.subject.length),
+    text: mail.text,
+    html: makeHtml(mail.text),
+    messageId: `<${mail.emailId}@${mail.from.slice(mail.from.indexOf("@") + 1)}>`,
+    date: new Date(nowMs),
+    headers: { "Auto-Submitted": "auto-generated", ...(stopUrl === null ? {} : stop) },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    newline: "win",
+  });
+  return await composer.compile().build();
+}
+
+/** `local`: the service runs local development. */
+export function createMailer(deps: SmtpDeps & { local: boolean }): StoppableMailer {
+  return deps.local ? mailboxMailer : makeSmtpMailer(deps);
+}

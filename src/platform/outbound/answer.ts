@@ -1,0 +1,88 @@
+/**
+ * What is kept of an answer: its status, the first of its headers that hold no secret by their name, and of its body text that can be stored
+ * and shown, at most 4 KB of valid UTF-8, cut at a character. An answer that is compressed although none was asked for is not unpacked.
+ */
+import { MAX_KEPT_ANSWER_BYTES, MAX_KEPT_HEADER_CHARS } from "../../base/limit.ts";
+import { cutToLine, cutUtf8 } from "../../base/text.ts";
+
+const MAX_KEPT_HEADERS = 24;
+const MAX_HEADER_CHARS = 200;
+const HEADER_NAME = /^[a-z0-9-]{1,64}$/;
+/** A value under such a name may let somebody in, or is long and says nothing of the call. */
+const LEFT_OUT =
+  /cookie|auth|token|secret|key|sign|session|credential|passw|csrf|xsrf|jwt|nonce|assertion|otp|^content-security-policy|^report-to$|^nel$/;
+/** What follows the path of an address, and who stands before its host. */
+const QUERY = /[?#][^\s,;<>"']*/g;
+const USER = /\/\/[^\s/@]*@/g;
+
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export class Answer {
+  readonly status: number;
+  readonly #headers: AnswerHeaders;
+  readonly #coding: string | null;
+  readonly #chunks: Uint8Array[] = [];
+  #size = 0;
+
+  constructor(status: number, headers: AnswerHeaders) {
+    this.status = status;
+    this.#headers = headers;
+    const coding = headerText(headers, "content-encoding").trim().toLowerCase();
+    this.#coding = coding === "" || coding === "identity" ? null : cutUtf8(coding, 40);
+  }
+
+  /** By their names in lower case, in the order they came. */
+  get headers(): Readonly<Record<string, string>> {
+    const kept: [name: string, value: string][] = [];
+    let left = MAX_KEPT_HEADER_CHARS;
+    for (const name of Object.keys(this.#headers)) {
+      if (kept.length === MAX_KEPT_HEADERS) break;
+      if (!HEADER_NAME.test(name) || LEFT_OUT.test(name)) continue;
+      const value = shownValue(headerText(this.#headers, name));
+      if (name.length + value.length > left) continue;
+      left -= name.length + value.length;
+      kept.push([name, value]);
+    }
+    return Object.fromEntries(kept);
+  }
+
+  /** Takes the body's next bytes. */
+  take(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.byteLength;
+  }
+
+  /** Nothing that may still come would be kept. */
+  get isEnough(): boolean {
+    return this.#coding !== null || this.#size > MAX_KEPT_ANSWER_BYTES;
+  }
+
+  /** The text of what has come. */
+  get body(): string {
+    if (this.#coding !== null) return `[a ${this.#coding} compressed answer, not kept]`;
+    const bytes = Buffer.concat(this.#chunks).subarray(0, MAX_KEPT_ANSWER_BYTES);
+    const isCut = this.#size > MAX_KEPT_ANSWER_BYTES;
+    const text = decoderOf(headerText(this.#headers, "content-type")).decode(bytes, { stream: isCut });
+    return cutUtf8(text.replaceAll("\0", "\ufffd"), MAX_KEPT_ANSWER_BYTES);
+  }
+}
+
+/** An address without its query, which may be as good as a password. */
+function shownValue(value: string): string {
+  return cutToLine(value, MAX_HEADER_CHARS).replace(QUERY, "?…").replace(USER, "//…@");
+}
+
+/** The declared charset's decoder; UTF-8 where none is declared or it is not known. */
+function decoderOf(contentType: string): TextDecoder {
+  const charset = /;\s*charset="?([\w-]{1,40})/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset as "utf-8");
+  } catch {
+    return new TextDecoder();
+  }
+}
+
+function headerText(headers: AnswerHeaders, name: string): string {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(", ") : (value ?? "");
+}

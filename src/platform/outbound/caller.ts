@@ -1,0 +1,314 @@
+/**
+ * The one way out to a called URL: rules, addresses, a connection pinned to one of them, one signed POST, the beginning of the answer, all
+ * within 10 seconds. It follows no redirect, uses no proxy and stores nothing. A status that arrived counts, also where the body after it
+ * drips on past the 10 seconds. Source: the specification's "Outbound".
+ */
+import { createHmac } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import { CALL_TIMEOUT_MS } from "../../base/limit.ts";
+import { canonicalAddress, parseAllowList } from "./address.ts";
+import type { Answer } from "./answer.ts";
+import {
+  type AddressLookup,
+  type CallTarget,
+  makeLookup,
+  readCallTarget,
+  resolveTarget,
+  type UrlRule,
+} from "./call-target.ts";
+import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
+import {
+  Connection,
+  headersOf,
+  KeptConnections,
+  loadClient,
+  NO_LAST_STATUS,
+  type Posted,
+} from "./connection.ts";
+
+export interface CallRequest {
+  url: string;
+  /** The exact bytes to post, signed as they are. */
+  body: string;
+  signingSecret: string;
+  /** Local development: http to localhost is allowed. */
+  local: boolean;
+}
+
+/** The request as it left: its signature without what signs, which would be as good as the notice to whoever reads it. */
+export interface SentRequest {
+  method: "POST";
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+export type CallOutcome =
+  /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text; `headers`: those that may be kept. */
+  | {
+      kind: "answered";
+      ok: boolean;
+      status: number;
+      headers?: Readonly<Record<string, string>>;
+      body: string;
+      request?: SentRequest;
+    }
+  /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
+  | {
+      kind: "refused";
+      code: UrlRule;
+      message: string;
+      /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
+      final?: true;
+    }
+  /** No answer: timeout, connection or TLS failure. `request`: it left all the same. */
+  | {
+      kind: "unreachable";
+      code: "timeout" | "connection_failed" | "tls_failed";
+      message: string;
+      request?: SentRequest;
+    };
+
+export interface OutboundCaller {
+  /** Posts the notice, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
+  call(request: CallRequest): Promise<CallOutcome>;
+}
+
+interface KeepingCaller extends OutboundCaller {
+  /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it is reached from here), whatever that answers. */
+  warmUp(own: URL): Promise<void>;
+  /** Closes the connections that wait; from now on none is kept. */
+  close(): void;
+}
+
+export interface CallerOptions {
+  /** The service's own hosts as of now: `name` (every port) or `name:port`; see `ownHostOf`. */
+  ownHosts: () => readonly string[];
+  /** Private targets the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
+  allowPrivate: readonly string[];
+  clock: Clock;
+  /** Every address of a host name; `makeLookup` unless given. */
+  lookup?: AddressLookup;
+  /** PEM certificates of authorities trusted besides the built-in ones. */
+  certificateAuthorities?: readonly string[];
+}
+
+/** One call on its way. */
+interface Call {
+  request: CallRequest;
+  target: CallTarget;
+  /** Aborted when its time is over. */
+  signal: AbortSignal;
+  /** What has come of the answer, from its status on. */
+  answer: Answer | null;
+  /** The request that left last; null: none has. */
+  sent: SentRequest | null;
+}
+
+/** Makes the caller. Throws on a malformed range in `allowPrivate`. */
+export function createCaller(options: CallerOptions): KeepingCaller {
+  const { clock, ownHosts, certificateAuthorities = [] } = options;
+  const allow = parseAllowList(options.allowPrivate);
+  const { lookup = makeLookup(allow) } = options;
+  const trust = makeTrust(certificateAuthorities);
+  const kept = new KeptConnections(clock);
+
+  async function callWithin(call: Call): Promise<CallOutcome> {
+    const { target, signal } = call;
+    const addresses = await resolveTarget(target, { lookup, allow, ownHosts: ownHosts() });
+    if (signal.aborted) throw signal.reason;
+    const waiting = kept.take(target.url.origin, "code" in addresses ? [] : addresses);
+    if ("code" in addresses) return refuse(addresses.code, addresses.message);
+    if (waiting !== null) {
+      // A close that has arrived is told in the loop's next turn.
+      await new Promise(setImmediate);
+      const begunMs = clock.monotonicMs();
+      const posted = await post(call, waiting);
+      if (!wasClosedIdle(posted, clock.monotonicMs() - begunMs)) return judge(call, posted);
+    }
+    let connection: Connection;
+    try {
+      connection = await open(call, addresses);
+    } catch (error) {
+      return explainConnect(target, error, signal);
+    }
+    return judge(call, await post(call, connection));
+  }
+
+  async function open(
+    { target, signal }: Pick<Call, "target" | "signal">,
+    addresses: readonly string[],
+  ): Promise<Connection> {
+    const { host, port, url } = target;
+    const options = { clock, trust: url.protocol === "https:" ? trust : null, signal };
+    const socket = await connectPinned({ host, port }, addresses, options);
+    const remote = canonicalAddress(socket.remoteAddress ?? "");
+    const address = addresses.find((one) => canonicalAddress(one) === remote) ?? "";
+    const key = { origin: url.origin, address, nowMs: clock.monotonicMs() };
+    const connection = new Connection(await loadClient(), socket, key);
+    connection.onClose(() => kept.forget(connection));
+    return connection;
+  }
+
+  async function post(call: Call, connection: Connection): Promise<Posted> {
+    const { request, target, signal } = call;
+    const close = (): void => connection.close();
+    signal.addEventListener("abort", close);
+    if (signal.aborted) close();
+    const notice = {
+      path: target.url.pathname + target.url.search,
+      body: request.body,
+      signature: signNotice(request.signingSecret, request.body, clock.now()),
+    };
+    const posted = await connection.post(notice, {
+      onSent: () => {
+        call.sent = sentRequest(target.url, notice);
+      },
+      onAnswer: (answer) => {
+        call.answer = answer;
+      },
+    });
+    signal.removeEventListener("abort", close);
+    if (posted.kind === "answered") kept.keep(connection);
+    else close();
+    return posted;
+  }
+
+  return {
+    async call(request) {
+      const target = readCallTarget(request.url, { local: request.local, ownHosts: ownHosts() });
+      if ("code" in target) return { ...refuse(target.code, target.message), final: true };
+      const deadline = new AbortController();
+      const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
+      const call: Call = { request, target, signal: deadline.signal, answer: null, sent: null };
+      try {
+        return tellSent(call, await unlessAborted(callWithin(call), call.signal));
+      } catch (error) {
+        const outcome =
+          call.signal.aborted && call.answer !== null
+            ? answered(call.answer)
+            : explain(target, error, call.signal);
+        return tellSent(call, outcome);
+      } finally {
+        cancel();
+      }
+    },
+    async warmUp(own) {
+      await trust();
+      const host = own.hostname.replace(/^\[|\]$/g, "");
+      const target = { url: own, host, port: Number(own.port), loopback: false };
+      // Judged as every address is, whatever comes of it.
+      readCallTarget(own.href, { local: true, ownHosts: ownHosts() });
+      await resolveTarget(target, { lookup, allow, ownHosts: [] });
+      const deadline = new AbortController();
+      const { signal } = deadline;
+      const connection = await open({ target, signal }, await lookup(host));
+      const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
+      const request = { url: own.href, body: "{}", signingSecret: "", local: true };
+      await post({ request, target, signal, answer: null, sent: null }, connection);
+      cancel();
+      connection.close();
+    },
+    close: () => kept.close(),
+  };
+}
+
+/** The word of a server that closed an idle connection comes within a round trip; one that took longer may have worked on the notice. */
+const CLOSED_IDLE_WITHIN_MS = 1_000;
+const CLOSE_ERRORS: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
+
+/**
+ * Whether a connection that had waited was closed by its server meanwhile, so that the notice goes over a new one: it surely never left, or
+ * it left as the connection was being closed and not one byte came back. The second is no proof that nobody read it; the notice's id is there
+ * for that, as it is for the attempt that would follow a minute later.
+ */
+function wasClosedIdle(posted: Posted, tookMs: number): boolean {
+  if (posted.kind === "answered" || posted.reached === "answering") return false;
+  if (posted.reached === "nothing") return true;
+  return tookMs < CLOSED_IDLE_WITHIN_MS && CLOSE_ERRORS.has(errorCode(posted.error));
+}
+
+function judge({ target, signal }: Call, posted: Posted): CallOutcome {
+  if (posted.kind === "answered") return answered(posted.answer);
+  if (signal.aborted) return explain(target, posted.error, signal);
+  return { kind: "unreachable", code: "connection_failed", message: tellBroken(target, posted) };
+}
+
+/** What came over an open connection in the place of a whole answer: the library's own codes say nothing to whoever runs that server. */
+function tellBroken({ host, port }: CallTarget, { error, reached }: Posted & { kind: "failed" }): string {
+  const code = errorCode(error);
+  if (code === "UND_ERR_HEADERS_OVERFLOW")
+    return `${host} answered with more than 16 KB of headers: let it send fewer of them.`;
+  if (/^HPE_|^HTTPParserError$|^UND_ERR_RES_/.test(code))
+    return `What ${host} answered on port ${port} is no HTTP/1.1: check that url names the port of a web server, and what stands before it.`;
+  if (error instanceof Error && /^bad (response|upgrade)$/.test(error.message))
+    return `${host} answered with a status of 100 or 101, which no notice asks for: let it answer with its last status at once.`;
+  if (error instanceof Error && error.message === NO_LAST_STATUS)
+    return `${host} answered with one status after the other that goes on (100 to 103): let it answer with its last status at once.`;
+  const when = reached === "answering" ? "in the middle of its answer" : "before it answered";
+  return `${host} closed the connection ${when} (${code === "UND_ERR_SOCKET" ? "without an error" : code}): look into its log, and into that of a proxy before it.`;
+}
+
+function answered({ status, headers, body }: Answer): CallOutcome {
+  return { kind: "answered", ok: status >= 200 && status < 300, status, headers, body };
+}
+
+function sentRequest(url: URL, { body, signature }: { body: string; signature: string }): SentRequest {
+  const headers = {
+    ...headersOf(signature.replace(/v1=.*/, "v1=(not kept)")),
+    "content-length": String(Buffer.byteLength(body)),
+  };
+  return { method: "POST", url: url.origin + url.pathname + url.search, headers };
+}
+
+function tellSent({ sent }: Call, outcome: CallOutcome): CallOutcome {
+  return sent === null || outcome.kind === "refused" ? outcome : { ...outcome, request: sent };
+}
+
+function refuse(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {
+  return { kind: "refused", code, message };
+}
+
+function explainConnect(target: CallTarget, error: unknown, signal: AbortSignal): CallOutcome {
+  if (!signal.aborted && isTlsError(error)) {
+    return {
+      kind: "unreachable",
+      code: "tls_failed",
+      message: `No trusted connection to ${target.host} (${errorCode(error)}): check its certificate, its chain and its host name.`,
+    };
+  }
+  return explain(target, error, signal);
+}
+
+function explain(target: CallTarget, error: unknown, signal: AbortSignal): CallOutcome {
+  if (signal.aborted) {
+    const seconds = CALL_TIMEOUT_MS / 1000;
+    return {
+      kind: "unreachable",
+      code: "timeout",
+      message: `${target.host} did not answer within ${seconds} seconds: answer first and do long work afterwards.`,
+    };
+  }
+  return {
+    kind: "unreachable",
+    code: "connection_failed",
+    message: `The connection to ${target.host} on port ${target.port} failed (${errorCode(error)}): check that the server runs and answers there.`,
+  };
+}
+
+/** The work's answer, or the signal's reason as soon as it is aborted. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+/**
+ * The value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the signing secret's text
+ * as UTF-8 bytes, whole, its prefix included. Source: the specification's "Outbound", rule 1.
+ */
+export function signNotice(secret: string, body: string, nowMs: number): string {
+  const seconds = Math.floor(nowMs / 1000);
+  const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
+  return `t=${seconds},v1=${digest}`;
+}

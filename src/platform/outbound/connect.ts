@@ -1,0 +1,132 @@
+/**
+ * Connects to addresses that were checked, and to nothing else: the socket is given an address, never a name, so nothing can resolve the
+ * name again. Over TLS the host name stays what is asked for (SNI) and what the certificate is checked against.
+ */
+import { isIP, connect as netConnect, type Socket } from "node:net";
+import type { connect as ConnectTls, SecureContext } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { canonicalAddress } from "./address.ts";
+
+/** How long one of several addresses may take to connect before the next is tried. */
+const NEXT_ADDRESS_AFTER_MS = 2_500;
+const MAX_ADDRESSES_TRIED = 4;
+
+interface Tls {
+  connect: typeof ConnectTls;
+  secureContext: SecureContext;
+}
+
+/** Loads TLS when it is first asked for: reading the built-in authorities takes longer than all else of a start. */
+type Trust = () => Promise<Tls>;
+
+/** Whom a certificate is trusted by: the built-in authorities, and PEM certificates of further ones. */
+export function makeTrust(certificateAuthorities: readonly string[]): Trust {
+  let loaded: Promise<Tls> | null = null;
+  const load = async (): Promise<Tls> => {
+    const { connect, createSecureContext, rootCertificates } = await import("node:tls");
+    const further =
+      certificateAuthorities.length === 0 ? {} : { ca: [...rootCertificates, ...certificateAuthorities] };
+    return { connect, secureContext: createSecureContext(further) };
+  };
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
+}
+
+/** What to connect to: the host's name is for the certificate alone. */
+interface ConnectTarget {
+  host: string;
+  port: number;
+}
+
+interface ConnectOptions {
+  clock: Clock;
+  /** TLS from the first byte, where it is given. */
+  trust: Trust | null;
+  /** Ends the attempt; its reason is the error. */
+  signal: AbortSignal;
+}
+
+/** An open connection to the first of `addresses` that takes one. Rejects with the last one's error; a TLS error ends it at once. */
+export async function connectPinned(
+  target: ConnectTarget,
+  addresses: readonly string[],
+  options: ConnectOptions,
+): Promise<Socket> {
+  let lastError: unknown = new Error("no address to connect to");
+  const tls = (await options.trust?.()) ?? null;
+  const tried = addresses.slice(0, MAX_ADDRESSES_TRIED);
+  for (const [index, address] of tried.entries()) {
+    const waitMs = index === tried.length - 1 ? null : NEXT_ADDRESS_AFTER_MS;
+    try {
+      return await connectOne(target, address, waitMs, { ...options, tls });
+    } catch (error) {
+      if (options.signal.aborted || isTlsError(error)) throw error;
+      lastError = error;
+    }
+  }
+  throw lastError;
+}
+
+function connectOne(
+  target: ConnectTarget,
+  address: string,
+  waitMs: number | null,
+  { clock, tls, signal }: Omit<ConnectOptions, "trust"> & { tls: Tls | null },
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket =
+      tls === null ? netConnect({ host: address, port: target.port }) : openTls(target, address, tls);
+    const fail = (error: unknown): void => {
+      stopWaiting();
+      socket.destroy();
+      reject(error);
+    };
+    const abort = (): void => fail(signal.reason);
+    const cancelTimer =
+      waitMs === null ? () => {} : clock.after(waitMs, () => fail(new Error("connecting took too long")));
+    const stopWaiting = (): void => {
+      cancelTimer();
+      signal.removeEventListener("abort", abort);
+    };
+    signal.addEventListener("abort", abort);
+    socket.setNoDelay(true);
+    socket.on("error", fail);
+    socket.once("close", () => fail(new Error("the connection was closed")));
+    socket.once(tls === null ? "connect" : "secureConnect", () => {
+      if (!isPinned(socket, address)) return fail(new Error("the connection left its pinned address"));
+      stopWaiting();
+      resolve(socket);
+    });
+    if (signal.aborted) abort();
+  });
+}
+
+function openTls(target: ConnectTarget, address: string, { connect, secureContext }: Tls): Socket {
+  const named = isIP(target.host) === 0 ? { servername: target.host } : {};
+  return connect({
+    host: address,
+    port: target.port,
+    ...named,
+    secureContext,
+    rejectUnauthorized: true,
+    ALPNProtocols: ["http/1.1"],
+  });
+}
+
+function isPinned(socket: Socket, address: string): boolean {
+  const remote = socket.remoteAddress;
+  return remote !== undefined && canonicalAddress(remote) === canonicalAddress(address);
+}
+
+/** Whether an error is about the certificate or the handshake rather than the way there. */
+export function isTlsError(error: unknown): boolean {
+  return /CERT|SSL|TLS|SIGNED|ISSUER|SIGNATURE|HOSTNAME|EPROTO|CRL|CHAIN/.test(errorCode(error));
+}
+
+/** The code of a system or TLS error, or its name: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+export function errorCode(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}

@@ -1,0 +1,181 @@
+/**
+ * The text of a secret: made here, 256 random bits in characters that survive headers, queries and shells, or pasted by a person, the sender's
+ * shared secret or its public key where the recipe checks one. It decides by the rules alone and gives the text to store; it never echoes a
+ * value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { decodeText, isKeyText, type PublicKeyAlgorithm } from "../../base/text.ts";
+import { readPublicKey } from "./public-key.ts";
+
+const SECRET_BYTES = 32;
+
+/** A receiver secret for a scheme; for `hooks` in the Standard Webhooks form, `whsec_` and base64, for `adyen` in hex. */
+export function mintReceiverSecret(schemeName: string): string {
+  const bytes = randomBytes(SECRET_BYTES);
+  if (schemeName === "adyen") return bytes.toString("hex");
+  return schemeName === "hooks" ? `whsec_${bytes.toString("base64")}` : `rcv_${bytes.toString("base64url")}`;
+}
+
+/** A signing secret for `call_url` notices. */
+export function mintSigningSecret(): string {
+  return `sgn_${randomBytes(SECRET_BYTES).toString("base64url")}`;
+}
+
+/** The fields of `verify` that say what its secret is. */
+export interface SecretFields {
+  scheme: string;
+  algorithm?: string;
+}
+
+interface PastedSecret {
+  kind: "pasted" | "public_key";
+  /** The text to seal: the secret itself, or the public key's SPKI DER in base64. */
+  stored: string;
+}
+
+const HOOKS_PREFIX = "whsec_";
+const MAX_PASTED_SECRET_CHARS = 4096;
+const NOT_IN_A_SECRET = /[^\x20-\x7e]/u;
+
+/** Reads a pasted secret or public key for a scheme. Refuses with `invalid_input`, saying which rule. */
+export function readPastedSecret(fields: SecretFields, value: string): PastedSecret {
+  const algorithm = publicKeyAlgorithm(fields);
+  if (algorithm !== null) {
+    return { kind: "public_key", stored: readPublicKey(algorithm, value).toString("base64") };
+  }
+  const secret = value.trim();
+  // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
+  if (isKeyedByText(fields) && isKeyText(secret))
+    throw refuse(fields.scheme === "signature" ? KEY_AS_SECRET : KEY_AS_OTHER_SECRET);
+  checkSecret(secret);
+  return { kind: "pasted", stored: READ_BY_FORM[fields.scheme]?.(secret) ?? secret };
+}
+
+/** Whether HMAC takes the secret's own text as its key, or the bytes that it writes in hex. */
+function isKeyedByText({ scheme }: SecretFields): boolean {
+  return scheme !== "shared_token" && scheme !== "hooks";
+}
+
+/** Of schemes whose secrets have a form of their own. */
+const READ_BY_FORM: Readonly<Record<string, (secret: string) => string>> = {
+  hooks: readHooksSecret,
+  adyen: readHexSecret,
+};
+
+/** Whether a stored text can be the secret of such a `verify`, by whatever rules it was pasted. */
+export function fitsAsSecret(fields: SecretFields, text: string): boolean {
+  if (publicKeyAlgorithm(fields) === null && READ_BY_FORM[fields.scheme] === undefined)
+    return !isKeyedByText(fields) || !isKeyText(text);
+  try {
+    readPastedSecret(fields, text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const KEY_AS_SECRET =
+  "The value is a key, which an HMAC recipe cannot use as its secret: paste the sender's shared secret, or set algorithm to ed25519 or ecdsa-p256-sha256.";
+const KEY_AS_OTHER_SECRET =
+  "The value is a key, which this scheme cannot use as its secret: paste the shared secret that the sender shows.";
+
+function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
+  if (fields.scheme === "telnyx") return "ed25519";
+  if (fields.scheme !== "signature") return null;
+  const { algorithm } = fields;
+  return algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256" ? algorithm : null;
+}
+
+function checkSecret(secret: string): void {
+  if (secret === "") throw refuse("The secret is empty: paste the one the sender shows.");
+  const [odd] = NOT_IN_A_SECRET.exec(secret) ?? [];
+  if (odd !== undefined) {
+    throw refuse(
+      `The secret holds ${nameCharacter(odd)}: paste it exactly as the sender shows it, on one line.`,
+    );
+  }
+  if (secret.length > MAX_PASTED_SECRET_CHARS) {
+    throw refuse(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste the secret alone.`);
+  }
+  if (!isLongEnough(secret)) {
+    throw refuse(
+      `The secret is too short: use at least ${MIN_PASTED_SECRET_CHARS} characters, or ${MIN_MIXED_PASTED_SECRET_CHARS} that mix upper-case, lower-case and digits.`,
+    );
+  }
+  if (isRepeatedPattern(secret)) throw refuse(REPEATED);
+}
+
+/** What a character is that no secret holds, in words. */
+function nameCharacter(character: string): string {
+  if (character === "\t") return "a tab";
+  if (character === "\n" || character === "\r") return "a line break";
+  const code = character.codePointAt(0) ?? 0;
+  const name = `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+  return code < 0x80 ? `the control character ${name}` : `the character ${name}, which is not plain ASCII`;
+}
+
+const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";
+
+/** With its padding, whether or not it was pasted so: two writings of one HMAC key must not pass for two secrets. */
+function readHooksSecret(secret: string): string {
+  if (!secret.startsWith(HOOKS_PREFIX)) {
+    throw refuse(
+      `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the sender's signing secret whole.`,
+    );
+  }
+  const key = secret.slice(HOOKS_PREFIX.length);
+  const bytes = decodeText(key, "base64");
+  if (key === "" || bytes === null) {
+    throw refuse(
+      `The secret is not base64 after ${HOOKS_PREFIX}, so no signature could match: paste the sender's signing secret whole.`,
+    );
+  }
+  if (isRepeatedPattern(key)) throw refuse(REPEATED);
+  return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
+}
+
+/** In lower case and without the zeros that HMAC fills up with anyway, as two writings of one key must not pass for two secrets. */
+function readHexSecret(secret: string): string {
+  const bytes = decodeText(secret, "hex");
+  if (bytes === null) {
+    throw refuse(
+      "The secret is not hex, as an HMAC key of Adyen is: paste the key that the Customer Area shows when it is made, whole.",
+    );
+  }
+  return shortenHmacKey(bytes).toString("hex");
+}
+
+const HMAC_BLOCK_BYTES = 64;
+
+/** The shortest key that HMAC-SHA256 takes for this one: it hashes what is longer than a block, and fills up with zeros what is shorter. */
+function shortenHmacKey(key: Buffer): Buffer {
+  const used = key.length > HMAC_BLOCK_BYTES ? createHash("sha256").update(key).digest() : key;
+  return used.subarray(0, used.findLastIndex((byte) => byte !== 0) + 1);
+}
+
+function isLongEnough(secret: string): boolean {
+  if (secret.length >= MIN_PASTED_SECRET_CHARS) return true;
+  const mixed = /[A-Z]/.test(secret) && /[a-z]/.test(secret) && /[0-9]/.test(secret);
+  return mixed && secret.length >= MIN_MIXED_PASTED_SECRET_CHARS;
+}
+
+/**
+ * Whether the text is a shorter one written at least twice, the last turn possibly cut off. The smallest period comes from the longest
+ * border (Knuth, Morris, Pratt), in linear time.
+ */
+function isRepeatedPattern(text: string): boolean {
+  const borders = new Uint32Array(text.length + 1);
+  for (let at = 1, border = 0; at < text.length; at++) {
+    while (border > 0 && text[at] !== text[border]) border = borders[border - 1] ?? 0;
+    if (text[at] === text[border]) border++;
+    borders[at] = border;
+  }
+  const period = text.length - (borders[text.length - 1] ?? 0);
+  return text.length > 1 && period * 2 <= text.length;
+}
+
+function refuse(message: string): Refusal {
+  return new Refusal("invalid_input", message);
+}
