@@ -1,7 +1,7 @@
 /**
  * A memory of keys that are each spent once, such as an event's dedupe key: a log that is looked up in memory, because an index over keys in no
  * order costs each key a page of its own. A transaction that keeps keys ends with one row that holds them all. When memory holds a run's worth,
- * that table is frozen and written as a run behind the groups that follow (key-freeze.ts); a run goes when the newest row of its keys has gone.
+ * that table is frozen and written as a run behind the groups that follow (dedupe-flush.ts); a run goes when the newest row of its keys has gone.
  * What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import { numberOfHash } from "../base/id.ts";

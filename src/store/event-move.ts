@@ -49,7 +49,7 @@ const ROWS = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigg
     finished_at, next_attempt_at, reason, person_id, map_version, mapped_again, form, unsigned, truncated, id, chosen, warnings,
     dedupe_hash, payload, preview
   FROM event_before AS moved WHERE seq <= ?1 ORDER BY seq`;
-/** As insertEvent notes it (time-order.ts), of the rows of this step. */
+/** As insertEvent notes it (time-index.ts), of the rows of this step. */
 const CLOCK_BACK = `INSERT INTO event_clock_back (seq)
   SELECT seq FROM (SELECT seq, created_at, lag(created_at) OVER (ORDER BY seq) AS before FROM event
     WHERE seq >= (SELECT coalesce(max(seq), 0) FROM event WHERE seq < ?1))

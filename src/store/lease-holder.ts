@@ -1,7 +1,7 @@
 /**
  * What happens by itself, and whether this process is the one that does it: for each environment, and once for all of them (the house). On SQLite
  * one server holds everything for as long as it holds its directory's lease (lease.ts); on PostgreSQL each node holds what it has a lease of
- * (node-holding.ts). Every write of it goes through a store that asks in its own transaction, whatever this process believes.
+ * (node-lease-holder.ts). Every write of it goes through a store that asks in its own transaction, whatever this process believes.
  */
 import type { Nodes } from "../base/limiter.ts";
 import type { FencedStore, Writer } from "./port.ts";

@@ -1,6 +1,6 @@
 /**
  * The rows of nodes and of their leases, in the database's time: showing up, what is there and who has it, taking, renewing and giving back. What
- * a node makes of it is node-holding.ts's.
+ * a node makes of it is node-lease-holder.ts's.
  */
 import { hostname } from "node:os";
 import { DAY_MS } from "../base/limit.ts";

@@ -6,7 +6,7 @@ import { VERSION } from "../../src/base/release/change.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
-const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|index|common|misc)\.tsx?$/;
+const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|common|misc)\.tsx?$|^index\.tsx?$/;
 const READS_TIME =
   /\bDate\.now\(|\bnew Date\(\s*\)|\bDate\(\s*\)|\bset(Timeout|Interval)\(|\bperformance\.now\(|\bBun\.(sleep|nanoseconds)|\bhrtime\b/;
 /** Written in two halves, so that this file does not name what it forbids. */
