@@ -6,10 +6,14 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { failFinally } from "../base/outcome.ts";
-import { revokeAccess as endGrants, findAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
-import { sayEndedByLater } from "../people/access-order.ts";
-import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import { checkTemplateText } from "../platform/template/template.ts";
+import {
+  revokeAccess as endGrants,
+  findAccess,
+  grantAccess as writeGrant,
+} from "../shop/people/access-grant.ts";
+import { sayEndedByLater } from "../shop/people/access-order.ts";
+import { findEntitlement, sayEntitlementUnknown } from "../shop/people/entitlement.ts";
 import type { Reader } from "../store/port.ts";
 import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
 import {

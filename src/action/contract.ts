@@ -9,9 +9,9 @@ import type { RaisableLimits } from "../base/limit.ts";
 import { type Failure, failFinally, failForNow, type Success } from "../base/outcome.ts";
 import type { Problem } from "../base/refusal.ts";
 import type { ResultCode } from "../base/result-code.ts";
-import { findPerson, type PersonRow } from "../people/person.ts";
 import type { Mailer } from "../platform/mail/mailer.ts";
 import type { OutboundCaller, SentRequest } from "../platform/outbound/caller.ts";
+import { findPerson, type PersonRow } from "../shop/people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
 /** What an action does to the world; the unsigned-event rule reads it. */

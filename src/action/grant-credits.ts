@@ -4,9 +4,9 @@
  */
 import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../base/limit.ts";
-import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { checkTemplateText } from "../platform/template/template.ts";
-import { resolveRef } from "../selling/sale.ts";
+import { addCredits, findCreditByKey } from "../shop/people/credit.ts";
+import { resolveRef } from "../shop/selling/sale.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
 

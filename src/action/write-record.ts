@@ -11,8 +11,8 @@ import { type Problem, Refusal } from "../base/refusal.ts";
 import { FIELD_NAME } from "../base/shape.ts";
 import { breaksPlainText } from "../base/text.ts";
 import { checkTemplateText } from "../platform/template/template.ts";
-import { findCollection, recallCollection } from "../records/collection.ts";
-import { writeRecordIn } from "../records/record.ts";
+import { findCollection, recallCollection } from "../shop/records/collection.ts";
+import { writeRecordIn } from "../shop/records/record.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { catalogNameShape, nameAction } from "./shape.ts";
 

@@ -136,7 +136,7 @@ export const MAX_LOGINS_PER_NETWORK = 30;
 export const MAX_LOGIN_CODE_TRIES = 20;
 export const DEFAULT_LOGIN_KEY_DAYS = 90;
 export const MAX_LOGIN_KEY_DAYS = 365;
-/** Signing in to an app with an e-mailed code; `client/person-code.ts` shows what guessing costs. */
+/** Signing in to an app with an e-mailed code; `portal/person-code.ts` shows what guessing costs. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;
 /** Wrong tries that a code takes from the network that asked for it, and from all others together. */

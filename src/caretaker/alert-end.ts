@@ -3,10 +3,10 @@
  * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
  */
 import { HOUR_MS } from "../base/limit.ts";
-import { findPerson } from "../people/person.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../platform/audit/alert.ts";
 import { resolveAlertsOf } from "../platform/audit/problem.ts";
 import { relayTarget } from "../relay/relay.ts";
+import { findPerson } from "../shop/people/person.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
 import { findClear, momentOf } from "./sale-nobody.ts";
 

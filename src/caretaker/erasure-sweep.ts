@@ -15,6 +15,8 @@ import {
   sweepEvent,
   sweepEvents,
 } from "../event/expunge.ts";
+import { writeAudit } from "../platform/audit/audit.ts";
+import type { Sealer } from "../platform/secret/seal.ts";
 import {
   type EraseCursor,
   endErasure,
@@ -22,10 +24,8 @@ import {
   forgetErasures,
   listOpenErasures,
   type OpenErasure,
-} from "../people/person-erase.ts";
-import { SoughtText } from "../people/sought-text.ts";
-import { writeAudit } from "../platform/audit/audit.ts";
-import type { Sealer } from "../platform/secret/seal.ts";
+} from "../shop/people/person-erase.ts";
+import { SoughtText } from "../shop/people/pii-match.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./swept-table.ts";
 

@@ -11,18 +11,18 @@ import {
   RUN_AUDIT_RETENTION_MS,
 } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
-import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import { forgetRanActions } from "../event/run.ts";
-import { forgetRevocations } from "../people/access-order.ts";
-import { forgetErasures } from "../people/person-erase.ts";
 import { findEnvironmentAfter } from "../platform/account/environment.ts";
 import { forgetEndedLogins } from "../platform/account/login.ts";
 import { forgetOwnerNetworks } from "../platform/account/owner-network.ts";
 import { forgetEndedSessions } from "../platform/account/session.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
-import { forgetCancellations } from "../selling/plan-history.ts";
+import { forgetRevocations } from "../shop/people/access-order.ts";
+import { forgetErasures } from "../shop/people/person-erase.ts";
+import { forgetEndedPersonSessions } from "../shop/portal/person-session.ts";
+import { forgetCancellations } from "../shop/selling/plan-history.ts";
 import type { Writer } from "../store/port.ts";
 import { forgetClockBack } from "../store/time-index.ts";
 import { endExpired } from "../sync/approval.ts";

@@ -6,7 +6,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
-import type { SoughtText } from "../people/sought-text.ts";
+import type { SoughtText } from "../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader, Writer } from "../store/port.ts";
 

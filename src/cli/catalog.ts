@@ -5,20 +5,25 @@ import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { fields, type warningView } from "../base/schema.ts";
-import { deleteAccessSlug, findAccessSlug, pageAccessSlugs, putAccessSlug } from "../people/entitlement.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type Change, writeAudit } from "../platform/audit/audit.ts";
+import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import {
+  deleteAccessSlug,
+  findAccessSlug,
+  pageAccessSlugs,
+  putAccessSlug,
+} from "../shop/people/entitlement.ts";
 import {
   deleteCollection,
   deleteRecordsOf,
   listCollections,
   putCollection,
   viewCollection,
-} from "../records/collection.ts";
-import { requireCollectionDefinition } from "../records/collection-definition.ts";
-import { followCatalogEdit } from "../relay/catalog-edit.ts";
-import { deletePlan, plans, savePlan } from "../selling/plan.ts";
-import { deleteProduct, products, saveProduct } from "../selling/product.ts";
+} from "../shop/records/collection.ts";
+import { requireCollectionDefinition } from "../shop/records/collection-definition.ts";
+import { deletePlan, plans, savePlan } from "../shop/selling/plan.ts";
+import { deleteProduct, products, saveProduct } from "../shop/selling/product.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { KINDS, type Kind, sayItem } from "./catalog-words.ts";

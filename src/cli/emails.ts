@@ -4,13 +4,13 @@
  */
 
 import { createLog } from "../base/log.ts";
-import { readPersonId, requireActingPerson } from "../people/person.ts";
 import { actorOrigin, actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../platform/mail/email.ts";
 import { listMailStops, type MailStopView } from "../platform/mail/mail-stop.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../platform/mail/manual-mail.ts";
 import { createMailer } from "../platform/mail/smtp-mailer.ts";
+import { readPersonId, requireActingPerson } from "../shop/people/person.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readAllowPrivate } from "./data-directory.ts";

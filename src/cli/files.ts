@@ -11,9 +11,9 @@ import {
   refuseLarge,
   uploadFile,
   viewFile,
-} from "../records/file.ts";
-import { storerOf, withinStorage } from "../records/record-budget.ts";
-import { auditFile } from "../records/record-by-hand.ts";
+} from "../shop/records/file.ts";
+import { auditFile } from "../shop/records/manual-record.ts";
+import { storerOf, withinStorage } from "../shop/records/record-budget.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";

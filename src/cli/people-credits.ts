@@ -2,9 +2,9 @@
 
 import { writeJson } from "../base/json.ts";
 import { MAX_CREDIT_LINE } from "../base/limit.ts";
-import { addCreditsByHand, type CreditView, viewCredit } from "../people/credit.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { addCreditsByHand, type CreditView, viewCredit } from "../shop/people/credit.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

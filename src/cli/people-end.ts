@@ -3,12 +3,12 @@
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../base/shape.ts";
-import { endGrantByHand, type GrantView, listLiveGrants } from "../people/access-grant.ts";
-import { resolveEntitlementKey } from "../people/entitlement.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Change } from "../platform/audit/audit.ts";
-import { endSubscriptionByHand, findActiveSubscription } from "../selling/subscription.ts";
+import { endGrantByHand, type GrantView, listLiveGrants } from "../shop/people/access-grant.ts";
+import { resolveEntitlementKey } from "../shop/people/entitlement.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
+import { endSubscriptionByHand, findActiveSubscription } from "../shop/selling/subscription.ts";
 import type { Store } from "../store/port.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

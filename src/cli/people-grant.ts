@@ -2,9 +2,9 @@
 
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
-import { type GrantView, grantByHand, viewGrant } from "../people/access-grant.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { type GrantView, grantByHand, viewGrant } from "../shop/people/access-grant.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
 import { readMomentAhead } from "./ago.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -1,9 +1,9 @@
 /** `relay people invite`: makes a person by their address, as the dashboard's Add a person does; no mail is sent. */
 
 import { writeJson } from "../base/json.ts";
-import { type PersonView, viewPerson } from "../people/person.ts";
-import { invitePerson } from "../people/person-invite.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import { type PersonView, viewPerson } from "../shop/people/person.ts";
+import { invitePerson } from "../shop/people/person-invite.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";

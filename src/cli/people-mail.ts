@@ -2,9 +2,9 @@
 
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { findMailStop, setMailStop } from "../platform/mail/mail-stop.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

@@ -1,8 +1,13 @@
 /** `relay people set`: somebody's attributes, as Change… on their page in the dashboard does it; audited by the names alone. */
 
 import { writeJson } from "../base/json.ts";
-import { changePersonByHand, type PersonView, requirePersonNamed, viewPerson } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import {
+  changePersonByHand,
+  type PersonView,
+  requirePersonNamed,
+  viewPerson,
+} from "../shop/people/person.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

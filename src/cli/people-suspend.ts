@@ -1,14 +1,14 @@
 /** `relay people suspend` and `relay people activate`, as the person's page in the dashboard does it. */
 
 import { writeJson } from "../base/json.ts";
+import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import {
   changePersonByHand,
   type PersonStatus,
   type PersonView,
   requirePersonNamed,
   viewPerson,
-} from "../people/person.ts";
-import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+} from "../shop/people/person.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findPersonThere, PERSON, wholePersonId } from "./people.ts";

@@ -4,10 +4,10 @@
  */
 
 import { writeJson } from "../base/json.ts";
-import { requirePersonNamed } from "../people/person.ts";
-import { fileTokenByHand, removeTokenByHand } from "../people/person-key.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
+import { fileTokenByHand, removeTokenByHand } from "../shop/people/person-identifier.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";

@@ -6,8 +6,9 @@ import { Refusal } from "../base/refusal.ts";
 import { cutToLine, plain } from "../base/text.ts";
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
-import { checkAccess, listGrants } from "../people/access-grant.ts";
-import { listCredits } from "../people/credit.ts";
+import { findMailStop } from "../platform/mail/mail-stop.ts";
+import { checkAccess, listGrants } from "../shop/people/access-grant.ts";
+import { listCredits } from "../shop/people/credit.ts";
 import {
   findNamesake,
   type PersonStatus,
@@ -15,12 +16,11 @@ import {
   refuseNobody,
   requirePersonNamed,
   viewPerson,
-} from "../people/person.ts";
-import { listTokens } from "../people/person-key.ts";
-import { addHoldings, listPersons, type PersonItem } from "../people/person-list.ts";
-import { findMailStop } from "../platform/mail/mail-stop.ts";
-import { currentPlan } from "../selling/plan-sale.ts";
-import { listPurchases } from "../selling/purchase.ts";
+} from "../shop/people/person.ts";
+import { listTokens } from "../shop/people/person-identifier.ts";
+import { addHoldings, listPersons, type PersonItem } from "../shop/people/person-list.ts";
+import { currentPlan } from "../shop/selling/plan-sale.ts";
+import { listPurchases } from "../shop/selling/purchase.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { StoryItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";

@@ -2,10 +2,10 @@
 
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import { readPersonId } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
-import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../selling/purchase.ts";
-import { planRefund, type RefundPlan, refundByHand } from "../selling/refund-by-hand.ts";
+import { readPersonId } from "../shop/people/person.ts";
+import { planRefund, type RefundPlan, refundByHand } from "../shop/selling/manual-refund.ts";
+import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../shop/selling/purchase.ts";
 import { sayAmount } from "../story/words.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";

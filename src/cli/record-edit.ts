@@ -2,9 +2,10 @@
 
 import { type JsonObject, writeJson } from "../base/json.ts";
 import { cutToLine, plain } from "../base/text.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
+import { auditRecord } from "../shop/records/manual-record.ts";
 import {
   deleteRecord,
   type RecordItem,
@@ -12,9 +13,8 @@ import {
   updateRecord,
   viewRecordItem,
   writeRecord,
-} from "../records/record.ts";
-import { storerOf, withinStorage } from "../records/record-budget.ts";
-import { auditRecord } from "../records/record-by-hand.ts";
+} from "../shop/records/record.ts";
+import { storerOf, withinStorage } from "../shop/records/record-budget.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";

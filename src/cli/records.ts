@@ -1,9 +1,9 @@
 /** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
 import { writeJson } from "../base/json.ts";
-import { readPersonId } from "../people/person.ts";
-import { requireCollection } from "../records/collection.ts";
-import { type RecordItem, requireRecord, viewRecordItem } from "../records/record.ts";
-import { listRecords } from "../records/record-right.ts";
+import { readPersonId } from "../shop/people/person.ts";
+import { requireCollection } from "../shop/records/collection.ts";
+import { type RecordItem, requireRecord, viewRecordItem } from "../shop/records/record.ts";
+import { listRecords } from "../shop/records/record-right.ts";
 import type { Store } from "../store/port.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -1,12 +1,12 @@
 /** The data directory on its disk, and how the service is set up: its address, its secrets, a domain to send mail from, backups. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { PERSON, toEmailKey } from "../people/person.ts";
 import { listEnvironments } from "../platform/account/environment.ts";
 import { standingProblems } from "../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../platform/audit/undelivered-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../platform/audit/unnamed-proxy.ts";
 import { listSharedSecrets } from "../relay/relay-secret.ts";
+import { PERSON, toEmailKey } from "../shop/people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
 

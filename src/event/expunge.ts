@@ -5,9 +5,9 @@
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import type { OpenErasure } from "../people/person-erase.ts";
-import type { SoughtText } from "../people/sought-text.ts";
 import { writeAudit } from "../platform/audit/audit.ts";
+import type { OpenErasure } from "../shop/people/person-erase.ts";
+import type { SoughtText } from "../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import {

@@ -1,9 +1,9 @@
 /** Finds the person that a replay would be about, by the relay's present map, as an attempt finds the person, but without creating anyone. */
 import { isJsonObject, type JsonObject, parseJson, scalarText } from "../base/json.ts";
-import { findPerson, findPersonByEmail, parseEmailAddress } from "../people/person.ts";
-import { findPersonByToken } from "../people/person-key.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { compileMap } from "../relay/live-receiver.ts";
+import { findPerson, findPersonByEmail, parseEmailAddress } from "../shop/people/person.ts";
+import { findPersonByToken } from "../shop/people/person-identifier.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { findPersonKey } from "../trigger/receiver.ts";

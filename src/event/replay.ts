@@ -6,11 +6,11 @@
 import { findAction } from "../action/registry.ts";
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import { namePerson } from "../people/person.ts";
 import { writeAudits } from "../platform/audit/audit.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
 import { arrivesUnsigned, barsUnsigned } from "../relay/unsigned-rule.ts";
+import { namePerson } from "../shop/people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { alignActions, mayChoose, type Step } from "./alignment.ts";

@@ -8,9 +8,9 @@ import { toIso } from "../base/clock.ts";
 import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { showChoices, showText } from "../base/shape.ts";
-import { type CollectionRow, listFields } from "../records/collection.ts";
-import type { FieldRule } from "../records/collection-definition.ts";
 import { exampleFor } from "../sender/sender-start.ts";
+import { type CollectionRow, listFields } from "../shop/records/collection.ts";
+import type { FieldRule } from "../shop/records/collection-definition.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 

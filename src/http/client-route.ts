@@ -6,16 +6,16 @@
 import type { TObject, TSchema } from "typebox";
 import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
+import { listKeyOrigins, type PresentedKey } from "../platform/account/api-key.ts";
+import { keyWorksFrom } from "../platform/account/key-origin.ts";
 import {
   findPersonSession,
   type PersonSession,
   personSessionSlides,
   SESSION_TOKEN,
   slidePersonSession,
-} from "../client/person-session.ts";
-import { SECRET_KEY_REFUSED, visitorWords } from "../client/visitor-word.ts";
-import { listKeyOrigins, type PresentedKey } from "../platform/account/api-key.ts";
-import { keyWorksFrom } from "../platform/account/key-origin.ts";
+} from "../shop/portal/person-session.ts";
+import { SECRET_KEY_REFUSED, visitorWords } from "../shop/portal/visitor-message.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
 import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";

@@ -8,6 +8,10 @@ import { toIso } from "../base/clock.ts";
 import type { Json } from "../base/json.ts";
 import { readPageRequest } from "../base/page.ts";
 import { fields, json, orNull, pageOf, pageQuery, show, time, timeOrNull } from "../base/schema.ts";
+import { checkAccess, grantSource } from "../shop/people/access-grant.ts";
+import { findBalance } from "../shop/people/credit.ts";
+import { resolveEntitlementKey } from "../shop/people/entitlement.ts";
+import { requirePerson } from "../shop/people/person.ts";
 import {
   createPersonRecord,
   deletePersonRecord,
@@ -15,16 +19,12 @@ import {
   type PersonAt,
   readPersonRecord,
   updatePersonRecord,
-} from "../client/person-record.ts";
-import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
-import type { SigninContext } from "../client/person-signin.ts";
-import { checkAccess, grantSource } from "../people/access-grant.ts";
-import { findBalance } from "../people/credit.ts";
-import { resolveEntitlementKey } from "../people/entitlement.ts";
-import { requirePerson } from "../people/person.ts";
-import { plans } from "../selling/plan.ts";
-import { currentPlan } from "../selling/plan-sale.ts";
-import { products } from "../selling/product.ts";
+} from "../shop/portal/person-record.ts";
+import { endPersonSession, endPersonSessions } from "../shop/portal/person-session.ts";
+import type { SigninContext } from "../shop/portal/person-signin.ts";
+import { plans } from "../shop/selling/plan.ts";
+import { currentPlan } from "../shop/selling/plan-sale.ts";
+import { products } from "../shop/selling/product.ts";
 import { DATA_HEADERS } from "./answer.ts";
 import { type ClientCall, clientRoute, type PersonCall, personRoute } from "./client-route.ts";
 import { openRoute } from "./route.ts";

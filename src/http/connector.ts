@@ -8,9 +8,9 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf } from "../base/schema.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import { connectorWrites } from "../setting/setting.ts";
+import { requirePersonNamed } from "../shop/people/person.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import { addressOf } from "./address.ts";
 import { answerError, answerJson } from "./answer.ts";

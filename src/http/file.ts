@@ -5,9 +5,9 @@
 import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../base/limit.ts";
 import { fields } from "../base/schema.ts";
-import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
-import { storerOf, withinStorage } from "../records/record-budget.ts";
-import { auditFile } from "../records/record-by-hand.ts";
+import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../shop/records/file.ts";
+import { auditFile } from "../shop/records/manual-record.ts";
+import { storerOf, withinStorage } from "../shop/records/record-budget.ts";
 import { DATA_HEADERS } from "./answer.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 

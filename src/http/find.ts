@@ -2,8 +2,8 @@
 import { Type } from "typebox";
 import { fields, oneOf } from "../base/schema.ts";
 import { findEventSeq } from "../event/event.ts";
-import { findPersons } from "../people/person-list.ts";
-import { findRecordCollection } from "../records/record.ts";
+import { findPersons } from "../shop/people/person-list.ts";
+import { findRecordCollection } from "../shop/records/record.ts";
 import { environmentRoute } from "./route.ts";
 
 const MAX_PEOPLE = 8;

@@ -14,10 +14,10 @@ import {
   listHolders,
   viewAccessOf,
   viewGrant,
-} from "../people/access-grant.ts";
-import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
-import { findEntitlement, resolveEntitlementKey, sayEntitlementUnknown } from "../people/entitlement.ts";
-import { findPersonByEmail, readSentAddress, requirePerson } from "../people/person.ts";
+} from "../shop/people/access-grant.ts";
+import { addCreditsByHand, creditView, listCredits, viewCredit } from "../shop/people/credit.ts";
+import { findEntitlement, resolveEntitlementKey, sayEntitlementUnknown } from "../shop/people/entitlement.ts";
+import { findPersonByEmail, readSentAddress, requirePerson } from "../shop/people/person.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
 export const grantRoutes = [

@@ -7,7 +7,6 @@ import { Type } from "typebox";
 import { toIsoOrNull } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
 import { fields, oneOf, orNull, timeOrNull } from "../base/schema.ts";
-import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../people/person.ts";
 import type { Actor } from "../platform/account/api-key.ts";
 import { findApp } from "../platform/account/app.ts";
 import { findEnvironmentById } from "../platform/account/environment.ts";
@@ -38,6 +37,7 @@ import {
   verifySenderDomain,
   viewSenderDomain,
 } from "../platform/mail/sender-domain.ts";
+import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../shop/people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

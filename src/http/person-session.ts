@@ -5,8 +5,8 @@
 import { Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { fields, orNull, timeOrNull } from "../base/schema.ts";
-import { findPersonSession, personSessionSlides, slidePersonSession } from "../client/person-session.ts";
-import { personView, requirePerson, viewPerson } from "../people/person.ts";
+import { personView, requirePerson, viewPerson } from "../shop/people/person.ts";
+import { findPersonSession, personSessionSlides, slidePersonSession } from "../shop/portal/person-session.ts";
 import { environmentRoute } from "./route.ts";
 
 const MAX_TOKEN_CHARS = 100;

@@ -19,8 +19,9 @@ import {
   textOrNull,
   timeOrNull,
 } from "../base/schema.ts";
-import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
-import { findBalance } from "../people/credit.ts";
+import { findMailStop } from "../platform/mail/mail-stop.ts";
+import { accessView, checkAccess, viewAccessOf } from "../shop/people/access-grant.ts";
+import { findBalance } from "../shop/people/credit.ts";
 import {
   changePersonByHand,
   findNamesake,
@@ -30,14 +31,18 @@ import {
   readSentAddress,
   requirePerson,
   viewPerson,
-} from "../people/person.ts";
-import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
-import { invitePerson } from "../people/person-invite.ts";
-import { fileTokenByHand, listTokens, removeTokenByHand, tokenView } from "../people/person-key.ts";
-import { addHoldings, findPersons, listPersons, personItem } from "../people/person-list.ts";
-import { findMailStop } from "../platform/mail/mail-stop.ts";
-import { currentPlan } from "../selling/plan-sale.ts";
-import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
+} from "../shop/people/person.ts";
+import { type EraseCursor, erasePerson, eraseRows } from "../shop/people/person-erase.ts";
+import {
+  fileTokenByHand,
+  listTokens,
+  removeTokenByHand,
+  tokenView,
+} from "../shop/people/person-identifier.ts";
+import { invitePerson } from "../shop/people/person-invite.ts";
+import { addHoldings, findPersons, listPersons, personItem } from "../shop/people/person-list.ts";
+import { currentPlan } from "../shop/selling/plan-sale.ts";
+import { subscriptionView, viewSubscription } from "../shop/selling/subscription.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Writer } from "../store/port.ts";
 import { storyItem } from "../story/item.ts";

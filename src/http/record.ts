@@ -5,7 +5,8 @@
 import { Type } from "typebox";
 import type { Json } from "../base/json.ts";
 import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../base/schema.ts";
-import { readPersonId } from "../people/person.ts";
+import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { readPersonId } from "../shop/people/person.ts";
 import {
   collectionView,
   createCollection,
@@ -17,8 +18,9 @@ import {
   requireCollection,
   updateCollection,
   viewCollection,
-} from "../records/collection.ts";
-import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
+} from "../shop/records/collection.ts";
+import { COLLECTION_KINDS, requireCollectionDefinition } from "../shop/records/collection-definition.ts";
+import { auditRecord } from "../shop/records/manual-record.ts";
 import {
   deleteRecord,
   type NewRecord,
@@ -27,11 +29,9 @@ import {
   updateRecord,
   viewRecordItem,
   writeRecord,
-} from "../records/record.ts";
-import { storerOf, withinStorage } from "../records/record-budget.ts";
-import { auditRecord } from "../records/record-by-hand.ts";
-import { listRecords } from "../records/record-right.ts";
-import { followCatalogEdit } from "../relay/catalog-edit.ts";
+} from "../shop/records/record.ts";
+import { storerOf, withinStorage } from "../shop/records/record-budget.ts";
+import { listRecords } from "../shop/records/record-right.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Writer } from "../store/port.ts";
 import type { HttpDeps } from "./deps.ts";

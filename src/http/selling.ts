@@ -6,6 +6,7 @@ import { Type } from "typebox";
 import { MAX_REF_CHARS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
 import { exactText, fields, oneOf, savedFile, warningView } from "../base/schema.ts";
+import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -13,14 +14,13 @@ import {
   pageAccessSlugs,
   putAccessSlug,
   putAccessSlugs,
-} from "../people/entitlement.ts";
-import { readPersonId } from "../people/person.ts";
-import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
-import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
-import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
-import { listPurchases, purchaseView, receiptKind, requirePurchaseView } from "../selling/purchase.ts";
-import { receiptBody, recordReceipt } from "../selling/receipt.ts";
-import { planRefund, refundByHand, refundPlan } from "../selling/refund-by-hand.ts";
+} from "../shop/people/entitlement.ts";
+import { readPersonId } from "../shop/people/person.ts";
+import { planRefund, refundByHand, refundPlan } from "../shop/selling/manual-refund.ts";
+import { deletePlan, plans, planView, savePlan, viewPlan } from "../shop/selling/plan.ts";
+import { deleteProduct, products, productView, saveProduct, viewProduct } from "../shop/selling/product.ts";
+import { listPurchases, purchaseView, receiptKind, requirePurchaseView } from "../shop/selling/purchase.ts";
+import { receiptBody, recordReceipt } from "../shop/selling/receipt.ts";
 import {
   endSubscriptionByHand,
   listSubscriptions,
@@ -28,7 +28,7 @@ import {
   subscriptionStatus,
   subscriptionView,
   viewSubscription,
-} from "../selling/subscription.ts";
+} from "../shop/selling/subscription.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 

@@ -10,11 +10,11 @@ import { oneOf, orNull, timeOrNull } from "../base/schema.ts";
 import { cutToLine } from "../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
-import { findPerson } from "../people/person.ts";
 import { standingProblemsOf } from "../platform/audit/problem.ts";
-import { findCollection } from "../records/collection.ts";
 import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
 import { stockOf } from "../relay/relay-reference.ts";
+import { findPerson } from "../shop/people/person.ts";
+import { findCollection } from "../shop/records/collection.ts";
 import type { Reader } from "../store/port.ts";
 
 /** Newest events of a relay that are asked how they went. */

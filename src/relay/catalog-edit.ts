@@ -6,8 +6,8 @@
  */
 import { type Static, Type } from "typebox";
 import type { Warning } from "../base/refusal.ts";
-import { warnOfKeys } from "../selling/product.ts";
-import { warnOfReceipts } from "../selling/receipt.ts";
+import { warnOfKeys } from "../shop/selling/product.ts";
+import { warnOfReceipts } from "../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { LiveRelay } from "./live-relay.ts";

@@ -4,8 +4,8 @@
  */
 import { type BoundAction, bindAction } from "../action/registry.ts";
 import { type Json, writeCanonicalJson } from "../base/json.ts";
-import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
+import { digestAddress } from "../shop/people/person-erase.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";

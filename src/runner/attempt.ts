@@ -13,9 +13,9 @@ import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/map-again.ts";
 import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
-import { namePerson } from "../people/person.ts";
 import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import { namePerson } from "../shop/people/person.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";
 

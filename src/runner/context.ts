@@ -13,9 +13,6 @@ import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
 import { type EventToRun, readRecordPerson } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
 import { makeFreshKeys } from "../event/run.ts";
-import { findPerson } from "../people/person.ts";
-import { isErasedPerson } from "../people/person-erase.ts";
-import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import {
   parsePath,
   readField,
@@ -25,6 +22,9 @@ import {
   renderTemplate,
 } from "../platform/template/template.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import { findPerson } from "../shop/people/person.ts";
+import { isErasedPerson } from "../shop/people/person-erase.ts";
+import { type Arrival, resolvePersonKey } from "../shop/people/person-identifier.ts";
 import type { Writer } from "../store/port.ts";
 import type { Trigger } from "../trigger/registry.ts";
 

@@ -10,8 +10,6 @@ import { DEFAULT_LIMITS } from "../base/limit.ts";
 import { Refusal, type Warning } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
-import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
-import { findNewestArrival } from "../people/access-order.ts";
 import { findApp } from "../platform/account/app.ts";
 import {
   alertOn,
@@ -41,7 +39,9 @@ import type { Sealer } from "../platform/secret/seal.ts";
 import { readPastedSecret } from "../platform/secret/secret-text.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { keepProcessorSecret } from "../relay/relay-secret.ts";
-import { RECEIPTS_SECTION, warnOfReceipts } from "../selling/receipt.ts";
+import { findNewestArrival } from "../shop/people/access-order.ts";
+import { isInvitedOnly, SIGNIN_SECTION } from "../shop/portal/person-signin.ts";
+import { RECEIPTS_SECTION, warnOfReceipts } from "../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
 const CONNECTOR_SECTION = "connector";

@@ -1,8 +1,8 @@
 /** What a person got and lost, as lists of their story: grants and their ends, credits, purchases, plans. */
-import { ACCESS_GRANT } from "../people/access-grant.ts";
-import { CREDIT } from "../people/credit.ts";
-import { PURCHASE } from "../selling/purchase.ts";
-import { SUBSCRIPTION } from "../selling/subscription.ts";
+import { ACCESS_GRANT } from "../shop/people/access-grant.ts";
+import { CREDIT } from "../shop/people/credit.ts";
+import { PURCHASE } from "../shop/selling/purchase.ts";
+import { SUBSCRIPTION } from "../shop/selling/subscription.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import type { Entry, Key, Source } from "./merge.ts";

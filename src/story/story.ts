@@ -4,7 +4,7 @@
  */
 import { toIso } from "../base/clock.ts";
 import type { Page, PageRequest } from "../base/page.ts";
-import { requirePerson } from "../people/person.ts";
+import { requirePerson } from "../shop/people/person.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { eventSource, tellEvents } from "./event.ts";

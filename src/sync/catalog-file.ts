@@ -9,15 +9,15 @@ import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import { MAX_CREDIT_LINE, MAX_PROBLEMS, MAX_TITLE_CHARS } from "../base/limit.ts";
 import { capProblems, type Problem, Refusal, type Warning } from "../base/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../base/shape.ts";
+import { toJsonSchema } from "../relay/definition-shape.ts";
 import {
   type CollectionDefinition,
   makeCollectionSchema,
   parseCollection,
-} from "../records/collection-definition.ts";
-import { toJsonSchema } from "../relay/definition-shape.ts";
-import { parseSoldThrough, readTitle } from "../selling/catalog-item.ts";
-import type { PlanInput } from "../selling/plan.ts";
-import type { ProductInput } from "../selling/product.ts";
+} from "../shop/records/collection-definition.ts";
+import { parseSoldThrough, readTitle } from "../shop/selling/catalog-item.ts";
+import type { PlanInput } from "../shop/selling/plan.ts";
+import type { ProductInput } from "../shop/selling/product.ts";
 import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
 import type { JsonPlaces } from "./json-text.ts";
 

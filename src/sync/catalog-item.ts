@@ -5,14 +5,14 @@
 import type { Json, JsonObject } from "../base/json.ts";
 import { writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
-import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { type Change, writeAudit } from "../platform/audit/audit.ts";
-import { findCollection, putCollection, viewCollection } from "../records/collection.ts";
-import { type CollectionDefinition, showFields } from "../records/collection-definition.ts";
 import { findRelay } from "../relay/relay.ts";
-import { isSoldAs, parseSoldThrough, type SoldThrough } from "../selling/catalog-item.ts";
-import { type PlanInput, plans, savePlan } from "../selling/plan.ts";
-import { type ProductInput, products, saveProduct } from "../selling/product.ts";
+import { findAccessSlug, putAccessSlug } from "../shop/people/entitlement.ts";
+import { findCollection, putCollection, viewCollection } from "../shop/records/collection.ts";
+import { type CollectionDefinition, showFields } from "../shop/records/collection-definition.ts";
+import { isSoldAs, parseSoldThrough, type SoldThrough } from "../shop/selling/catalog-item.ts";
+import { type PlanInput, plans, savePlan } from "../shop/selling/plan.ts";
+import { type ProductInput, products, saveProduct } from "../shop/selling/product.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 

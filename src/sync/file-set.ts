@@ -9,7 +9,7 @@ import type { Definition } from "../relay/definition-shape.ts";
 import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-problem.ts";
 import { checkWrites, MAX_NAMED, type Stock } from "../relay/relay-reference.ts";
 import { sellsOnCall } from "../relay/selling-overlap.ts";
-import { parseSoldThrough } from "../selling/catalog-item.ts";
+import { parseSoldThrough } from "../shop/selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
 import { type FileProblem, type FileWarning, placeInFile } from "./json-file.ts";

@@ -4,7 +4,7 @@ import type { Warning } from "../base/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay } from "../relay/relay.ts";
 import { capturedCallBuys, unsignedWarning } from "../relay/unsigned-rule.ts";
-import { findDefaultPlan } from "../selling/plan.ts";
+import { findDefaultPlan } from "../shop/selling/plan.ts";
 import type { Reader } from "../store/port.ts";
 import { type Entry, sellerOf } from "./plan.ts";
 

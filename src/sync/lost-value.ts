@@ -5,8 +5,8 @@
 import { isJsonObject, type Json } from "../base/json.ts";
 import { type Page, readCursor } from "../base/page.ts";
 import type { Warning } from "../base/refusal.ts";
-import { findCollection } from "../records/collection.ts";
-import { listRecords } from "../records/record-right.ts";
+import { findCollection } from "../shop/records/collection.ts";
+import { listRecords } from "../shop/records/record-right.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
 import { type Entry, entryTarget } from "./plan.ts";

@@ -6,13 +6,13 @@ import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../base/
 import { Refusal, refuseDefinition } from "../base/refusal.ts";
 import { placeProblems } from "../base/shape.ts";
 import { utf8Bytes } from "../base/text.ts";
-import { listAccessSlugs } from "../people/entitlement.ts";
 import type { Environment } from "../platform/account/environment.ts";
-import { listCollections } from "../records/collection.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { listRelayRows } from "../relay/relay.ts";
-import { plans } from "../selling/plan.ts";
-import { products } from "../selling/product.ts";
+import { listAccessSlugs } from "../shop/people/entitlement.ts";
+import { listCollections } from "../shop/records/collection.ts";
+import { plans } from "../shop/selling/plan.ts";
+import { products } from "../shop/selling/product.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { checkCatalog } from "./catalog-file.ts";

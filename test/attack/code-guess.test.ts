@@ -4,12 +4,12 @@
  */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/base/limit.ts";
-import { PersonSignin, SIGNIN_SECTION } from "../../src/client/person-signin.ts";
-import { invitePerson } from "../../src/people/person-invite.ts";
 import { listAlerts } from "../../src/platform/audit/alert.ts";
 import { findBrokenCap, intendEmail } from "../../src/platform/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
+import { PersonSignin, SIGNIN_SECTION } from "../../src/shop/portal/person-signin.ts";
 import { type FreshStore, openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const OWN = "203.0.113.7";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { uploadFile } from "../../src/records/file.ts";
+import { uploadFile } from "../../src/shop/records/file.ts";
 import { editRelay, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

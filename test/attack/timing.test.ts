@@ -10,7 +10,7 @@ describe("the structure", () => {
   const sources = readSources("src").map((source) => ({ path: source.path, code: codeOf(source) }));
   const read = (path: string): string => sources.find((source) => source.path === path)?.code ?? "";
 
-  test.each(["src/verify/proof.ts", "src/verify/shared-token.ts", "src/client/person-code.ts"])("%s compares in constant time", (path) => {
+  test.each(["src/verify/proof.ts", "src/verify/shared-token.ts", "src/shop/portal/person-code.ts"])("%s compares in constant time", (path) => {
     expect(read(path)).toMatch(/timingSafeEqual\(/);
   });
 
@@ -24,7 +24,7 @@ describe("the structure", () => {
   });
 
   test("tokens are looked up by their hash, so that a query tells nothing of one", () => {
-    for (const path of ["src/platform/account/api-key.ts", "src/platform/account/session.ts", "src/client/person-session.ts"])
+    for (const path of ["src/platform/account/api-key.ts", "src/platform/account/session.ts", "src/shop/portal/person-session.ts"])
       expect(read(path)).toMatch(/hashToken\(/);
   });
 

@@ -1,8 +1,8 @@
 /** The mail room: a test mail, sending again what may not have left, and allowing event mail again. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { invitePerson } from "../../src/people/person-invite.ts";
 import { intendEmail } from "../../src/platform/mail/email.ts";
 import { setMailStop } from "../../src/platform/mail/mail-stop.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 /** What DNS holds. */

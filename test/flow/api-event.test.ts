@@ -1,7 +1,7 @@
 /** Events over HTTP: the list with its filters, one with its runs, replay. */
 import { expect } from "bun:test";
 import { numberedId } from "../../src/base/id.ts";
-import { invitePerson } from "../../src/people/person-invite.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";

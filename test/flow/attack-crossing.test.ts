@@ -3,7 +3,6 @@
  * body. The table is the list of routes itself, so that a new route is in it at once. What belongs elsewhere is 404 and never shows.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createApp } from "../../src/platform/account/app.ts";
@@ -12,6 +11,7 @@ import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { intendEmail } from "../../src/platform/mail/email.ts";
+import { createPersonSession } from "../../src/shop/portal/person-session.ts";
 import { readWhole } from "../kit/change-stream.ts";
 import { COLUMNS } from "../kit/chosen-store.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";

@@ -1,8 +1,8 @@
 /** Mail sent by hand over HTTP: again what may not have left, and a test of the settings. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { invitePerson } from "../../src/people/person-invite.ts";
 import { intendEmail } from "../../src/platform/mail/email.ts";
 import type { MailOutcome } from "../../src/platform/mail/mailer.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 
 const FAILED: MailOutcome = {

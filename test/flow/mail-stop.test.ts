@@ -1,7 +1,7 @@
 /** Stopping event mail: the page and the one click that a mail carries, and the owner's view of it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { invitePerson } from "../../src/people/person-invite.ts";
 import { makeStopUrl } from "../../src/platform/mail/mail-stop.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
 
 let api: ApiServer;

@@ -1,10 +1,10 @@
 /** A small shop on a server, with one of everything that the API's examples name. */
 
-import { createPersonSession } from "../../src/client/person-session.ts";
 import { EXAMPLE_RELAY } from "../../src/docs/example-relay.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
+import { createPersonSession } from "../../src/shop/portal/person-session.ts";
 import { bindScheme } from "../../src/verify/registry.ts";
 import { type ApiServer, startApi } from "./api-server.ts";
 import { mintAppKey } from "./app-visitor.ts";

@@ -1,6 +1,7 @@
 /** An erasure in tests: the person is nobody, then their own rows go, as a request does it; and all of it, as the sweep does. */
-import { type EraseCursor, type Erasure, type ErasureCount, erasePerson, eraseRows } from "../../src/people/person-erase.ts";
+
 import { Sealer } from "../../src/platform/secret/seal.ts";
+import { type EraseCursor, type Erasure, type ErasureCount, erasePerson, eraseRows } from "../../src/shop/people/person-erase.ts";
 import type { Store } from "../../src/store/port.ts";
 
 export const eraseSealer = new Sealer(new Uint8Array(32).fill(7));

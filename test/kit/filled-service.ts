@@ -1,12 +1,12 @@
 /** A service on a filled store, and what a caller needs to call each of its routes. */
 import { join } from "node:path";
 import type { Clock } from "../../src/base/clock.ts";
-import { createPersonSession } from "../../src/client/person-session.ts";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { type Service, startService } from "../../src/service.ts";
+import { createPersonSession } from "../../src/shop/portal/person-session.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { fillStore, firstEventMs, rowId } from "./filled-store.ts";
 import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";

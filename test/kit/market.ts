@@ -4,12 +4,12 @@
  */
 
 import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
-import { listLiveGrants } from "../../src/people/access-grant.ts";
-import { findBalance } from "../../src/people/credit.ts";
-import { findPerson, type PersonRow } from "../../src/people/person.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
-import { currentPlan } from "../../src/selling/plan-sale.ts";
+import { listLiveGrants } from "../../src/shop/people/access-grant.ts";
+import { findBalance } from "../../src/shop/people/credit.ts";
+import { findPerson, type PersonRow } from "../../src/shop/people/person.ts";
+import { currentPlan } from "../../src/shop/selling/plan-sale.ts";
 import { type Occurrence, openTown, type Town } from "./people.ts";
 import { makeRelayKit, schedule } from "./relay-kit.ts";
 

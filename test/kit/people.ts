@@ -2,13 +2,13 @@
 import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/base/limit.ts";
-import { type PersonRow, updatePerson } from "../../src/people/person.ts";
-import { invitePerson } from "../../src/people/person-invite.ts";
-import { createCollection } from "../../src/records/collection.ts";
-import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { makeActionRun } from "../../src/runner/context.ts";
-import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
-import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
+import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
+import { createCollection } from "../../src/shop/records/collection.ts";
+import { requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";
+import { type PlanInput, savePlan } from "../../src/shop/selling/plan.ts";
+import { type ProductInput, saveProduct } from "../../src/shop/selling/product.ts";
 import { type FreshStore, openFreshStore } from "./fresh-store.ts";
 
 export interface Town extends FreshStore {

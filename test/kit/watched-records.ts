@@ -6,9 +6,9 @@
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { Capture } from "../../src/capture/capture.ts";
 import type { Environment, EnvironmentName } from "../../src/platform/account/environment.ts";
-import { createCollection } from "../../src/records/collection.ts";
-import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../src/records/record.ts";
+import { createCollection } from "../../src/shop/records/collection.ts";
+import { requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";
+import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../src/shop/records/record.ts";
 import type { Origin } from "../../src/store/port.ts";
 import { RELAY_NAME } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";

@@ -13,10 +13,10 @@ import {
   listLiveGrants,
   revokeAccess,
   revokeGrantsOfSource,
-} from "../../src/people/access-grant.ts";
-import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/people/entitlement.ts";
-import { addHoldings, listPersons } from "../../src/people/person-list.ts";
-import { saveProduct } from "../../src/selling/product.ts";
+} from "../../src/shop/people/access-grant.ts";
+import { deleteAccessSlug, findEntitlement, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/shop/people/entitlement.ts";
+import { addHoldings, listPersons } from "../../src/shop/people/person-list.ts";
+import { saveProduct } from "../../src/shop/selling/product.ts";
 import { undone } from "../../src/store/dry-run.ts";
 import type { Writer } from "../../src/store/port.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

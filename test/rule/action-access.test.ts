@@ -5,10 +5,10 @@ import { numberedId } from "../../src/base/id.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
-import { checkAccess, grantByHand, listGrants } from "../../src/people/access-grant.ts";
-import { forgetRevocations, isGivenBefore } from "../../src/people/access-order.ts";
-import { putAccessSlug } from "../../src/people/entitlement.ts";
-import type { PersonRow } from "../../src/people/person.ts";
+import { checkAccess, grantByHand, listGrants } from "../../src/shop/people/access-grant.ts";
+import { forgetRevocations, isGivenBefore } from "../../src/shop/people/access-order.ts";
+import { putAccessSlug } from "../../src/shop/people/entitlement.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
 import { erase } from "../kit/erasing.ts";
 import { openTown } from "../kit/people.ts";
 

@@ -3,8 +3,8 @@ import { type GrantCredits, grantCredits } from "../../src/action/grant-credits.
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { readPageRequest } from "../../src/base/page.ts";
-import { listCredits } from "../../src/people/credit.ts";
-import type { PersonRow } from "../../src/people/person.ts";
+import { listCredits } from "../../src/shop/people/credit.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
 import { openTown } from "../kit/people.ts";
 
 const town = await openTown();

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { revokeAccess } from "../../src/action/access.ts";
 import type { ActionOutcome } from "../../src/action/contract.ts";
 import { grantPlan, revokePlan } from "../../src/action/sale.ts";
-import { type GrantSource, grantAccess } from "../../src/people/access-grant.ts";
-import type { PersonRow } from "../../src/people/person.ts";
-import { listPurchases } from "../../src/selling/purchase.ts";
-import { recordReceipt } from "../../src/selling/receipt.ts";
-import { endSubscriptionByHand, findActiveSubscription, listSubscriptions } from "../../src/selling/subscription.ts";
+import { type GrantSource, grantAccess } from "../../src/shop/people/access-grant.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
+import { listPurchases } from "../../src/shop/selling/purchase.ts";
+import { recordReceipt } from "../../src/shop/selling/receipt.ts";
+import { endSubscriptionByHand, findActiveSubscription, listSubscriptions } from "../../src/shop/selling/subscription.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
 

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { revokeAccess } from "../../src/action/access.ts";
 import type { ActionOutcome } from "../../src/action/contract.ts";
 import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
-import { grantAccess } from "../../src/people/access-grant.ts";
-import { addCredits } from "../../src/people/credit.ts";
-import type { PersonRow } from "../../src/people/person.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
-import { listPurchases } from "../../src/selling/purchase.ts";
-import { recordReceipt } from "../../src/selling/receipt.ts";
+import { grantAccess } from "../../src/shop/people/access-grant.ts";
+import { addCredits } from "../../src/shop/people/credit.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
+import { listPurchases } from "../../src/shop/selling/purchase.ts";
+import { recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
 

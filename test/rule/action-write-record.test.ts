@@ -3,9 +3,9 @@ import type { ActionOutcome } from "../../src/action/contract.ts";
 import { type WriteRecord, writeRecord } from "../../src/action/write-record.ts";
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { Json, JsonObject } from "../../src/base/json.ts";
-import type { PersonRow } from "../../src/people/person.ts";
-import { uploadFile } from "../../src/records/file.ts";
-import { findRecord, type RecordView, viewRecord } from "../../src/records/record.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
+import { uploadFile } from "../../src/shop/records/file.ts";
+import { findRecord, type RecordView, viewRecord } from "../../src/shop/records/record.ts";
 import { openTown } from "../kit/people.ts";
 
 const town = await openTown();

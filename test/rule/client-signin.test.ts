@@ -2,14 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../src/base/limit.ts";
 import type { MailTrouble } from "../../src/base/problem-code.ts";
-import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
-import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
-import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
-import { invitePerson } from "../../src/people/person-invite.ts";
 import { listAlerts } from "../../src/platform/audit/alert.ts";
 import { listProblems } from "../../src/platform/audit/problem.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
+import { findPersonByEmail, updatePerson } from "../../src/shop/people/person.ts";
+import { invitePerson } from "../../src/shop/people/person-invite.ts";
+import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/shop/portal/person-session.ts";
+import { PersonSignin, type SigninContext } from "../../src/shop/portal/person-signin.ts";
 import { erase } from "../kit/erasing.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 

@@ -8,9 +8,9 @@ import {
   putCollection,
   updateCollection,
   viewCollection,
-} from "../../src/records/collection.ts";
-import { parseCollection, requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { requireRecord, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
+} from "../../src/shop/records/collection.ts";
+import { parseCollection, requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";
+import { requireRecord, updateRecord, viewRecord, writeRecord } from "../../src/shop/records/record.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readPageRequest } from "../../src/base/page.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { addCredits, addCreditsByHand, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/people/credit.ts";
+import { addCredits, addCreditsByHand, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/shop/people/credit.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";

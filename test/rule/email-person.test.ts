@@ -4,12 +4,12 @@ import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts"
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { Json } from "../../src/base/json.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import type { PersonRow } from "../../src/people/person.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { listEmails, markTextLeft } from "../../src/platform/mail/email.ts";
 import { endInterruptedMails } from "../../src/platform/mail/interrupted-mail.ts";
 import { setMailStop } from "../../src/platform/mail/mail-stop.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
+import type { PersonRow } from "../../src/shop/people/person.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";
 

@@ -1,7 +1,7 @@
 /** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type EraseCursor, eraseRows } from "../../src/people/person-erase.ts";
-import { SoughtText } from "../../src/people/sought-text.ts";
+import { type EraseCursor, eraseRows } from "../../src/shop/people/person-erase.ts";
+import { SoughtText } from "../../src/shop/people/pii-match.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { erase } from "../kit/erasing.ts";
 import { replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";

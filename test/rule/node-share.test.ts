@@ -5,10 +5,10 @@ import { DEFAULT_LIMITS, MINUTE_MS, PASSWORD_WINDOW_MS } from "../../src/base/li
 import { drawPlaces, takeAll } from "../../src/base/limit-window.ts";
 import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { PersonSigninCap } from "../../src/client/person-signin-cap.ts";
 import { SharedPlaces } from "../../src/platform/account/shared-limit.ts";
 import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { PersonSigninCap } from "../../src/shop/portal/person-signin-cap.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { SyncCap } from "../../src/sync/sync-cap.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";

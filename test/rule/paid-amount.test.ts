@@ -1,7 +1,7 @@
 /** The amount and currency that a receipt of a relay's sale keeps. Source: decisions section 3, "amounts"; docs/people-and-selling.md. */
 import { expect, test } from "bun:test";
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
-import { readPaidAmount } from "../../src/selling/paid-amount.ts";
+import { readPaidAmount } from "../../src/shop/selling/paid-amount.ts";
 
 /** The mapped values as a body writes them, and what the receipt keeps; `warned`: nothing, with a warning. */
 const TABLE: [mapped: string, kept: string][] = [

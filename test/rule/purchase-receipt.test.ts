@@ -3,8 +3,8 @@ import { fulfilProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
-import { listPurchases } from "../../src/selling/purchase.ts";
-import { type ReceiptInput, recordReceipt } from "../../src/selling/receipt.ts";
+import { listPurchases } from "../../src/shop/selling/purchase.ts";
+import { type ReceiptInput, recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 

@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { isJsonObject, type Json, parseJson, writeJson } from "../../src/base/json.ts";
 import { MAX_FILE_BYTES } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
-import { requireCollection } from "../../src/records/collection.ts";
-import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/records/file.ts";
-import { deleteRecord, findRecord, type RecordWrite, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
-import { readRecordData } from "../../src/records/record-data.ts";
-import { addressByPerson, listRecords, listRecordsFor, mayRead, mayWrite } from "../../src/records/record-right.ts";
+import { requireCollection } from "../../src/shop/records/collection.ts";
+import { requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";
+import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/shop/records/file.ts";
+import { deleteRecord, findRecord, type RecordWrite, updateRecord, viewRecord, writeRecord } from "../../src/shop/records/record.ts";
+import { readRecordData } from "../../src/shop/records/record-data.ts";
+import { addressByPerson, listRecords, listRecordsFor, mayRead, mayWrite } from "../../src/shop/records/record-right.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 

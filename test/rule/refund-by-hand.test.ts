@@ -1,13 +1,13 @@
 /** Any purchase is taken back by hand: it says before what it takes back, and does exactly that. Source: decisions section 3, "refund by hand". */
 import { describe, expect, test } from "bun:test";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
-import { addCreditsByHand } from "../../src/people/credit.ts";
-import { type PersonRow, updatePerson } from "../../src/people/person.ts";
-import { erasePerson } from "../../src/people/person-erase.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
-import { listPurchases } from "../../src/selling/purchase.ts";
-import { recordReceipt } from "../../src/selling/receipt.ts";
-import { planRefund, refundByHand } from "../../src/selling/refund-by-hand.ts";
+import { addCreditsByHand } from "../../src/shop/people/credit.ts";
+import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
+import { erasePerson } from "../../src/shop/people/person-erase.ts";
+import { planRefund, refundByHand } from "../../src/shop/selling/manual-refund.ts";
+import { listPurchases } from "../../src/shop/selling/purchase.ts";
+import { recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 

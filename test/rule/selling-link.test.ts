@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { RefusalCode } from "../../src/base/refusal-code.ts";
-import { plans } from "../../src/selling/plan.ts";
-import { products } from "../../src/selling/product.ts";
+import { plans } from "../../src/shop/selling/plan.ts";
+import { products } from "../../src/shop/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 

@@ -1,6 +1,6 @@
 /** What the editor offers from: the schema of definitions and the names in the environment's catalog. */
 import { useMemo } from "preact/hooks";
-import type { CollectionView } from "../../src/records/collection.ts";
+import type { CollectionView } from "../../src/shop/records/collection.ts";
 import type { Page } from "../ground/answer.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";

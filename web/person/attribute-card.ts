@@ -3,7 +3,7 @@
  * what somebody else set meanwhile under another name stays.
  */
 import { useState } from "preact/hooks";
-import type { PersonView } from "../../src/people/person.ts";
+import type { PersonView } from "../../src/shop/people/person.ts";
 import { isObject, type Json, parseExact, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

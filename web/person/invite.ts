@@ -1,6 +1,6 @@
 /** Inviting somebody by address; who is here already is shown as they are. */
 import { useState } from "preact/hooks";
-import type { PersonView } from "../../src/people/person.ts";
+import type { PersonView } from "../../src/shop/people/person.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";

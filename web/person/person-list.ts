@@ -1,5 +1,5 @@
 /** The people of an environment, newest first, with what each has now; a text finds whom it names by index, then looks inside addresses. */
-import type { PersonItem } from "../../src/people/person-list.ts";
+import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -2,7 +2,7 @@
  * What came for a person and did not come through: events that were given up, those that failed and are tried again, and those that name their
  * address and found nobody.
  */
-import type { PersonView } from "../../src/people/person.ts";
+import type { PersonView } from "../../src/shop/people/person.ts";
 import type { EventItem, Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

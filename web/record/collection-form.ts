@@ -1,7 +1,7 @@
 /** A collection, made or changed in a window: what it is called, who reads its records, and a row for each field. */
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
-import type { FieldType, ShownFields } from "../../src/records/collection-definition.ts";
+import type { FieldType, ShownFields } from "../../src/shop/records/collection-definition.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";

@@ -1,6 +1,6 @@
 /** The files that records may hold: kept, handed out as a download, deleted while no record holds them. */
 import { useState } from "preact/hooks";
-import type { FileView } from "../../src/records/file.ts";
+import type { FileView } from "../../src/shop/records/file.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayBytes } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

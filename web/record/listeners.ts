@@ -1,5 +1,5 @@
 /** The relays that hear of changes in a collection. */
-import type { Listener } from "../../src/records/collection.ts";
+import type { Listener } from "../../src/shop/records/collection.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 

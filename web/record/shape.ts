@@ -1,6 +1,6 @@
 /** A collection and its records as the dashboard reads them: with every number as it was written. */
-import type { CollectionView, Listener } from "../../src/records/collection.ts";
-import type { RecordItem } from "../../src/records/record.ts";
+import type { CollectionView, Listener } from "../../src/shop/records/collection.ts";
+import type { RecordItem } from "../../src/shop/records/record.ts";
 import { isObject, type Json } from "../ground/exact-json.ts";
 
 export type Collection = Omit<CollectionView, "fields"> & { fields: Json };

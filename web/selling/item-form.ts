@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CatalogUse } from "../../src/relay/catalog-edit.ts";
-import type { SoldThrough } from "../../src/selling/catalog-item.ts";
+import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import type { Page, RelayItem } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

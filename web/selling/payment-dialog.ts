@@ -4,9 +4,9 @@
  */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/http/person.ts";
-import type { PersonItem } from "../../src/people/person-list.ts";
-import type { SoldThrough } from "../../src/selling/catalog-item.ts";
-import type { PurchaseView } from "../../src/selling/purchase.ts";
+import type { PersonItem } from "../../src/shop/people/person-list.ts";
+import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
+import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

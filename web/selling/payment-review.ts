@@ -1,7 +1,7 @@
 /** What a payment gives, read before it is recorded. */
 import { useEffect, useState } from "preact/hooks";
-import type { PersonView } from "../../src/people/person.ts";
-import type { PurchaseView } from "../../src/selling/purchase.ts";
+import type { PersonView } from "../../src/shop/people/person.ts";
+import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

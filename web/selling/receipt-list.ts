@@ -1,7 +1,7 @@
 /** What was bought and refunded: for whom, by which relay and event. Any purchase can be taken back here. */
 import { useState } from "preact/hooks";
-import type { PurchaseView } from "../../src/selling/purchase.ts";
-import type { RefundPlan } from "../../src/selling/refund-by-hand.ts";
+import type { RefundPlan } from "../../src/shop/selling/manual-refund.ts";
+import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

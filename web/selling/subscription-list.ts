@@ -1,6 +1,6 @@
 /** Who is on which plan, since when and by which relay and event; one can be ended by hand. */
 import { useState } from "preact/hooks";
-import type { SubscriptionItem } from "../../src/selling/subscription.ts";
+import type { SubscriptionItem } from "../../src/shop/selling/subscription.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

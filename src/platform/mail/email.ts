@@ -157,7 +157,7 @@ export async function withdrawEmail(tx: Writer, id: string): Promise<void> {
 /**
  * One sentence naming the cap that one more mail would break, or null. Mails of an app's relays (in all its environments) count for a
  * rolling hour, a person's event mails for a UTC day; a mail that failed did not leave and does not count, nor does one that a clock dated which
- * stood ahead and was set back since: it would fill the cap until then. Sign-in codes have a budget of their own (`client/person-signin.ts`), so
+ * stood ahead and was set back since: it would fill the cap until then. Sign-in codes have a budget of their own (`portal/person-signin.ts`), so
  * that strangers who ask for codes never keep an event's mail from leaving.
  */
 export async function findBrokenCap(

@@ -1,0 +1,349 @@
+/**
+ * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
+ */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import { newId } from "../../base/id.ts";
+import { MAX_REASON_CHARS } from "../../base/limit.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { breaksPlainText, countChars } from "../../base/text.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import {
+  findNewestArrival,
+  findRevocationAfter,
+  isGivenBefore,
+  type RevokingEvent,
+  recordRevocation,
+} from "./access-order.ts";
+import { requireEntitlement } from "./entitlement.ts";
+import { type Ends, endsOf, isLive, live, readEnds, UNREVOKED, unexpired } from "./live-grant.ts";
+import { type PersonStatus, requireActingPerson } from "./person.ts";
+
+export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
+export type GrantSource = Static<typeof grantSource>;
+
+export const ACCESS_GRANT = defineTable({
+  name: "access_grant",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    /** As held: `access:<slug>`, a plan's name, a product's key. */
+    entitlement: text(),
+    source: text<GrantSource>(),
+    /** What the source is: the relay's name, the purchase's or subscription's id, the key or owner in words. */
+    sourceRef: orNull(text()),
+    relayName: orNull(text()),
+    eventId: orNull(text()),
+    reason: orNull(text()),
+    grantedAt: integer(),
+    expiresAt: orNull(integer()),
+    revokedAt: orNull(integer()),
+    revokedBy: orNull(text()),
+    /** Its place in the order of arrival: access-order.ts. null: an earlier version gave it. */
+    arrival: orNull(integer()),
+  },
+});
+type GrantRow = RowOf<typeof ACCESS_GRANT>;
+
+/** A grant as the API shows one. */
+export const grantView = Type.Object({
+  id: Type.String(),
+  person: Type.String(),
+  entitlement: Type.String(),
+  source: grantSource,
+  sourceRef: textOrNull,
+  relay: textOrNull,
+  eventId: textOrNull,
+  reason: textOrNull,
+  live: Type.Boolean(),
+  grantedAt: time,
+  expiresAt: timeOrNull,
+  revokedAt: timeOrNull,
+  revokedBy: textOrNull,
+});
+export type GrantView = Static<typeof grantView>;
+
+/** What a person may use: `until` is the last end of the live grants, null when one has none or nothing is held. */
+export const accessView = Type.Object({
+  granted: Type.Boolean(),
+  suspended: Type.Boolean(),
+  until: timeOrNull,
+  grants: Type.Array(grantView),
+});
+type HeldAccess = Omit<Static<typeof accessView>, "suspended">;
+
+/** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
+export function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
+  if (status !== "suspended") return { suspended: false, ...held };
+  return { suspended: true, granted: false, until: null, grants: held.grants };
+}
+
+export function viewGrant(row: GrantRow, nowMs: number): GrantView {
+  return show(grantView, {
+    ...row,
+    person: row.personId,
+    relay: row.relayName,
+    live: isLive(row, nowMs),
+  });
+}
+
+export interface Grant extends Pick<GrantRow, GrantOrigin> {
+  /** The event's number; without an event, the newest event's. */
+  arrival: number;
+  /** Milliseconds since the epoch, or null for no end. */
+  expiresAtMs: number | null;
+  nowMs: number;
+}
+type GrantOrigin =
+  | "environmentId"
+  | "personId"
+  | "entitlement"
+  | "source"
+  | "sourceRef"
+  | "relayName"
+  | "eventId"
+  | "reason";
+
+/** A grant as it was written, and the event that ended it immediately because that event arrived later; null: the grant is live. */
+type GivenGrant = GrantRow & { endedByEvent: string | null };
+
+/**
+ * Writes the grant. A grant whose event arrived before an event that revoked the entitlement ends as it begins. Takes `entitlement` as held:
+ * entitlement.ts resolves it.
+ */
+export async function grantAccess(tx: Writer, grant: Grant): Promise<GivenGrant> {
+  const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason, arrival } =
+    grant;
+  // What is given without an event comes after every event there is.
+  const mark = eventId === null ? null : await findRevocationAfter(tx, grant);
+  const row: GrantRow = {
+    id: newId("grt", grant.nowMs),
+    environmentId,
+    personId,
+    entitlement,
+    source,
+    sourceRef,
+    relayName,
+    eventId,
+    reason,
+    grantedAt: grant.nowMs,
+    expiresAt: grant.expiresAtMs,
+    revokedAt: mark === null ? null : grant.nowMs,
+    revokedBy: mark?.revokedBy ?? null,
+    arrival,
+  };
+  await ACCESS_GRANT.insert(tx, row);
+  return { ...row, endedByEvent: mark?.eventId ?? null };
+}
+
+export interface HandGrant
+  extends Pick<Grant, "environmentId" | "personId" | "entitlement" | "reason" | "expiresAtMs" | "nowMs"> {
+  /** Who, in words: `key:<id>`, `owner:<email>`. */
+  by: string;
+}
+
+/**
+ * Grants through the API, the dashboard or a command, by the entitlement's name; audited, but for the reason. Its source is always `hand`; no key and no owner can mint another.
+ * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
+ */
+export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GivenGrant> {
+  const { environmentId, personId, reason, expiresAtMs, nowMs } = grant;
+  if (reason !== null && (countChars(reason) > MAX_REASON_CHARS || breaksPlainText(reason) !== null)) {
+    throw new Refusal(
+      "invalid_input",
+      `\`reason\` is not valid: use at most ${MAX_REASON_CHARS} characters of plain text.`,
+    );
+  }
+  if (expiresAtMs !== null && !(expiresAtMs > nowMs)) {
+    throw new Refusal(
+      "invalid_input",
+      "`expiresAt` is not in the future: give a later moment, or leave it out.",
+    );
+  }
+  await requireActingPerson(tx, environmentId, personId);
+  const { key } = await requireEntitlement(tx, environmentId, grant.entitlement);
+  const origin = { source: "hand", sourceRef: by, relayName: null, eventId: null } as const;
+  const arrival = await findNewestArrival(tx);
+  const granted = await grantAccess(tx, { ...grant, ...origin, entitlement: key, arrival });
+  const { reason: _, ...after } = viewGrant(granted, nowMs);
+  const target = `grant:${granted.id}`;
+  await writeAudit(tx, { environmentId, by, nowMs, action: "grant.created", target, after });
+  return granted;
+}
+
+interface Holding {
+  environmentId: number;
+  personId: string;
+  /** As held; null: any. */
+  entitlement: string | null;
+  nowMs: number;
+}
+
+/** From so many live grants of one entitlement on the newest of them are found in the person's order, as all would have to be sorted. */
+const MANY_GRANTS = 500;
+
+/** The live grants, the newest first. */
+export async function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
+  const { environmentId, personId, entitlement, nowMs } = holding;
+  const inOrder = entitlement === null || (limit > 0 && (await holdsMany(tx, holding)));
+  const index = inOrder ? "access_grant_by_person" : "access_grant_live";
+  const named = entitlement === null ? "" : "AND entitlement = $entitlement";
+  return await ACCESS_GRANT.all(
+    tx,
+    `INDEXED BY ${index} WHERE person_id = $personId AND environment_id = $environmentId ${named}
+       AND ${live("$nowMs")}
+     ORDER BY granted_at DESC, id DESC LIMIT $limit`,
+    { environmentId, personId, entitlement, nowMs, limit },
+  );
+}
+
+async function holdsMany(tx: Reader, { environmentId, personId, entitlement }: Holding): Promise<boolean> {
+  const row = await tx.get<{ held: number }>(
+    `SELECT count(*) AS held FROM (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
+       WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
+         AND entitlement = $entitlement LIMIT $most) AS few`,
+    { environmentId, personId, entitlement, most: MANY_GRANTS },
+  );
+  return row?.held === MANY_GRANTS;
+}
+
+/** Of someone who holds very many, the newest are shown; `granted` and `until` are of all. */
+const MAX_SHOWN_GRANTS = 200;
+
+/** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
+export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAccess> {
+  const { granted, until } = await findAccess(tx, holding);
+  const shown = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
+  return { granted, until, grants: shown.map((row) => viewGrant(row, holding.nowMs)) };
+}
+
+/** What the live grants amount to: out of an index alone, so that it costs little whatever a person was granted. */
+export async function findAccess(
+  tx: Reader,
+  holding: Holding,
+): Promise<Pick<HeldAccess, "granted" | "until">> {
+  const { personId, environmentId, entitlement, nowMs } = holding;
+  const grants = `access_grant INDEXED BY access_grant_ends
+    WHERE person_id = $personId AND environment_id = $environmentId AND ${UNREVOKED}
+      ${entitlement === null ? "" : "AND entitlement = $entitlement"}`;
+  const ends = await tx.get<Ends>(`SELECT ${endsOf(grants)}`, { environmentId, personId, entitlement });
+  const { granted, until } = readEnds(ends, nowMs);
+  return { granted, until: toIsoOrNull(until) };
+}
+
+/** Every grant a person ever had, ended ones too, newest first. */
+export async function listGrants(
+  tx: Reader,
+  at: { environmentId: number; personId: string; nowMs: number },
+  request: PageRequest,
+): Promise<Page<GrantView>> {
+  const led = [equals("person_id", at.personId), equals("environment_id", at.environmentId)];
+  const walk = { index: "access_grant_by_person_id", key: "id", led } as const;
+  return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, at.nowMs));
+}
+
+/** Who holds an entitlement now: its live grants, or all live grants where none is named, newest first. */
+export async function listHolders(
+  tx: Reader,
+  at: { environmentId: number; entitlement: string | undefined; nowMs: number },
+  request: PageRequest,
+): Promise<Page<GrantView>> {
+  const { environmentId, entitlement, nowMs } = at;
+  const walk = {
+    index: entitlement === undefined ? "access_grant_unrevoked" : "access_grant_by_entitlement",
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      { sql: UNREVOKED, values: [] },
+      equals("entitlement", entitlement),
+    ],
+    fits: [{ sql: unexpired("?"), values: [nowMs] }],
+  } as const;
+  return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, nowMs));
+}
+
+/**
+ * For `revoke_access`: ends the live grants that the person got before the event arrived, whatever their source, and leaves the event's mark.
+ * Answers the grants it ended, and those it kept because they came later.
+ */
+export async function revokeAccess(
+  tx: Writer,
+  {
+    by,
+    event,
+    ...holding
+  }: Omit<Holding, "entitlement"> & { entitlement: string; by: string; event: RevokingEvent },
+): Promise<{ ended: GrantRow[]; kept: GrantRow[] }> {
+  const { environmentId, personId, entitlement, nowMs } = holding;
+  const mark = { environmentId, personId, entitlement, revokedBy: by };
+  await recordRevocation(tx, { ...mark, arrival: event.arrival, eventId: event.id });
+  const held = await listLiveGrants(tx, { ...holding, entitlement });
+  const ended = held.filter((row) => isGivenBefore(row, event));
+  for (const row of ended) await endGrant(tx, row.id, by, nowMs);
+  return { ended, kept: held.filter((row) => !ended.includes(row)) };
+}
+
+/** Ends the live grants that one purchase or subscription gave, and no others; answers how many. */
+export function revokeGrantsOfSource(
+  tx: Writer,
+  of: { environmentId: number; source: GrantSource; sourceRef: string; by: string; nowMs: number },
+): Promise<number> {
+  return tx.run(
+    `UPDATE access_grant SET revoked_at = $nowMs, revoked_by = $by
+     WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND revoked_at IS NULL`,
+    of,
+  );
+}
+
+/** A later arrival gave a live grant again: it is as new as that. */
+export async function refreshGrant(tx: Writer, id: string, arrival: number): Promise<void> {
+  await tx.post("UPDATE access_grant SET arrival = ?2 WHERE id = ?1", id, arrival);
+}
+
+/** An event that arrived earlier gave the same: the source's live grants take its place in the order of arrival, and end where that asks for it. */
+export async function moveGrants(
+  tx: Writer,
+  of: { environmentId: number; source: GrantSource; sourceRef: string; arrival: number; nowMs: number },
+): Promise<void> {
+  const { environmentId, source, sourceRef, arrival, nowMs } = of;
+  const rest = `INDEXED BY access_grant_by_source
+    WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND revoked_at IS NULL`;
+  for (const row of await ACCESS_GRANT.all(tx, rest, { environmentId, source, sourceRef })) {
+    await ACCESS_GRANT.change(tx, { id: row.id }, { arrival });
+    const mark = await findRevocationAfter(tx, { ...row, arrival });
+    if (mark !== null) await endGrant(tx, row.id, mark.revokedBy, nowMs);
+  }
+}
+
+/**
+ * An owner, a key or a command ends one grant by id, whatever gave it; audited. One that ended before stays as it is. Answers it as it is then.
+ * Refuses with `not_found`.
+ */
+export async function endGrantByHand(tx: Writer, change: Change, grantId: string): Promise<GrantRow> {
+  const { environmentId, by, nowMs } = change;
+  const key = { id: grantId, environmentId };
+  const before = await ACCESS_GRANT.require(tx, key, "No grant with this id exists in this environment.");
+  if (before.revokedAt !== null) return before;
+  await endGrant(tx, before.id, by, nowMs);
+  const { reason: _, ...shown } = viewGrant(before, nowMs);
+  await writeAudit(tx, {
+    ...change,
+    action: "grant.revoked",
+    target: `grant:${grantId}`,
+    before: shown,
+    after: { live: false, revokedBy: by },
+  });
+  return { ...before, revokedAt: nowMs, revokedBy: by };
+}
+
+async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {
+  const sql = "UPDATE access_grant SET revoked_at = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_at IS NULL";
+  await tx.run(sql, grantId, nowMs, by);
+}

@@ -1,0 +1,215 @@
+/**
+ * Credits: an append-only ledger. Each line holds the balance after it, so the last line is the balance; one writer at a time keeps that
+ * true. A line with a once-key applies once per person and key. The balance never falls below zero. Relays add and never spend.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../../base/id.ts";
+import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../../base/limit.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { oneOf, show, textOrNull, time } from "../../base/schema.ts";
+import { breaksOneLine, breaksPlainText, countChars } from "../../base/text.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { requireActingPerson } from "./person.ts";
+
+const creditSource = oneOf(["relay", "purchase", "refund", "hand"]);
+
+export const CREDIT = defineTable({
+  name: "credit",
+  key: ["seq"],
+  columns: {
+    seq: given(),
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    amount: integer(),
+    /** After this line. */
+    balance: integer(),
+    reason: text(),
+    source: text<Static<typeof creditSource>>(),
+    relayName: orNull(text()),
+    eventId: orNull(text()),
+    /** `ref:<ref>`, `key:<key>`, `purchase:<id>`, `refund:<id>`; null applies every time. */
+    onceKey: orNull(text()),
+    createdAt: integer(),
+  },
+});
+type CreditRow = RowOf<typeof CREDIT>;
+
+/** A ledger line as the API shows one; `key` is the caller's own idempotency key. */
+export const creditView = Type.Object({
+  id: Type.String(),
+  amount: Type.Integer(),
+  balance: Type.Integer(),
+  reason: Type.String(),
+  source: creditSource,
+  relay: textOrNull,
+  eventId: textOrNull,
+  key: textOrNull,
+  createdAt: time,
+});
+export type CreditView = Static<typeof creditView>;
+
+export function viewCredit(row: CreditRow): CreditView {
+  const key = row.onceKey?.startsWith("key:") ? row.onceKey.slice("key:".length) : null;
+  return show(creditView, { ...row, relay: row.relayName, key });
+}
+
+/** A line to add: `amount` is an integer other than 0; negative spends. */
+export type CreditLine = Omit<CreditRow, "seq" | "id" | "balance" | "createdAt"> & { nowMs: number };
+
+/**
+ * Adds a line, or answers the first line of the same once-key with `applied: false`.
+ * Refuses with `credits_short`, and with `invalid_input` where the key was used for another amount. It asks nothing about the person.
+ */
+export async function addCredits(
+  tx: Writer,
+  line: CreditLine,
+): Promise<{ line: CreditRow; applied: boolean }> {
+  if (!Number.isInteger(line.amount) || line.amount === 0 || Math.abs(line.amount) > MAX_CREDIT_LINE) {
+    throw new Refusal(
+      "invalid_input",
+      `\`amount\` is not valid: use an integer from ${-MAX_CREDIT_LINE} to ${MAX_CREDIT_LINE}, not 0.`,
+    );
+  }
+  const first = await findCreditByKey(tx, line.personId, line.onceKey);
+  if (first !== null) {
+    if (first.amount === line.amount) return { line: first, applied: false };
+    throw new Refusal(
+      "invalid_input",
+      `The key was used before for the amount ${first.amount}: use a new key for another amount.`,
+    );
+  }
+  const balance = (await findBalance(tx, line.environmentId, line.personId)) + line.amount;
+  if (balance < 0) {
+    throw new Refusal(
+      "credits_short",
+      `The person has ${balance - line.amount} credits, fewer than the ${-line.amount} to spend: spend less, or add credits first, in the dashboard or with relay people credits.`,
+    );
+  }
+  if (!Number.isSafeInteger(balance)) {
+    throw new Refusal(
+      "invalid_input",
+      "`amount` would make the balance too large to count: add fewer credits.",
+    );
+  }
+  return { line: await insertLine(tx, line, balance), applied: true };
+}
+
+interface HandCredit extends Change {
+  personId: string;
+  /** An integer other than 0; negative spends. */
+  amount: number;
+  reason: string;
+  /** The caller's idempotency key: the same key twice applies once. */
+  key: string;
+}
+
+/**
+ * As `addCredits`, by API, dashboard or command, audited: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
+ * `credits_short` and `invalid_input`.
+ */
+export async function addCreditsByHand(
+  tx: Writer,
+  { key, by, ...credit }: HandCredit,
+): Promise<{ line: CreditRow; applied: boolean }> {
+  if (key === "" || countChars(key) > MAX_ONCE_KEY_CHARS || breaksOneLine(key) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`key\` is not valid: use 1 to ${MAX_ONCE_KEY_CHARS} characters on one line.`,
+    );
+  }
+  if (countChars(credit.reason) > MAX_REASON_CHARS || breaksPlainText(credit.reason) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`reason\` is not valid: use at most ${MAX_REASON_CHARS} characters of plain text.`,
+    );
+  }
+  await requireActingPerson(tx, credit.environmentId, credit.personId);
+  const origin = { source: "hand", relayName: null, eventId: null } as const;
+  const added = await addCredits(tx, { ...credit, ...origin, onceKey: `key:${key}` });
+  if (added.applied) {
+    const { id, amount, balance, environmentId, personId } = added.line;
+    await writeAudit(tx, {
+      ...{ environmentId, by, nowMs: credit.nowMs },
+      action: "credits.changed",
+      target: `person:${personId}`,
+      before: { balance: balance - amount },
+      after: { balance, amount, credit: id },
+    });
+  }
+  return added;
+}
+
+/**
+ * Takes back up to `amount` credits, never more than the person still has: a refund of credits already spent takes what is left.
+ * The line may read 0. Same once-key: the first line.
+ */
+export async function takeBackCredits(
+  tx: Writer,
+  line: Omit<CreditLine, "source">,
+): Promise<{ line: CreditRow; applied: boolean }> {
+  const first = await findCreditByKey(tx, line.personId, line.onceKey);
+  if (first !== null) return { line: first, applied: false };
+  const balance = await findBalance(tx, line.environmentId, line.personId);
+  const taken = Math.min(balance, Math.max(0, line.amount));
+  const row = await insertLine(tx, { ...line, amount: 0 - taken, source: "refund" }, balance - taken);
+  return { line: row, applied: true };
+}
+
+/** The line a once-key stands for, or null. */
+export async function findCreditByKey(
+  tx: Reader,
+  personId: string,
+  onceKey: string | null,
+): Promise<CreditRow | null> {
+  if (onceKey === null) return null;
+  return CREDIT.get(tx, "WHERE person_id = $personId AND once_key = $onceKey", { personId, onceKey });
+}
+
+/** 0 for someone without a line. */
+export async function findBalance(tx: Reader, environmentId: number, personId: string): Promise<number> {
+  const last = await tx.get<{ balance: number }>(
+    `SELECT balance FROM credit WHERE person_id = $personId AND environment_id = $environmentId
+     ORDER BY seq DESC LIMIT 1`,
+    { environmentId, personId },
+  );
+  return last?.balance ?? 0;
+}
+
+/** The ledger with its balance, newest first. */
+export async function listCredits(
+  tx: Reader,
+  { environmentId, personId }: { environmentId: number; personId: string },
+  request: PageRequest,
+): Promise<{ balance: number } & Page<CreditView>> {
+  const before = readSeq(request.after) ?? Number.MAX_SAFE_INTEGER;
+  const rows = await CREDIT.all(
+    tx,
+    `WHERE person_id = $personId AND environment_id = $environmentId AND seq < $before
+     ORDER BY seq DESC LIMIT $limit`,
+    { environmentId, personId, before, limit: request.limit + 1 },
+  );
+  const page = makePage(rows, request, (row) => row.seq, viewCredit);
+  return { balance: await findBalance(tx, environmentId, personId), ...page };
+}
+
+async function insertLine(tx: Writer, line: CreditLine, balance: number): Promise<CreditRow> {
+  const { environmentId, personId, amount, reason, source, relayName, eventId, onceKey, nowMs } = line;
+  const row = {
+    id: newId("crd", nowMs),
+    environmentId,
+    personId,
+    amount,
+    balance,
+    reason,
+    source,
+    relayName,
+    eventId,
+    onceKey,
+    createdAt: nowMs,
+  };
+  return { ...row, ...(await CREDIT.insertGiven(tx, row)) };
+}

@@ -1,0 +1,190 @@
+/**
+ * What a person is known by beside their id: the address, id or store account token that an event's map names (`person_email`, `person_id`,
+ * `person_token`), and the tokens that the app filed with an app store, so that a purchase there finds its way back. Only an address creates
+ * anyone; a token names one person and never moves to another by itself. Source: the specification's "Map names with meaning".
+ */
+import { type Static, Type } from "typebox";
+import { MAX_ACCOUNT_TOKEN_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { show, time } from "../../base/schema.ts";
+import type { PersonKey } from "../../base/shape.ts";
+import { breaksOneLine } from "../../base/text.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
+import {
+  findPerson,
+  findPersonByEmail,
+  PERSON,
+  type PersonRow,
+  parseEmailAddress,
+  requirePerson,
+} from "./person.ts";
+import { isErasedAddress, isErasedPerson, isErasedToken } from "./person-erase.ts";
+import { invitePerson } from "./person-invite.ts";
+
+interface PersonKeyLookup {
+  environmentId: number;
+  key: PersonKey;
+  /** The mapped value as text; null: the path named nothing. */
+  value: string | null;
+  /** Who creates a person by address: `relay:<name>`. */
+  createdBy: string;
+  nowMs: number;
+  invitesPerDay: number;
+  event: Arrival;
+  /** Of an address, as erased ones are kept. */
+  digestAddress: (email: string) => Uint8Array;
+}
+
+/** When the event that names a person arrived. */
+export interface Arrival {
+  seq: number;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+}
+
+/**
+ * The person, suspended ones too; null: nobody (`person_not_found`); `erased`: someone who was erased since the event arrived, and is not
+ * made anew. Throws the refusal `invite_capped`, having written nothing.
+ */
+export async function resolvePersonKey(
+  tx: Writer,
+  lookup: PersonKeyLookup,
+): Promise<PersonRow | "erased" | null> {
+  const { environmentId } = lookup;
+  const value = lookup.value?.trim() ?? "";
+  if (value === "") return null;
+  switch (lookup.key) {
+    case "person_id": {
+      const person = await findPerson(tx, environmentId, value);
+      return person === null && (await isErasedPerson(tx, environmentId, value)) ? "erased" : person;
+    }
+    case "person_token": {
+      const person = await findPersonByToken(tx, environmentId, value);
+      return person === null && (await isErasedToken(tx, environmentId, value)) ? "erased" : person;
+    }
+    case "person_email":
+      if (parseEmailAddress(value) === null) return null;
+      return await resolveAddress(tx, lookup, value);
+  }
+}
+
+/** Who was there when the event arrived and still is, was not erased in between; about anyone else the erasures are asked. */
+async function resolveAddress(
+  tx: Writer,
+  lookup: PersonKeyLookup,
+  email: string,
+): Promise<PersonRow | "erased"> {
+  const { environmentId, event } = lookup;
+  const person = await findPersonByEmail(tx, environmentId, email);
+  if (person !== null && person.createdAt <= event.createdAt) return person;
+  if (await isErasedAddress(tx, environmentId, lookup.digestAddress(email), event.seq)) return "erased";
+  return person ?? (await invitePerson(tx, { ...lookup, email })).person;
+}
+
+const PERSON_TOKEN = defineTable({
+  name: "person_token",
+  key: ["environmentId", "token"],
+  columns: { environmentId: integer(), token: text(), personId: text(), createdAt: integer() },
+});
+
+export const tokenView = Type.Object({ token: Type.String(), createdAt: time });
+type TokenView = Static<typeof tokenView>;
+
+function viewToken(row: RowOf<typeof PERSON_TOKEN>): TokenView {
+  return show(tokenView, row);
+}
+
+export function findPersonByToken(
+  tx: Reader,
+  environmentId: number,
+  token: string,
+): Promise<PersonRow | null> {
+  const rest = `WHERE id = (SELECT person_id FROM person_token WHERE environment_id = $environmentId AND token = $token)
+    AND environment_id = $environmentId AND status <> 'erased'`;
+  return PERSON.get(tx, rest, { environmentId, token });
+}
+
+interface TokenFiling {
+  environmentId: number;
+  personId: string;
+  token: string;
+}
+
+/** Files a token; filing it again for the same person changes nothing. Refuses `invalid_input`, `not_found`, `token_taken`. */
+export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: number }): Promise<TokenView> {
+  const { environmentId, personId, token, nowMs } = filing;
+  if (token === "" || token.length > MAX_ACCOUNT_TOKEN_CHARS || breaksOneLine(token) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`token\` is not valid: use 1 to ${MAX_ACCOUNT_TOKEN_CHARS} characters on one line, as the store gives it back.`,
+    );
+  }
+  await requirePerson(tx, environmentId, personId);
+  const filed = await PERSON_TOKEN.find(tx, { environmentId, token });
+  if (filed === null) {
+    const row = { environmentId, token, personId, createdAt: nowMs };
+    await PERSON_TOKEN.insert(tx, row);
+    return viewToken(row);
+  }
+  if (filed.personId === personId) return viewToken(filed);
+  throw new Refusal(
+    "token_taken",
+    "`token` is filed for another person, and a token names one person only: take it back from them first, in the dashboard or with relay people remove-token.",
+  );
+}
+
+interface TokenByHand {
+  personId: string;
+  token: string;
+  /** Of the token, which alone the audit gets. */
+  fingerprint(token: string): string;
+}
+
+/** As `fileToken`, by API, dashboard or command, audited where it is new. */
+export async function fileTokenByHand(
+  tx: Writer,
+  change: Change,
+  { personId, token, fingerprint }: TokenByHand,
+): Promise<{ token: TokenView; filed: boolean }> {
+  const { environmentId, nowMs } = change;
+  const earlier = await findPersonByToken(tx, environmentId, token);
+  const filed = await fileToken(tx, { environmentId, personId, token, nowMs });
+  if (earlier !== null) return { token: filed, filed: false };
+  const after = { token: fingerprint(token) };
+  await writeAudit(tx, { ...change, action: "person.token_filed", target: `person:${personId}`, after });
+  return { token: filed, filed: true };
+}
+
+/** As `removeToken`, by API, dashboard or command, audited. */
+export async function removeTokenByHand(
+  tx: Writer,
+  change: Change,
+  { personId, token, fingerprint }: TokenByHand,
+): Promise<void> {
+  await removeToken(tx, { environmentId: change.environmentId, personId, token });
+  const before = { token: fingerprint(token) };
+  await writeAudit(tx, { ...change, action: "person.token_removed", target: `person:${personId}`, before });
+}
+
+/** Takes a person's token back. Refuses with `not_found`. */
+export async function removeToken(
+  tx: Writer,
+  { environmentId, personId, token }: TokenFiling,
+): Promise<void> {
+  const sql = `DELETE FROM person_token
+    WHERE environment_id = $environmentId AND token = $token AND person_id = $personId`;
+  const removed = await tx.run(sql, { environmentId, personId, token });
+  if (removed === 0)
+    throw new Refusal(
+      "not_found",
+      "`token` is not filed for this person, so there is nothing to take back: relay people show lists theirs.",
+    );
+}
+
+export async function listTokens(tx: Reader, environmentId: number, personId: string): Promise<TokenView[]> {
+  const rest = `WHERE person_id = $personId AND environment_id = $environmentId
+    ORDER BY created_at DESC, token`;
+  return (await PERSON_TOKEN.all(tx, rest, { environmentId, personId })).map(viewToken);
+}

@@ -1,0 +1,152 @@
+/**
+ * Lists of people with what each has now: newest first by a filter, a bounded number of rows looked at a page, or found by index alone: a
+ * whole address or its beginning, an id, a store account token.
+ */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import { isId } from "../../base/id.ts";
+import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
+import { timeOrNull } from "../../base/schema.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader } from "../../store/port.ts";
+import { type Ends, endsOf, live, readEnds, UNREVOKED } from "./live-grant.ts";
+import {
+  findPerson,
+  findPersonByEmail,
+  PERSON,
+  type PersonRow,
+  type PersonStatus,
+  type PersonView,
+  personView,
+  toEmailKey,
+  toPunycodeKey,
+  viewPerson,
+} from "./person.ts";
+import { findPersonByToken } from "./person-identifier.ts";
+
+/** A person as lists show one: with whether they may use anything now, and their credits. */
+export const personItem = Type.Object({
+  ...personView.properties,
+  /** `until`: the last end of what they hold; null where something has none. A suspended person may use nothing. */
+  access: Type.Object({ granted: Type.Boolean(), until: timeOrNull }),
+  credits: Type.Integer(),
+});
+export type PersonItem = Static<typeof personItem>;
+
+interface PersonFilter {
+  /** Part of the address, in any case, or the beginning of an id. */
+  q?: string | undefined;
+  status?: PersonStatus | undefined;
+  /** Whether they may use anything at `nowMs`. */
+  access?: { granted: boolean; nowMs: number } | undefined;
+}
+
+/** Newest first. */
+export async function listPersons(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+  filter: PersonFilter = {},
+): Promise<Page<PersonView>> {
+  const given = filter.q?.trim().toLowerCase() ?? "";
+  const q = toEmailKey(given);
+  // A domain in punycode is shown as it was given.
+  const sought = {
+    sql: "(instr(email_key, ?) > 0 OR instr(lower(email), ?) > 0 OR substr(id, 1, length(?)) = ?)",
+    values: [q, given, q, q],
+  };
+  const { access } = filter;
+  const walk = {
+    index: "person_by_environment",
+    key: "id",
+    led: [equals("environment_id", environmentId)],
+    fits: [
+      { sql: "status <> 'erased'", values: [] },
+      q === "" ? undefined : sought,
+      equals("status", filter.status),
+      access === undefined
+        ? undefined
+        : { sql: access.granted ? MAY_USE : `NOT ${MAY_USE}`, values: [access.nowMs] },
+    ],
+  } as const;
+  return await walkPage(tx, PERSON, request, walk, viewPerson);
+}
+
+/** Asked of each person by itself: with an offset it cannot become a join, which might be led by the environment alone. */
+const MAY_USE = `(status <> 'suspended' AND EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
+  WHERE person_id = person.id AND environment_id = person.environment_id
+    AND ${live("?")} LIMIT 1 OFFSET 0))`;
+
+/** Behind every address that begins alike. */
+const LAST_CHAR = "\u{10ffff}";
+
+/** Who is meant by the text, by index alone: first whom it names whole, then those whose address begins with it, in the order of addresses. */
+export async function findPersons(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+  text: string,
+): Promise<Page<PersonView>> {
+  const begin = toEmailKey(text.trim());
+  if (begin === "") return { items: [], next: null };
+  const { limit, after } = request;
+  const named = await findNamed(tx, environmentId, text.trim());
+  const room = named === null || after !== null ? limit : limit - 1;
+  const shownAs = readPunycode(text);
+  const whose = shownAs === null ? begin : begin.slice(0, begin.lastIndexOf("@") + 1);
+  const rows = await PERSON.all(
+    tx,
+    `INDEXED BY person_by_email WHERE environment_id = $environmentId AND email_key IS NOT NULL
+       AND email_key >= $from AND email_key < $below AND id <> $named
+       AND (substr(email_key, 1, length($begin)) = $begin OR instr(lower(email), $shownAs) > 0) ORDER BY email_key LIMIT $most`,
+    {
+      environmentId,
+      // What is next stands in the cursor.
+      from: after ?? whose,
+      below: whose + LAST_CHAR,
+      begin,
+      shownAs: shownAs ?? begin,
+      named: named?.id ?? "",
+      most: room + 1,
+    },
+  );
+  const shown = rows.slice(0, room);
+  const beyond = rows[room];
+  const found = named !== null && after === null ? [named, ...shown] : shown;
+  return { items: found.map(viewPerson), next: beyond === undefined ? null : makeCursor(beyond.emailKey) };
+}
+
+/** The text from its @ on, where its domain is in punycode: cut short it is no domain, and may be how an address was given. */
+function readPunycode(text: string): string | null {
+  return /@(?:.*\.)?xn--[^@]*$/.exec(text.trim().toLowerCase())?.[0] ?? null;
+}
+
+/** By id or token; a whole address is the first that begins with itself. */
+async function findNamed(tx: Reader, environmentId: number, text: string): Promise<PersonRow | null> {
+  if (isId("per", text)) return await findPerson(tx, environmentId, text);
+  if (!text.includes("@")) return await findPersonByToken(tx, environmentId, text);
+  return toPunycodeKey(text) === null ? null : await findPersonByEmail(tx, environmentId, text);
+}
+
+/** The same people with what each has now. */
+export async function addHoldings(
+  tx: Reader,
+  page: Page<PersonView>,
+  nowMs: number,
+): Promise<Page<PersonItem>> {
+  const held = await tx.all<Ends & { id: string; credits: number }>(HOLDINGS, {
+    ids: JSON.stringify(page.items.map(({ id }) => id)),
+  });
+  const byId = new Map(held.map((one) => [one.id, one]));
+  const items = page.items.map((person) => {
+    const own = byId.get(person.id) ?? null;
+    const { granted, until } = readEnds(person.status === "suspended" ? null : own, nowMs);
+    return { ...person, access: { granted, until: toIsoOrNull(until) }, credits: own?.credits ?? 0 };
+  });
+  return { items, next: page.next };
+}
+
+const THEIRS = `access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND ${UNREVOKED}`;
+const HOLDINGS = `SELECT one.value AS id, ${endsOf(THEIRS)},
+    coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits
+  FROM json_each($ids) AS one`;

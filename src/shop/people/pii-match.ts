@@ -1,0 +1,123 @@
+/**
+ * Finding one person in stored texts: their address in any letters' case, also percent-encoded and behind JSON's escapes, never as a part of
+ * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
+ */
+import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../../base/json.ts";
+import { toEmailKey, toPunycodeKey } from "./person.ts";
+import type { Sought } from "./person-erase.ts";
+
+const ERASED = "erased";
+/** A hyphen is none outside of brackets, and escaped there it is no pattern at all. */
+const SPECIAL = /[\\^$.*+?()[\]{}|/]/;
+const LITERAL = /^[\p{L}\p{N}]$/u;
+const ESCAPED = /\\+(?:u([0-9a-fA-F]{4})|(\/))/g;
+/** What makes the characters before or after an address a longer one: a dot or a hyphen counts where it leads on to a name's last label. */
+const LONGER_BEFORE = "(?<![\\p{L}\\p{N}._+-](?<!%[0-9a-f]{2}))";
+const LONGER_AFTER =
+  "(?![\\p{L}\\p{N}]|(?:-[\\p{L}\\p{N}-]*)?(?:\\.[\\p{L}\\p{N}-]+)*\\.(?:\\p{L}{2,}|xn--[\\p{L}\\p{N}-]+)(?![\\p{L}\\p{N}-]))";
+
+/** How an address is written over. */
+interface Redaction {
+  /** Two texts must not become one. */
+  unique?: boolean;
+  /** The text is the person's own: also as a part of what could be a longer address, such as `order-ada@example.com-7`. */
+  own?: boolean;
+}
+
+export class SoughtText {
+  readonly personId: string;
+  /** Somebody who stays has the address too. */
+  readonly isShared: boolean;
+  readonly #emailKey: string;
+  readonly #tokens: ReadonlySet<string>;
+  readonly #anywhere: RegExp;
+  readonly #whole: RegExp;
+  readonly #everywhere: RegExp;
+  readonly #isAscii: boolean;
+
+  constructor({ personId, email, namesake = null, tokens }: Sought) {
+    this.personId = personId;
+    this.isShared = namesake !== null;
+    this.#emailKey = toEmailKey(email);
+    this.#tokens = new Set(tokens);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
+    this.#isAscii = /^[\x00-\x7f]*$/.test(this.#emailKey);
+    const spellings = [this.#emailKey, toPunycodeKey(email)].filter((one) => one !== null);
+    const address = `(?:${spellings.map((one) => Array.from(one, spell).join("")).join("|")})`;
+    this.#anywhere = new RegExp(address, "iu");
+    this.#everywhere = new RegExp(address, "giu");
+    this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
+  }
+
+  /** Whether the text holds the address, perhaps within a longer one. */
+  holdsAddress(text: string): boolean {
+    const plain = this.#plain(text);
+    if (this.#anywhere.test(plain)) return true;
+    return plain.includes("\\") && this.#anywhere.test(readEscapes(plain));
+  }
+
+  /** Whether the text holds their id or one of their tokens. */
+  holdsId(text: string): boolean {
+    return text.includes(this.personId) || this.#tokens.values().some((token) => text.includes(token));
+  }
+
+  isAddress(value: Json | undefined): boolean {
+    const text = scalarText(value);
+    return text !== null && toEmailKey(text.trim()) === this.#emailKey;
+  }
+
+  isToken(value: Json | undefined): boolean {
+    return this.#tokens.has(scalarText(value)?.trim() ?? "");
+  }
+
+  /** The text with the address written over; behind JSON's escapes too, which are read for that. */
+  redact(text: string, { unique = false, own = false }: Redaction = {}): string {
+    const plain = this.#plain(text);
+    const shown = plain.includes("\\") && !this.#anywhere.test(plain) ? readEscapes(plain) : plain;
+    const redacted = shown.replace(
+      own ? this.#everywhere : this.#whole,
+      unique ? `${ERASED}-${this.personId}` : ERASED,
+    );
+    return redacted === shown ? text : redacted;
+  }
+
+  /** As `redact`, in every text and name of a JSON value. */
+  redactJson(value: Json, how: Redaction = {}): Json {
+    if (typeof value === "string") return this.redact(value, how);
+    if (Array.isArray(value)) return value.map((item) => this.redactJson(item, how));
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [this.redact(name, how), this.redactJson(inner, how)]),
+    );
+  }
+
+  /** As `redact`, of a stored text that may be JSON. */
+  redactStored(text: string, how: Redaction = {}): string {
+    if (!/^[[{]/.test(text)) return this.redact(text, how);
+    try {
+      return writeJson(this.redactJson(parseJson(text), how));
+    } catch {
+      return this.redact(text, how);
+    }
+  }
+
+  #plain(text: string): string {
+    return this.#isAscii ? text : text.normalize("NFC");
+  }
+}
+
+/** The character as it may stand in a text, percent-encoded where an address in a URL is. */
+function spell(char: string): string {
+  if (LITERAL.test(char)) return char;
+  const encoded = Array.from(
+    new TextEncoder().encode(char),
+    (byte) => `%${byte.toString(16).padStart(2, "0")}`,
+  );
+  return `(?:${char.replace(SPECIAL, "\\$&")}|${encoded.join("")})`;
+}
+
+function readEscapes(text: string): string {
+  return text.replace(ESCAPED, (_whole, code: string | undefined, slash: string | undefined) =>
+    code === undefined ? (slash ?? "") : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+}

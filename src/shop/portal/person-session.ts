@@ -1,0 +1,122 @@
+/**
+ * Sessions of people signed in to an app: a random token that the client library keeps, its SHA-256 in the store. It decides when a
+ * session ends; that a suspension or erasure ends them all is the schema's own trigger. A token is never stored or shown again.
+ */
+
+import { hashToken, newId, newToken } from "../../base/id.ts";
+import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../../base/limit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer, type RowOf, text } from "../../store/table.ts";
+
+/** Tells a session's token from an app key, wherever one stands. */
+export const SESSION_TOKEN = /^ps_[A-Za-z0-9]{43}$/;
+const TOKEN_CHARS = 43;
+/** Sliding costs a write, so it happens at most this often. */
+const SLIDE_EVERY_MS = DAY_MS;
+
+const PERSON_SESSION = defineTable({
+  name: "person_session",
+  key: ["id"],
+  columns: {
+    tokenHash: bytes(),
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    createdAt: integer(),
+    expiresAt: integer(),
+  },
+});
+
+const FOUND_SESSION = PERSON_SESSION.pick("id", "personId", "expiresAt");
+export type PersonSession = RowOf<typeof FOUND_SESSION>;
+
+const PERSON_NETWORK = defineTable({
+  name: "person_network",
+  key: ["personId", "networkDigest"],
+  columns: { personId: text(), networkDigest: bytes(), seenAt: integer() },
+});
+
+/** Starts a session; the token stands nowhere else. It ends 30 days after it was last used. */
+export async function createPersonSession(
+  tx: Writer,
+  { environmentId, personId, nowMs }: { environmentId: number; personId: string; nowMs: number },
+): Promise<{ token: string; expiresAt: number }> {
+  const token = `ps_${newToken(TOKEN_CHARS)}`;
+  const expiresAt = nowMs + PERSON_SESSION_LIFE_MS;
+  await PERSON_SESSION.insert(tx, {
+    tokenHash: hashToken(token),
+    id: newId("ses", nowMs),
+    environmentId,
+    personId,
+    createdAt: nowMs,
+    expiresAt,
+  });
+  return { token, expiresAt };
+}
+
+/** The live session of a token in this environment, of a person who may act; else null. */
+export async function findPersonSession(
+  tx: Reader,
+  environmentId: number,
+  token: string,
+  nowMs: number,
+): Promise<PersonSession | null> {
+  if (!SESSION_TOKEN.test(token)) return null;
+  return tx.get<PersonSession>(
+    `SELECT ${FOUND_SESSION.columnsOf("person_session")}
+     FROM person_session JOIN person ON person.id = person_id AND person.status = 'active'
+     WHERE token_hash = ?1 AND person_session.environment_id = ?2 AND expires_at > ?3`,
+    hashToken(token),
+    environmentId,
+    nowMs,
+  );
+}
+
+/** Whether the session has been used for so long since its end was last moved that `slidePersonSession` is due. */
+export function personSessionSlides(session: PersonSession, nowMs: number): boolean {
+  return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - SLIDE_EVERY_MS;
+}
+
+/** Moves the session's end to 30 days from now, and answers that end. */
+export async function slidePersonSession(tx: Writer, session: PersonSession, nowMs: number): Promise<number> {
+  const sql = "UPDATE person_session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2";
+  const expiresAt = nowMs + PERSON_SESSION_LIFE_MS;
+  await tx.run(sql, session.id, expiresAt);
+  return expiresAt;
+}
+
+/** Ends one session. */
+export async function endPersonSession(tx: Writer, sessionId: string): Promise<void> {
+  await PERSON_SESSION.delete(tx, { id: sessionId });
+}
+
+/** Ends every session of the person; answers how many. */
+export function endPersonSessions(tx: Writer, personId: string): Promise<number> {
+  return tx.run("DELETE FROM person_session WHERE person_id = ?1", personId);
+}
+
+/** Whether the person signed in from this network (its digest) within the last 30 days. */
+export async function knowsNetwork(
+  tx: Reader,
+  of: { personId: string; network: Uint8Array; nowMs: number },
+): Promise<boolean> {
+  const sql = "SELECT 1 FROM person_network WHERE person_id = ?1 AND network_digest = ?2 AND seen_at > ?3";
+  return (await tx.get(sql, of.personId, of.network, of.nowMs - PERSON_SESSION_LIFE_MS)) !== null;
+}
+
+/** Notes that the person signed in from this network. */
+export async function rememberNetwork(
+  tx: Writer,
+  of: { personId: string; network: Uint8Array; nowMs: number },
+): Promise<void> {
+  const row = { personId: of.personId, networkDigest: of.network, seenAt: of.nowMs };
+  const again = "ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at";
+  await PERSON_NETWORK.insert(tx, row, again);
+}
+
+/** Forgets sessions, codes and networks that have ended; for the daily cleaning. */
+export async function forgetEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
+  await tx.run("DELETE FROM person_session WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM person_network WHERE seen_at <= ?1", nowMs - PERSON_SESSION_LIFE_MS);
+}

@@ -1,0 +1,156 @@
+/**
+ * How many codes may be asked for and how many tries made within an hour: per network address and IPv6 network, per e-mail
+ * address, per e-mail address and network, and of an environment as a whole. Of the environment's codes no network takes what others need.
+ * Whatever refuses, refuses every address alike, whether or not anybody has it. It never knows a code.
+ */
+import type { Clock } from "../../base/clock.ts";
+import {
+  MAX_CODES_PER_ADDRESS,
+  MAX_CODES_PER_EMAIL,
+  MAX_CODES_PER_EMAIL_AND_NETWORK,
+  MAX_CODES_PER_NETWORK,
+  MAX_SIGNINS_PER_ADDRESS,
+  MAX_SIGNINS_PER_NETWORK,
+  type RaisableLimits,
+  SIGNIN_WINDOW_MS,
+} from "../../base/limit.ts";
+import { drawPlaces, findFull, needsOfShare, needsOfSource, takeAll } from "../../base/limit-window.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { toEmailKey } from "../people/person.ts";
+import type { CodeHolder } from "./person-code.ts";
+
+/** One window that a request needs room in. */
+interface Need {
+  limiter: Limiter;
+  name: string;
+  /** Until "wait until resetAt". */
+  sentence: string;
+  /** How much it counts: 1 unless told. */
+  amount?: number;
+  /** A bound of this window below its limiter's own. */
+  atMost?: number;
+}
+
+/** Whether the code may leave; if not, what is used up: the codes for addresses that no person here has, or the caller's network's part of them. */
+type CodeAdmission = "sends" | "strangers full" | "network full";
+
+export class PersonSigninCap {
+  readonly #codesBySource: Limiter;
+  readonly #codesByNetwork: Limiter;
+  readonly #codesByEmail: Limiter;
+  readonly #codesByEmailAndNetwork: Limiter;
+  readonly #codes: Limiter;
+  readonly #codesOfNetworks: Limiter;
+  readonly #strangerCodes: Limiter;
+  readonly #strangerCodesOfNetworks: Limiter;
+  readonly #triesBySource: Limiter;
+  readonly #triesByNetwork: Limiter;
+
+  constructor(
+    clock: Clock,
+    limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">,
+    places: Places | null,
+  ) {
+    const limiter = (kind: string, limit: number) =>
+      new Limiter(clock, limit, SIGNIN_WINDOW_MS, { kind: `code ${kind}`, places });
+    this.#codesBySource = limiter("address", MAX_CODES_PER_ADDRESS);
+    this.#codesByNetwork = limiter("network", MAX_CODES_PER_NETWORK);
+    this.#codesByEmail = limiter("email", MAX_CODES_PER_EMAIL);
+    this.#codesByEmailAndNetwork = limiter("email and network", MAX_CODES_PER_EMAIL_AND_NETWORK);
+    this.#codes = limiter("environment", limits.codesPerHour);
+    this.#codesOfNetworks = limiter("environment and network", limits.codesPerHour);
+    this.#strangerCodes = limiter("stranger", limits.strangerCodesPerHour);
+    this.#strangerCodesOfNetworks = limiter("stranger and network", limits.strangerCodesPerHour);
+    this.#triesBySource = limiter("try address", MAX_SIGNINS_PER_ADDRESS);
+    this.#triesByNetwork = limiter("try network", MAX_SIGNINS_PER_NETWORK);
+  }
+
+  /** Whether all of the environment's codes of the hour are asked for. */
+  isUsedUp({ environmentId }: CodeHolder): boolean {
+    return this.#codes.fullUntil(String(environmentId)) !== null;
+  }
+
+  /**
+   * Counts a request for a code; refuses with `code_capped`, having counted nothing. A person who signed in from this network before
+   * (`isKnown`) is refused by no limit that others can fill, and counted in none of them. Answers whether the code may leave: not one for an
+   * address that nobody has (`isStranger`), once strangers, or those of this network, used up what the hour holds for them. Such a one takes
+   * nothing of the environment's hour, the rest of which is for the people it has.
+   */
+  async countCode(
+    source: string,
+    holder: CodeHolder,
+    by: { isKnown: boolean; isStranger: boolean },
+  ): Promise<CodeAdmission> {
+    const { environmentId, email, network } = holder;
+    const environment = String(environmentId);
+    const name = `${environment} ${toEmailKey(email)}`;
+    const strangers = { limiter: this.#strangerCodes, name: environment };
+    if (by.isStranger)
+      await drawPlaces([strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)]);
+    const strangerNeeds = [strangers, ...needsOfShare(source, strangers, this.#strangerCodesOfNetworks)].map(
+      (need) => ({ ...need, sentence: "" }),
+    );
+    const crowd = by.isStranger ? findFull(strangerNeeds) : null;
+    const needs: Need[] = needsFrom(source, this.#codesBySource, this.#codesByNetwork, "sign-in codes");
+    needs.push({
+      limiter: this.#codesByEmailAndNetwork,
+      name: `${name} ${network}`,
+      sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
+    });
+    if (!by.isKnown) {
+      // What is left for a network is known once its places are drawn.
+      if (crowd === null) await drawPlaces(this.#needsOfEnvironment(source, environment, 1));
+      needs.push({
+        limiter: this.#codesByEmail,
+        name,
+        sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
+      });
+      needs.push(...this.#needsOfEnvironment(source, environment, crowd === null ? 1 : 0));
+    }
+    if (by.isStranger && crowd === null) needs.push(...strangerNeeds);
+    await take("code_capped", needs);
+    if (crowd === null) return "sends";
+    return crowd.need.limiter === this.#strangerCodes ? "strangers full" : "network full";
+  }
+
+  #needsOfEnvironment(source: string, environment: string, amount: 0 | 1): Need[] {
+    const codes = { limiter: this.#codes, name: environment };
+    const { limit } = this.#codes;
+    return [
+      {
+        ...codes,
+        amount,
+        sentence: `The limit of ${limit} sign-in codes an hour of this app is reached:`,
+      },
+      ...needsOfShare(source, codes, this.#codesOfNetworks).map((need) => ({
+        ...need,
+        amount,
+        sentence: `The network ${need.network} has used its part of the ${limit} sign-in codes an hour of this app, and the rest is for other networks:`,
+      })),
+    ];
+  }
+
+  /** Counts a try to sign in; refuses with `signin_capped`. */
+  countTry(source: string): Promise<void> {
+    return take("signin_capped", needsFrom(source, this.#triesBySource, this.#triesByNetwork, "sign-ins"));
+  }
+}
+
+function needsFrom(source: string, bySource: Limiter, byNetwork: Limiter, what: string): Need[] {
+  return needsOfSource(source, bySource, byNetwork).map((need) => {
+    const where = need.network === null ? "this network address" : `the network ${need.network}`;
+    return {
+      ...need,
+      sentence: `The limit of ${need.limiter.limit} ${what} an hour from ${where} is reached:`,
+    };
+  });
+}
+
+/** Counts in every window, or refuses and counts in none. */
+async function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): Promise<void> {
+  await drawPlaces(needs);
+  const full = takeAll(needs);
+  if (full === null) return;
+  throw new Refusal(code, `${full.need.sentence} wait until resetAt.`, { resetAtMs: full.resetAtMs });
+}

@@ -1,0 +1,268 @@
+/**
+ * Signing in to an app with an e-mailed code. Asking for a code goes the same way for every address and is answered the same, so that it
+ * tells nobody who exists, also where a code is held back: for an address that nobody has, once strangers used up what an hour holds for
+ * them, or where only invited people sign in. A person is created only once a code came back from their mailbox.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../../base/limit.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import { siteOf } from "../../base/network.ts";
+import { Refusal } from "../../base/refusal.ts";
+import {
+  alertOn,
+  type Environment,
+  findEnvironmentById,
+  settingsSection,
+} from "../../platform/account/environment.ts";
+import { raiseAlert } from "../../platform/audit/alert.ts";
+import { noteCodeMailed, noteCodesUnmailed } from "../../platform/audit/undelivered-codes.ts";
+import { endOf, finishEmail } from "../../platform/mail/email.ts";
+import type { Mailer, OutgoingMail } from "../../platform/mail/mailer.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
+import { findPersonByEmail, markSignedIn, type PersonRow, parseEmailAddress } from "../people/person.ts";
+import { signUpPerson } from "../people/person-invite.ts";
+import {
+  CODE_MAIL_WITHIN_MS,
+  type CodeHolder,
+  claimCodeMails,
+  digestNetwork,
+  findCodeSender,
+  intendCodeMail,
+  keepCode,
+  makeCode,
+  pretendSend,
+  redeemCode,
+  refuseCodeMail,
+  standsInTheWay,
+} from "./person-code.ts";
+import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
+import { PersonSigninCap } from "./person-signin-cap.ts";
+
+/** The name of the settings' section. */
+export const SIGNIN_SECTION = "signin";
+
+/** Whether only people who exist (invited, or made by an event) may sign in; off unless set. */
+export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
+  return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
+}
+
+interface SigninDeps {
+  store: Store;
+  clock: Clock;
+  sealer: Sealer;
+  mailer: Mailer;
+  /** Local development: mail stays in the mailbox and needs no sender domain. */
+  local: boolean;
+  limits: RaisableLimits;
+  /** Of several nodes: where the caps' places are drawn. */
+  places?: Places | null;
+}
+
+/** Where somebody signs in, and from where. */
+export interface SigninContext {
+  appId: string;
+  environmentId: number;
+  /** Who lets people in, in words: `key:<id>` of the app key. */
+  by: string;
+  /** The caller's network address, for caps. */
+  source: string;
+}
+
+interface SignedIn {
+  person: PersonRow;
+  token: string;
+  expiresAt: number;
+}
+
+/** Who asks for a code: the person that has the address, and whether they signed in from this network before. */
+interface Asker {
+  environment: Environment;
+  person: PersonRow | null;
+  isKnown: boolean;
+}
+
+export class PersonSignin {
+  readonly #deps: SigninDeps;
+  readonly #cap: PersonSigninCap;
+  /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
+  readonly #told: Limiter;
+
+  constructor(deps: SigninDeps) {
+    this.#deps = deps;
+    this.#cap = new PersonSigninCap(deps.clock, deps.limits, deps.places ?? null);
+    this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
+  }
+
+  /**
+   * Mails a code to the address, whether or not anybody has it; earlier ones go on. Answers when the code ends. Refuses with
+   * `invalid_input` (no address), `code_capped` and `code_not_sent`.
+   */
+  async requestCode(context: SigninContext, given: string): Promise<{ expiresAt: number }> {
+    const { store, clock, local } = this.#deps;
+    const email = requireAddress(given);
+    const holder = holderOf(context, email);
+    const asker = await store.read((tx) => this.#findAsker(tx, holder));
+    const { environment, person, isKnown } = asker;
+    if (!isKnown && this.#cap.isUsedUp(holder) && this.#takesTelling(environment, "codesPerHour")) {
+      await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
+    }
+    const isStranger = person === null;
+    const admission = await this.#cap.countCode(context.source, holder, { isKnown, isStranger });
+    const isCrowded = admission !== "sends";
+    const isClosed = isStranger && isInvitedOnly(environment);
+    const usedUp = admission === "network full" ? "strangerCodesOfNetwork" : "strangerCodesPerHour";
+    const isTold = isCrowded && !isClosed && this.#takesTelling(environment, usedUp);
+    const sender = await store.read((tx) => findCodeSender(tx, environment, local));
+    if (typeof sender !== "string") {
+      const why = `${sender.why}: ${sender.todo}.`;
+      await noteCodesUnmailed(store, environment.id, { why, nowMs: clock.now() });
+      throw refuseCodeMail(sender.why, sender.todo);
+    }
+    const kept = await store.write("app", async (tx) => {
+      if (isTold) await this.#tellOwner(tx, environment, usedUp);
+      return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
+    });
+    const failed =
+      kept.mail === null ? await pretendSend(store, clock, environment.id) : await this.#send(kept.mail);
+    if (failed) throw refuseCodeMail("the mail server did not take it", "ask for another one in a moment");
+    return { expiresAt: kept.expiresAt };
+  }
+
+  /**
+   * Starts a session for whoever holds the address's code, which is used up. Refuses with `invalid_input`, `signin_capped`,
+   * `code_invalid`, and to the holder of a right code alone with `person_suspended` and `signup_capped`.
+   */
+  async signIn(context: SigninContext, given: { email: string; code: string }): Promise<SignedIn> {
+    const email = requireAddress(given.email);
+    await this.#cap.countTry(context.source);
+    const code = given.code.replaceAll(/\s/g, "");
+    const done = await this.#deps.store.write("app", (tx) => this.#redeem(tx, context, email, code));
+    if (done instanceof Refusal) throw done;
+    return done;
+  }
+
+  /** Answers a refusal instead of throwing it where the tries must stay counted and the code used up. */
+  async #redeem(
+    tx: Writer,
+    context: SigninContext,
+    email: string,
+    code: string,
+  ): Promise<SignedIn | Refusal> {
+    const { sealer, clock, limits } = this.#deps;
+    const { environmentId } = context;
+    const holder = holderOf(context, email);
+    const nowMs = clock.now();
+    const { person: known, environment } = await this.#findAsker(tx, holder);
+    const isRight = await redeemCode(tx, sealer, holder, code, nowMs);
+    // A code mailed before the owner closed the door makes nobody new.
+    if (!isRight || (known === null && isInvitedOnly(environment))) {
+      return new Refusal(
+        "code_invalid",
+        "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or ask for another.",
+      );
+    }
+    const signUp = {
+      environmentId,
+      email,
+      createdBy: context.by,
+      nowMs,
+      signupsPerDay: limits.signupsPerDay,
+    };
+    const { person } = await signUpPerson(tx, signUp);
+    if (person.status === "suspended") {
+      return new Refusal(
+        "person_suspended",
+        "This person is suspended and cannot sign in: ask the app's owner.",
+      );
+    }
+    const at = { environmentId, personId: person.id, nowMs };
+    await claimCodeMails(tx, { ...at, email });
+    await markSignedIn(tx, at);
+    await rememberNetwork(tx, { personId: person.id, network: digestNetwork(sealer, holder), nowMs });
+    return { person: { ...person, status: "active" }, ...(await createPersonSession(tx, at)) };
+  }
+
+  async #findAsker(tx: Reader, holder: CodeHolder): Promise<Asker> {
+    const environment = await findEnvironmentById(tx, holder.environmentId);
+    if (environment === null) throw new Refusal("not_found", "There is no such environment any more.");
+    const person = await findPersonByEmail(tx, holder.environmentId, holder.email);
+    const nowMs = this.#deps.clock.now();
+    const network = digestNetwork(this.#deps.sealer, holder);
+    const isKnown = person !== null && (await knowsNetwork(tx, { personId: person.id, network, nowMs }));
+    return { environment, person, isKnown };
+  }
+
+  /** The code in the store and, unless it is held back (no sender), its mail. */
+  async #keep(
+    tx: Writer,
+    appId: string,
+    holder: CodeHolder,
+    from: string | null,
+  ): Promise<{ mail: OutgoingMail | null; expiresAt: number }> {
+    const { sealer, clock, local } = this.#deps;
+    const { environmentId, email } = holder;
+    const nowMs = clock.now();
+    const code = from === null ? null : makeCode();
+    const mail =
+      from === null || code === null
+        ? null
+        : await intendCodeMail(tx, { appId, environmentId, email, code, nowMs }, from, local);
+    return { mail, expiresAt: await keepCode(tx, sealer, holder, code, nowMs) };
+  }
+
+  /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
+  async #send(mail: OutgoingMail): Promise<boolean> {
+    const { store, mailer, clock } = this.#deps;
+    const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
+    await store.write("app", async (tx) => {
+      await finishEmail(tx, mail.emailId, endOf(sent), clock.now());
+      if (sent.kind === "sent" || sent.kind === "mailbox")
+        await noteCodeMailed(tx, mail.environmentId, clock.now());
+    });
+    if (sent.kind !== "failed") return false;
+    const at = { environmentId: mail.environmentId, nowMs: clock.now() };
+    if (await store.read((tx) => standsInTheWay(tx, at, sent.reason)))
+      await noteCodesUnmailed(store, at.environmentId, { why: sent.message, nowMs: at.nowMs });
+    return true;
+  }
+
+  /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */
+  #takesTelling(environment: Environment, limit: keyof typeof USED_UP): boolean {
+    return alertOn(environment, "codes_capped") && this.#told.take(`${environment.id} ${limit}`) === null;
+  }
+
+  /** Nobody else is told: whoever asked is answered as anyone. */
+  async #tellOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
+    const { clock, limits } = this.#deps;
+    await raiseAlert(tx, {
+      environmentId: environment.id,
+      code: "codes_capped",
+      target: "signin:codes",
+      message: USED_UP[limit](limits),
+      nowMs: clock.now(),
+    });
+  }
+}
+
+const USED_UP = {
+  codesPerHour: ({ codesPerHour }: RaisableLimits) =>
+    `More than ${codesPerHour} sign-in codes were asked for within an hour, the limit of this environment: until the hour is over people sign in only where they did before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
+  strangerCodesPerHour: ({ strangerCodesPerHour }: RaisableLimits) =>
+    `Codes were asked for more than ${strangerCodesPerHour} times within an hour for addresses that nobody has, the limit of this environment: until the hour is over such addresses are mailed no code and nobody new signs up; whoever you know still signs in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+  strangerCodesOfNetwork: ({ strangerCodesPerHour }: RaisableLimits) =>
+    `One network used its part of the ${strangerCodesPerHour} sign-in codes an hour for addresses that no person here has. New people of that network get no code until the hour is over. All others still sign up. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+};
+
+/** An IPv6 network is the /48: whoever holds one changes addresses at will. */
+function holderOf({ environmentId, source }: SigninContext, email: string): CodeHolder {
+  return { environmentId, email, network: siteOf(source) };
+}
+
+/** In one composition, so that two spellings that count as one address are one mailbox too. */
+function requireAddress(given: string): string {
+  const email = parseEmailAddress(given.normalize("NFC"));
+  if (email !== null) return email;
+  throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
+}

@@ -1,0 +1,210 @@
+/**
+ * What a collection may say: its name, its kind and its fields, read from what a person wrote, every problem at once. It never asks
+ * the store whether the name is free, and never looks at a record. Source: decisions, section 5.
+ */
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { MAX_COLLECTION_FIELDS } from "../../base/limit.ts";
+import { type Problem, Refusal } from "../../base/refusal.ts";
+import { CATALOG_NAME, FIELD_NAME } from "../../base/shape.ts";
+
+/** shared: anyone signed in reads. private: its owner. addressed: app-owned, one recipient. direct: person to person. */
+export const COLLECTION_KINDS = ["shared", "private", "addressed", "direct"] as const;
+export type CollectionKind = (typeof COLLECTION_KINDS)[number];
+
+export interface CollectionDefinition {
+  name: string;
+  kind: CollectionKind;
+  fields: FieldRules;
+}
+
+/** Reads `{ name, kind, fields }` as a person wrote it. `definition` is null when there is a problem. */
+export function parseCollection(value: unknown): {
+  definition: CollectionDefinition | null;
+  problems: Problem[];
+} {
+  if (!isJsonObject(value)) {
+    const message = "The collection is not an object: give its name, kind and fields.";
+    return { definition: null, problems: [{ field: "", message }] };
+  }
+  const problems: Problem[] = [];
+  for (const key of Object.keys(value)) {
+    if (key === "name" || key === "kind" || key === "fields") continue;
+    problems.push({
+      field: key,
+      message: `\`${key}\` is not known: a collection has name, kind and fields, so remove it.`,
+    });
+  }
+  const { name } = value;
+  if (typeof name !== "string" || !CATALOG_NAME.test(name)) {
+    const message =
+      "`name` is not valid: use lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters.";
+    problems.push({ field: "name", message });
+  }
+  const kind = COLLECTION_KINDS.find((known) => known === value.kind);
+  if (kind === undefined) {
+    problems.push({
+      field: "kind",
+      message: `\`kind\` is not valid: use one of ${COLLECTION_KINDS.join(", ")}.`,
+    });
+  }
+  const fields = parseFieldRules(value.fields);
+  problems.push(...fields.problems);
+  if (typeof name !== "string" || kind === undefined || problems.length > 0)
+    return { definition: null, problems };
+  return { definition: { name, kind, fields: fields.rules }, problems };
+}
+
+/** `parseCollection`, or the refusal `invalid_input` with every problem. */
+export function requireCollectionDefinition(value: unknown): CollectionDefinition {
+  const { definition, problems } = parseCollection(value);
+  if (definition !== null) return definition;
+  throw new Refusal("invalid_input", problems.map((problem) => problem.message).join(" "), { problems });
+}
+
+const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** A collection as `catalog.json` holds one, as JSON Schema for editors; `parseCollection` judges. */
+export function makeCollectionSchema(): JsonObject {
+  const type = { enum: [...FIELD_TYPES], description: "What the field holds." };
+  const rule = {
+    type: "object",
+    required: ["type"],
+    additionalProperties: false,
+    properties: {
+      type,
+      required: { type: "boolean", description: "Present and not null." },
+      max: {
+        type: "number",
+        description:
+          "Characters of a text, the greatest number, bytes of a json or file field; the others take none.",
+      },
+    },
+  };
+  return {
+    type: "object",
+    description: "A collection: what records of this name hold, and who reads them.",
+    required: ["kind", "fields"],
+    additionalProperties: false,
+    properties: {
+      kind: {
+        enum: [...COLLECTION_KINDS],
+        description:
+          "shared: anyone signed in reads; private: its owner; addressed: the app's own, with one recipient; direct: from person to person.",
+      },
+      fields: {
+        type: "object",
+        description: "Each field by name: its type alone, or a rule.",
+        maxProperties: MAX_COLLECTION_FIELDS,
+        additionalProperties: false,
+        patternProperties: { [FIELD_NAME.source]: { anyOf: [type, rule] } },
+      },
+    },
+  };
+}
+
+/** What `max` bounds, in words; a type that is not here takes none. */
+const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
+  text: "characters",
+  number: "the greatest value",
+  json: "bytes of JSON",
+  file: "bytes of the file",
+};
+
+export interface FieldRule {
+  type: FieldType;
+  /** Present and not null; an empty text is present. */
+  required: boolean;
+  /** Characters of a text, the greatest number, bytes of a json or file; null: no bound of its own. */
+  max: number | null;
+}
+
+export type FieldRules = ReadonlyMap<string, FieldRule>;
+
+/** The fields as stored and shown: `{ "title": { "type": "text", "required": true, "max": 200 } }`. */
+export type ShownFields = Readonly<Record<string, ShownRule>>;
+type ShownRule = { type: FieldType; required?: boolean; max?: number };
+
+export function showFields(rules: FieldRules): ShownFields {
+  return Object.fromEntries([...rules].map(([name, rule]) => [name, showRule(rule)]));
+}
+
+function showRule({ type, required, max }: FieldRule): ShownRule {
+  return { type, ...(required ? { required } : {}), ...(max === null ? {} : { max }) };
+}
+
+/** Reads what a person wrote: each field an object, or its type alone (`"title": "text"`). Every problem at once. */
+function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Problem[] } {
+  const rules = new Map<string, FieldRule>();
+  if (!isJsonObject(fields)) {
+    const message =
+      '`fields` is not an object: give each field\'s name and rule, such as { "title": { "type": "text" } }.';
+    return { rules, problems: [{ field: "fields", message }] };
+  }
+  const problems: Problem[] = [];
+  const names = Object.keys(fields);
+  if (names.length > MAX_COLLECTION_FIELDS) {
+    const message = `\`fields\` has ${names.length} fields: a collection holds at most ${MAX_COLLECTION_FIELDS}, so put the rest into a json field.`;
+    return { rules, problems: [{ field: "fields", message }] };
+  }
+  for (const name of names) {
+    const given = fields[name];
+    const rule = readRule(name, typeof given === "string" ? { type: given } : given, problems);
+    if (rule !== null) rules.set(name, rule);
+  }
+  return { rules, problems };
+}
+
+function readRule(name: string, given: unknown, problems: Problem[]): FieldRule | null {
+  const field = `fields.${name}`;
+  const before = problems.length;
+  const refuse = (place: string, sentence: string) =>
+    problems.push({ field: place, message: `\`${place}\` ${sentence}` });
+  if (!FIELD_NAME.test(name) || name === "__proto__") {
+    refuse(
+      field,
+      "is not a field name: use letters, digits, underscores and hyphens, starting with a letter, at most 63.",
+    );
+  }
+  if (!isJsonObject(given)) {
+    refuse(field, 'is not a rule: write an object such as { "type": "text", "required": true }.');
+    return null;
+  }
+  for (const key of Object.keys(given)) {
+    if (key !== "type" && key !== "required" && key !== "max") {
+      refuse(`${field}.${key}`, "is not known: a field has type, required and max, so remove it.");
+    }
+  }
+  const type = FIELD_TYPES.find((known) => known === given.type);
+  if (type === undefined) refuse(`${field}.type`, `is not a type: use one of ${FIELD_TYPES.join(", ")}.`);
+  const required = given.required ?? false;
+  if (typeof required !== "boolean")
+    refuse(`${field}.required`, "is neither true nor false: write one of them.");
+  const max = readMax(given.max, type, (sentence) => refuse(`${field}.max`, sentence));
+  if (type === undefined || problems.length > before) return null;
+  return { type, required: required === true, max };
+}
+
+function readMax(
+  given: unknown,
+  type: FieldType | undefined,
+  refuse: (sentence: string) => void,
+): number | null {
+  if (given === undefined || given === null || type === undefined) return null;
+  const means = MAX_MEANS[type];
+  if (means === undefined) {
+    refuse(`does not apply to a ${type} field: remove it.`);
+    return null;
+  }
+  const fits =
+    typeof given === "number" &&
+    Number.isFinite(given) &&
+    (type === "number" || (Number.isInteger(given) && given >= 1));
+  if (!fits) {
+    refuse(
+      `is not valid: for a ${type} field it is ${means}, ${type === "number" ? "a number" : "an integer from 1"}.`,
+    );
+    return null;
+  }
+  return given;
+}

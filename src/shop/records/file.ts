@@ -1,0 +1,138 @@
+/**
+ * Files: small ones, kept in the database beside the records that name them. The bytes are never looked into and the media type is
+ * only what the uploader said, so whoever serves a file must not let a browser run it.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../../base/id.ts";
+import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../../base/limit.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { show, time } from "../../base/schema.ts";
+import { breaksOneLine, countChars } from "../../base/text.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer, type RowOf, text } from "../../store/table.ts";
+
+const FILE = defineTable({
+  name: "file",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    name: text(),
+    mediaType: text(),
+    bytes: integer(),
+    content: bytes(),
+    createdAt: integer(),
+  },
+});
+
+/** Without its bytes. */
+const LISTED = FILE.pick("id", "environmentId", "name", "mediaType", "bytes", "createdAt");
+type FileRow = RowOf<typeof LISTED>;
+
+/** A file as the API shows one. */
+export const fileView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mediaType: Type.String(),
+  bytes: Type.Integer(),
+  createdAt: time,
+});
+
+export type FileView = Static<typeof fileView>;
+
+const MISSING = "No file with this id exists in this environment.";
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
+
+export function viewFile(row: FileRow): FileView {
+  return show(fileView, row);
+}
+
+export interface Upload {
+  environmentId: number;
+  name: string;
+  /** As the uploader says; parameters are dropped. null: application/octet-stream. */
+  mediaType: string | null;
+  content: Uint8Array;
+  nowMs: number;
+}
+
+/** Keeps a file. Refuses with `body_too_large` and `invalid_input`. */
+export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
+  const { environmentId, name, content, nowMs } = upload;
+  refuseLarge(content.byteLength);
+  if (!isFileName(name)) {
+    throw new Refusal(
+      "invalid_input",
+      `\`name\` is not a file name: use 1 to ${MAX_FILE_NAME_CHARS} characters on one line, without slashes.`,
+    );
+  }
+  const mediaType =
+    (upload.mediaType ?? "application/octet-stream").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (!MEDIA_TYPE.test(mediaType)) {
+    throw new Refusal("invalid_input", "`mediaType` is not a media type: use one such as image/png.");
+  }
+  const row: FileRow = {
+    id: newId("fil", nowMs),
+    environmentId,
+    name,
+    mediaType,
+    bytes: content.byteLength,
+    createdAt: nowMs,
+  };
+  await FILE.insert(tx, { ...row, content });
+  return row;
+}
+
+/** Refuses with `body_too_large`. */
+export function refuseLarge(bytes: number): void {
+  if (bytes <= MAX_FILE_BYTES) return;
+  throw new Refusal(
+    "body_too_large",
+    `The file has ${bytes} bytes, over the limit of ${MAX_FILE_BYTES}: keep larger ones elsewhere and store their address.`,
+  );
+}
+
+/** Without its bytes. */
+export function findFile(tx: Reader, environmentId: number, fileId: string): Promise<FileRow | null> {
+  return LISTED.find(tx, { id: fileId, environmentId });
+}
+
+/** With its bytes. Refuses with `not_found`. */
+export function readFile(tx: Reader, environmentId: number, fileId: string): Promise<RowOf<typeof FILE>> {
+  return FILE.require(tx, { id: fileId, environmentId }, MISSING);
+}
+
+/** Newest first, without bytes. */
+export async function listFiles(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<FileView>> {
+  const led = [equals("environment_id", environmentId)];
+  const walk = { index: "file_by_environment", key: "id", led } as const;
+  return await walkPage(tx, LISTED, request, walk, viewFile);
+}
+
+/** Refuses with `not_found`, and with `in_use` while a record holds it. */
+export async function deleteFile(tx: Writer, environmentId: number, fileId: string): Promise<FileRow> {
+  const file = await LISTED.require(tx, { id: fileId, environmentId }, MISSING);
+  const holder = await tx.get<{ id: string; collection: string }>(
+    "SELECT record.id, record.collection FROM record_file JOIN record ON record.seq = record_file.record_seq WHERE record_file.file_id = ?1 LIMIT 1",
+    fileId,
+  );
+  if (holder !== null) {
+    throw new Refusal(
+      "in_use",
+      `The record ${holder.id} of ${holder.collection} holds this file: change or delete the record first, in the dashboard or with relay records delete ${holder.collection} ${holder.id}.`,
+    );
+  }
+  await FILE.delete(tx, file);
+  return file;
+}
+
+function isFileName(name: string): boolean {
+  if (name === "" || name === "." || name === ".." || /[/\\]/.test(name)) return false;
+  return countChars(name) <= MAX_FILE_NAME_CHARS && breaksOneLine(name) === null;
+}

@@ -1,0 +1,83 @@
+/**
+ * What records and files take and set off: the bytes that a person and an environment store, kept by triggers as they are written, and how
+ * many events a write makes. It refuses what is over a limit; which limit that is, the server's configuration says.
+ * An environment's limit is for people, keys and owners: what relays write is bounded by their events.
+ */
+import type { RaisableLimits } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+
+type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnvironmentMb">;
+
+const MB = 1024 * 1024;
+
+/** Whose room a write takes. */
+interface Storer {
+  environmentId: number;
+  /** null: nobody's own, as what an owner or a key writes. */
+  personId: string | null;
+}
+
+/** The app itself: the environment's room bounds it, and no person's. */
+export function storerOf(environmentId: number): Storer {
+  return { environmentId, personId: null };
+}
+
+/**
+ * Does the write. Refuses with `storage_capped`, the caller's transaction to be undone, where it takes room and the environment, or the
+ * person, now stores more than the limit; what gives room back always may.
+ */
+export async function withinStorage<Result>(
+  tx: Writer,
+  storer: Storer,
+  limits: StoredLimits,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  const before = await findStored(tx, storer);
+  const result = await write();
+  const after = await findStored(tx, storer);
+  const { storedPerPersonMb, storedPerEnvironmentMb } = limits;
+  if (after.person > before.person && after.person > storedPerPersonMb * MB) {
+    throw new Refusal(
+      "storage_capped",
+      `One person's records may take ${storedPerPersonMb} MB, the limit, and with this one they would take more: delete records that are no longer needed.`,
+      { details: { limit: "person" } },
+    );
+  }
+  if (after.environment > before.environment && after.environment > storedPerEnvironmentMb * MB) {
+    throw new Refusal(
+      "storage_capped",
+      `The records and files of an environment may take ${storedPerEnvironmentMb} MB, the limit, and with this they would take more: delete what is no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
+      { details: { limit: "environment" } },
+    );
+  }
+  return result;
+}
+
+async function findStored(
+  tx: Reader,
+  { environmentId, personId }: Storer,
+): Promise<{ person: number; environment: number }> {
+  const rows = await tx.all<{ ownerId: string; bytes: number }>(
+    "SELECT owner_id AS ownerId, bytes FROM stored_bytes WHERE environment_id = ?1 AND owner_id IN ('', ?2)",
+    environmentId,
+    personId,
+  );
+  const bytesOf = (ownerId: string | null): number => rows.find((row) => row.ownerId === ownerId)?.bytes ?? 0;
+  return { person: bytesOf(personId), environment: bytesOf("") };
+}
+
+/** How many relays watch this change of the collection: so many events a write makes at most. */
+export async function countWatchers(
+  tx: Reader,
+  at: { environmentId: number; collection: string },
+  change: "created" | "updated" | "deleted",
+): Promise<number> {
+  const row = await tx.get<{ count: number }>(
+    "SELECT count(*) AS count FROM record_watch WHERE environment_id = ?1 AND collection = ?2 AND change = ?3",
+    at.environmentId,
+    at.collection,
+    change,
+  );
+  return row?.count ?? 0;
+}

@@ -1,0 +1,307 @@
+/**
+ * Records: the one door through which each is written, whoever writes (a relay's write_record, the API, the dashboard, a receipt), so
+ * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { newId } from "../../base/id.ts";
+import { isJsonObject, type Json, type JsonObject, measureJson, parseJson } from "../../base/json.ts";
+import { type Problem, Refusal } from "../../base/refusal.ts";
+import { orNull as nullOr, show, time } from "../../base/schema.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import {
+  defineTable,
+  given,
+  integer,
+  json,
+  type NewRowOf,
+  orNull,
+  type RowOf,
+  text,
+} from "../../store/table.ts";
+import { type CollectionRow, listFields, requireCollection } from "./collection.ts";
+import type { CollectionKind } from "./collection-definition.ts";
+import { checkFiles, readRecordData } from "./record-data.ts";
+
+/** What stands in the place of data that cannot be read. */
+const ODD = new WeakSet<JsonObject>();
+/** The API takes 32 levels, and some thousands cannot be written as an answer. */
+const MAX_READ_DEPTH = 500;
+const LONG_CHARS = 2 * MAX_READ_DEPTH;
+
+/** A record's data. What another program wrote in its place is empty data, so that it holds up none beside it. */
+export function readStored(text: string): JsonObject {
+  try {
+    const isDeep =
+      text.length > LONG_CHARS &&
+      measureJson(Buffer.from(text), { depth: MAX_READ_DEPTH, values: text.length }).depth > MAX_READ_DEPTH;
+    const data = isDeep ? null : parseJson(text);
+    if (isJsonObject(data)) return data;
+  } catch {}
+  const data = {};
+  ODD.add(data);
+  return data;
+}
+
+export const RECORD = defineTable({
+  name: "record",
+  key: ["seq"],
+  topic: "record",
+  columns: {
+    seq: given(),
+    id: text(),
+    environmentId: integer(),
+    collection: text(),
+    data: json(readStored),
+    /** A person's id; null: the app's own. */
+    ownerId: orNull(text()),
+    /** A person's id, or null. */
+    recipientId: orNull(text()),
+    /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
+    writtenBy: text(),
+    /** The event that wrote it last; null: none did, or an earlier version. */
+    eventId: orNull(text()),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
+
+export type RecordRow = RowOf<typeof RECORD>;
+/** A record without its number, which nobody who writes one asks for. */
+export type NewRecord = NewRowOf<typeof RECORD>;
+
+/** A record as the API shows one; `by`: who wrote it last, in words. */
+const recordView = Type.Object({
+  id: Type.String(),
+  collection: Type.String(),
+  data: Type.Unsafe<JsonObject>(Type.Unknown()),
+  owner: nullOr(Type.String()),
+  recipient: nullOr(Type.String()),
+  createdAt: time,
+  updatedAt: time,
+  by: Type.String(),
+  /** Why its data is shown as empty; absent: it is as it was written. */
+  odd: Type.Optional(Type.String()),
+});
+
+export type RecordView = Static<typeof recordView>;
+
+export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): RecordView {
+  const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
+  const odd = ODD.has(row.data)
+    ? {
+        odd: `The data of ${row.id} is no JSON object that can be shown, so another program than this service wrote it: write its data anew, or delete it.`,
+      }
+    : {};
+  return show(recordView, { ...row, ...renamed, ...odd });
+}
+
+/** A record as its app sees it: with the event that wrote it last; null: no event did. */
+export const recordItem = Type.Object({ ...recordView.properties, eventId: nullOr(Type.String()) });
+
+export type RecordItem = Static<typeof recordItem>;
+
+export function viewRecordItem(row: NewRecord): RecordItem {
+  return { ...viewRecord(row), eventId: row.eventId };
+}
+
+export interface RecordWrite {
+  environmentId: number;
+  data: Json;
+  /** A person's id; null: the app's own. */
+  ownerId: string | null;
+  /** A person's id, or null. */
+  recipientId: string | null;
+  /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
+  by: string;
+  /** The event that writes it. */
+  eventId?: string | null;
+  nowMs: number;
+  /** The strings of `data` went through templates; see record-data.ts. */
+  rendered?: boolean;
+  /** Also for somebody who is suspended: it tells what happened. */
+  whoever?: boolean;
+}
+
+/**
+ * Writes a new record. Refuses with `not_found` (collection), `data_invalid` with every problem, `invalid_input` (no such person) and
+ * `person_suspended`, having written nothing.
+ */
+export async function writeRecord(
+  tx: Writer,
+  write: RecordWrite & { collection: string },
+): Promise<NewRecord> {
+  return writeRecordIn(tx, await requireCollection(tx, write.environmentId, write.collection), write);
+}
+
+/** `writeRecord` for a collection already found. */
+export async function writeRecordIn(
+  tx: Writer,
+  collection: CollectionRow,
+  write: RecordWrite,
+): Promise<NewRecord> {
+  const data = await requireData(tx, collection, write);
+  const people = { owner: write.ownerId, to: write.recipientId };
+  await requirePeople(tx, write.environmentId, people, write.whoever);
+  const row = {
+    id: newId("rec", write.nowMs),
+    environmentId: write.environmentId,
+    collection: collection.name,
+    data,
+    ownerId: write.ownerId,
+    recipientId: write.recipientId,
+    writtenBy: write.by,
+    eventId: write.eventId ?? null,
+    createdAt: write.nowMs,
+    updatedAt: write.nowMs,
+  };
+  await RECORD.post(tx, row);
+  return row;
+}
+
+interface RecordChange {
+  environmentId: number;
+  collection: string;
+  recordId: string;
+  /** Replaces the data whole. */
+  data: Json;
+  /** As its writer read it, in milliseconds: refused where it was changed since. undefined: whatever stands is replaced. */
+  readAt?: number | undefined;
+  /** undefined: as it is. */
+  ownerId?: string | null | undefined;
+  recipientId?: string | null | undefined;
+  by: string;
+  nowMs: number;
+}
+
+/** Writes a record anew, under the fields as they are now. Refuses as `writeRecord`, and with `version_conflict`. */
+export async function updateRecord(
+  tx: Writer,
+  change: RecordChange,
+): Promise<{ before: RecordRow; after: RecordRow }> {
+  const { environmentId, nowMs, by } = change;
+  const collection = await requireCollection(tx, environmentId, change.collection);
+  const before = await requireRecord(tx, environmentId, collection.name, change.recordId);
+  if (change.readAt !== undefined && change.readAt !== before.updatedAt) {
+    throw new Refusal(
+      "version_conflict",
+      `The record was changed since, ${toIso(before.updatedAt)} by ${before.writtenBy}: load it again, then make your change.`,
+    );
+  }
+  const ownerId = change.ownerId === undefined ? before.ownerId : change.ownerId;
+  const recipientId = change.recipientId === undefined ? before.recipientId : change.recipientId;
+  const data = await requireData(tx, collection, { environmentId, data: change.data, ownerId, recipientId });
+  await requirePeople(tx, environmentId, {
+    owner: ownerId === before.ownerId ? null : ownerId,
+    to: recipientId === before.recipientId ? null : recipientId,
+  });
+  const changes = { data, ownerId, recipientId, writtenBy: by, eventId: null, updatedAt: nowMs };
+  await RECORD.change(tx, before, changes);
+  return { before, after: { ...before, ...changes } };
+}
+
+/** Answers the record as it was. Its files stay until they are deleted themselves. Refuses with `not_found`. */
+export async function deleteRecord(
+  tx: Writer,
+  at: { environmentId: number; collection: string; recordId: string },
+): Promise<RecordRow> {
+  const before = await requireRecord(tx, at.environmentId, at.collection, at.recordId);
+  await RECORD.delete(tx, before);
+  return before;
+}
+
+export function findRecord(
+  tx: Reader,
+  environmentId: number,
+  collection: string,
+  recordId: string,
+): Promise<RecordRow | null> {
+  return RECORD.find(tx, { id: recordId, environmentId, collection });
+}
+
+/** The collection of the environment's record with this id; null where there is none such. */
+export async function findRecordCollection(
+  tx: Reader,
+  environmentId: number,
+  recordId: string,
+): Promise<string | null> {
+  return (await RECORD.find(tx, { id: recordId, environmentId }))?.collection ?? null;
+}
+
+/** Refuses with `not_found`. */
+export function requireRecord(
+  tx: Reader,
+  environmentId: number,
+  collection: string,
+  recordId: string,
+): Promise<RecordRow> {
+  const sentence =
+    "No record with this id exists in this collection: relay records list shows those that do.";
+  return RECORD.require(tx, { id: recordId, environmentId, collection }, sentence);
+}
+
+/** The data to keep, or the refusal `data_invalid` with every problem of data, files and address. */
+async function requireData(
+  tx: Reader,
+  collection: CollectionRow,
+  write: Address & { environmentId: number; data: Json; rendered?: boolean },
+): Promise<JsonObject> {
+  const fields = listFields(collection);
+  const { data, problems } = readRecordData(fields, write.data, write.rendered === true);
+  const all: Problem[] = [
+    ...problems,
+    ...(await checkFiles(tx, write.environmentId, fields, data)),
+    ...checkAddress(collection.kind, write),
+  ];
+  if (all.length === 0) return data;
+  throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
+}
+
+/** The people a record newly names exist and, unless it is for whoever, are not suspended. */
+async function requirePeople(
+  tx: Reader,
+  environmentId: number,
+  people: { owner: string | null; to: string | null },
+  whoever = false,
+): Promise<void> {
+  if (people.owner === null && people.to === null) return;
+  for (const [field, personId] of Object.entries(people)) {
+    if (personId === null) continue;
+    const person = await tx.get<{ status: string }>(
+      "SELECT status FROM person WHERE id = ?1 AND environment_id = ?2",
+      personId,
+      environmentId,
+    );
+    if (person === null || person.status === "erased") {
+      throw new Refusal(
+        "invalid_input",
+        `\`${field}\` names no person of this environment: use a person's id.`,
+      );
+    }
+    if (person.status === "suspended" && !whoever) {
+      throw new Refusal(
+        "person_suspended",
+        `\`${field}\` names a suspended person: make them active again first, in the dashboard or with relay people activate ${personId}.`,
+      );
+    }
+  }
+}
+
+export interface Address {
+  ownerId: string | null;
+  recipientId: string | null;
+}
+
+/** Problems of an address for a kind of collection. */
+function checkAddress(kind: CollectionKind, address: Address): Problem[] {
+  const problems: Problem[] = [];
+  if (kind === "addressed" && address.ownerId !== null) {
+    const message = "`owner` is not for an addressed collection, whose records are the app's: leave it out.";
+    problems.push({ field: "owner", message });
+  }
+  if ((kind === "addressed" || kind === "direct") && address.recipientId === null) {
+    const message = `\`to\` is missing: a record of ${kind === "direct" ? "a direct" : "an addressed"} collection needs the person it is for.`;
+    problems.push({ field: "to", message });
+  }
+  return problems;
+}

@@ -1,0 +1,126 @@
+/**
+ * Takes back any purchase by hand: one that a relay, the app's server or an owner recorded. It says before what it takes back, and it moves no
+ * money. Source: decisions section 3, "refund by hand".
+ */
+import { type Static, Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { textOrNull } from "../../base/schema.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { findNewestArrival } from "../people/access-order.ts";
+import { namePerson } from "../people/person.ts";
+import { planPlanRefund, refundPlanPayment } from "./plan-refund.ts";
+import { planProductRefund, refundPurchase } from "./product-sale.ts";
+import {
+  findPurchase,
+  findRefundOf,
+  type Purchase,
+  type PurchaseView,
+  requirePurchase,
+  requirePurchaseView,
+  takenBackView,
+} from "./purchase.ts";
+import { writeReceiptRecord } from "./receipt.ts";
+import type { SaleContext } from "./sale.ts";
+
+/** What a refund of a purchase would take back now. */
+export const refundPlan = Type.Object({
+  ...takenBackView.properties,
+  /** The plan that ends. */
+  endsPlan: textOrNull,
+  /** The refund that took it back before: then nothing changes. */
+  refundedBy: textOrNull,
+  /** All of this in sentences. */
+  message: Type.String(),
+});
+export type RefundPlan = Static<typeof refundPlan>;
+
+/** Says what a refund would take back. Refuses with `not_found`, and with `invalid_input` what is no purchase. */
+export async function planRefund(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+  nowMs: number,
+): Promise<RefundPlan> {
+  const purchase = await requireRefundable(tx, environmentId, id);
+  const { ref, item, itemKind, personId } = purchase;
+  const whose = await namePerson(tx, environmentId, personId);
+  const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${whose}`;
+  const refund = await findRefundOf(tx, purchase);
+  const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
+  if (refund !== null) {
+    const message = `The purchase of ${what} was taken back before (${refund.id}), so nothing changes.`;
+    return { ...nothing, refundedBy: refund.id, message };
+  }
+  const said = (sentences: string): string =>
+    `Takes back the purchase of ${what}. ${sentences} No money moves: refund the payment where it was paid.`;
+  if (itemKind === "plan") {
+    const { ends, keptBy } = await planPlanRefund(tx, purchase);
+    const goes = { ...nothing, grants: ends === null ? 0 : 1, endsPlan: ends?.plan ?? null };
+    return { ...goes, refundedBy: null, message: said(sayPlan(item, ends?.billedBy ?? null, keptBy)) };
+  }
+  const { takes, entitlement, keepsAccess } = await planProductRefund(tx, purchase, nowMs);
+  const sentences = [sayAccess(entitlement, takes.grants, keepsAccess), ...sayCredits(takes)];
+  return { ...takes, endsPlan: null, refundedBy: null, message: said(sentences.join(" ")) };
+}
+
+function sayPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy: string | null): string {
+  if (keptBy !== null)
+    return `The person stays on ${plan}, because the payment under the ref ${keptBy} came later.`;
+  if (billedBy === null) return `The person is not on ${plan} now, so only a refund is recorded.`;
+  const ends = `The plan ${plan} ends, and the person lands on the default plan.`;
+  return billedBy === "relay" ? ends : `${ends} The card processor continues to bill it: end it there too.`;
+}
+
+function sayAccess(entitlement: string, grants: number, keepsAccess: boolean): string {
+  if (grants === 0) return `Its access to ${entitlement} has ended before.`;
+  const kept = keepsAccess ? ", and the person keeps it by another grant" : "";
+  return `Its access to ${entitlement} ends${kept}.`;
+}
+
+function sayCredits({ credits, creditsShort }: Pick<RefundPlan, "credits" | "creditsShort">): string[] {
+  if (credits + creditsShort === 0) return [];
+  const spent = creditsShort === 0 ? "" : `; ${creditsShort} more are spent and stay so`;
+  return [`Of its credits, ${credits} are taken back${spent}.`];
+}
+
+/**
+ * Takes the purchase back, audited; `created: false` for one taken back before. Answers the refund, or the purchase where there was one. Refuses as
+ * `planRefund`.
+ */
+export async function refundByHand(
+  tx: Writer,
+  change: Change,
+  id: string,
+): Promise<{ receipt: PurchaseView; created: boolean }> {
+  const { environmentId, by, nowMs } = change;
+  const purchase = await requireRefundable(tx, environmentId, id);
+  if ((await findRefundOf(tx, purchase)) !== null)
+    return { receipt: await requirePurchaseView(tx, environmentId, id), created: false };
+  const { personId } = purchase;
+  const origin = { relayName: null, eventId: null, arrival: await findNewestArrival(tx) };
+  const sale: SaleContext = { environmentId, personId, ...origin, by, nowMs };
+  const refund = purchase.itemKind === "plan" ? refundPlanPayment : refundPurchase;
+  const outcome = await refund(tx, sale, purchase);
+  if (outcome.outcome === "failed") throw new Error("A refund by hand failed.");
+  const row = await findPurchase(tx, environmentId, "refund", purchase.ref);
+  if (row === null) throw new Error("A refund was written and is not there.");
+  const receipt = await requirePurchaseView(tx, environmentId, row.id);
+  // The collection of receipts has the purchases that were recorded, not those of relays.
+  if (purchase.origin === "payment") await writeReceiptRecord(tx, sale, receipt);
+  const { before, after } = outcome;
+  const target = `purchase:${receipt.id}`;
+  await writeAudit(tx, { ...change, action: "receipt.refunded", target, before, after });
+  return { receipt, created: true };
+}
+
+async function requireRefundable(tx: Reader, environmentId: number, id: string): Promise<Purchase> {
+  const purchase = await requirePurchase(tx, environmentId, id);
+  if (purchase.kind === "purchase" && !purchase.confirmation) return purchase;
+  throw new Refusal(
+    "invalid_input",
+    purchase.kind === "refund"
+      ? `${id} is a refund: name the purchase that it took back, ${purchase.refunds}.`
+      : `${id} only confirms the plan ${purchase.item}, and nothing was paid: end the plan in the dashboard or with relay people end ${purchase.personId} ${purchase.item}.`,
+  );
+}

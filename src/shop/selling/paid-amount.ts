@@ -1,0 +1,42 @@
+/**
+ * The amount of a relay's sale, from the mapped values `amount` and `currency`. A text with a decimal point is in the currency itself, and a text or
+ * number without one is in its smallest unit, as providers write them. A JSON number with a decimal point is not read: a whole one has lost its point,
+ * so that 42.00 EUR and 42 cents are the same number.
+ */
+import { currencyDigits, isCurrency } from "../../base/currency.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText } from "../../base/json.ts";
+
+interface PaidAmount {
+  /** In the currency's smallest unit. */
+  amountMinor: number;
+  currency: string;
+}
+
+const UNREADABLE =
+  '`amount` and `currency` of this event do not make an amount, so its receipt has none: map a text such as "42.00" (in the currency) or 4200 (in its smallest unit), and a currency such as EUR.';
+
+/** null: the event does not have both, or they make no amount, which is a warning. */
+export function readPaidAmount({ mapped }: JsonObject, warn: (sentence: string) => void): PaidAmount | null {
+  if (!isJsonObject(mapped) || isAbsent(mapped.amount) || isAbsent(mapped.currency)) return null;
+  const currency = scalarText(mapped.currency)?.trim().toUpperCase() ?? "";
+  const amountMinor = isCurrency(currency) ? readMinor(mapped.amount, currency) : null;
+  if (amountMinor !== null) return { amountMinor, currency };
+  warn(UNREADABLE);
+  return null;
+}
+
+function isAbsent(value: Json | undefined): boolean {
+  return value === undefined || value === null || value === "";
+}
+
+function readMinor(amount: Json | undefined, currency: string): number | null {
+  const text = scalarText(amount)?.trim() ?? "";
+  const [, whole, fraction] = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(text) ?? [];
+  if (whole === undefined || (fraction !== undefined && typeof amount !== "string")) return null;
+  if (fraction === undefined) return Number(whole);
+  const digits = currencyDigits(currency);
+  // Smaller parts than the currency's smallest unit are no amount that anyone paid.
+  if (/[1-9]/.test(fraction.slice(digits))) return null;
+  const minor = Number(whole + fraction.slice(0, digits).padEnd(digits, "0"));
+  return Number.isSafeInteger(minor) ? minor : null;
+}

@@ -1,0 +1,66 @@
+/** Takes a payment of a plan back: by hand, or from a person who never paid it. plan-sale.ts handles the cancellation by a relay. */
+import type { Outcome } from "../../base/outcome.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { findLaterPayment, forgetPayments } from "./plan-history.ts";
+import { bringOnto, lookAtPlan, settleOrder } from "./plan-sale.ts";
+import { movePurchase, type Purchase } from "./purchase.ts";
+import { newPurchaseId, recordPurchase, type SaleContext } from "./sale.ts";
+import { endSubscription, findActiveSubscription, type Subscription } from "./subscription.ts";
+
+/** What a refund of a plan's payment would do now: end the subscription, or leave the plan, which a later payment keeps. */
+export async function planPlanRefund(
+  tx: Reader,
+  purchase: Purchase,
+): Promise<{ ends: Subscription | null; keptBy: string | null }> {
+  const active = await findActiveSubscription(tx, purchase.environmentId, purchase.personId);
+  if (active?.plan !== purchase.item) return { ends: null, keptBy: null };
+  const keptBy = await findLaterPayment(tx, purchase);
+  return { ends: keptBy === null ? active : null, keptBy };
+}
+
+/** Takes a payment of a plan back: as ending by hand does, unless a later payment keeps the plan. The payment counts no more. */
+export async function refundPlanPayment(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+  const { ends, keptBy } = await planPlanRefund(tx, purchase);
+  const before = await lookAtPlan(tx, sale);
+  if (ends !== null) {
+    await endSubscription(tx, ends, sale);
+    await forgetPayments(tx, sale);
+  } else await movePurchase(tx, purchase.id, 0);
+  const ended = ends === null ? {} : { ended: ends.id };
+  const kept = keptBy === null ? {} : { keptByRef: keptBy };
+  return recordPlanRefund(tx, sale, purchase, before, { ...ended, ...kept });
+}
+
+async function recordPlanRefund(
+  tx: Writer,
+  sale: SaleContext,
+  { id: refunds, ref, item, origin, amountMinor, currency }: Purchase,
+  before: Awaited<ReturnType<typeof lookAtPlan>>,
+  more: Record<string, string>,
+): Promise<Outcome> {
+  const now = await lookAtPlan(tx, sale);
+  const id = newPurchaseId(sale);
+  const grants = before.grants.filter((grant) => !now.grants.includes(grant)).length;
+  await recordPurchase(tx, sale, id, {
+    ...{ kind: "refund", itemKind: "plan", item, refunds, ref, origin, amountMinor, currency },
+    data: { takenBack: { grants, credits: 0, creditsShort: 0 } },
+  });
+  return { outcome: "done", before, after: { ...now, refund: id, purchase: refunds, ref, ...more } };
+}
+
+/** Takes a payment of a plan from a person who never paid it. Their other payments then decide their plan. */
+export async function takeBackPlanPayment(
+  tx: Writer,
+  sale: SaleContext,
+  purchase: Purchase,
+): Promise<Outcome> {
+  const { id, arrival } = purchase;
+  const before = await lookAtPlan(tx, sale);
+  await movePurchase(tx, id, 0);
+  // One that counted no more gave nothing that is left.
+  if (arrival > 0) {
+    const { standing } = await settleOrder(tx, { ...sale, arrival }, null);
+    await bringOnto(tx, sale, standing);
+  }
+  return recordPlanRefund(tx, sale, purchase, before, {});
+}

@@ -1,0 +1,301 @@
+/**
+ * A plan sold, renewed and ended. One active plan a person: another plan granted by a relay ends the relay-granted one before it; a
+ * subscription billed by the card processor is never ended by a relay. Payments and cancellations count in the order in which their events
+ * arrived (plan-order.ts): where a later arrival ran before, the person is brought onto the plan that the order of arrival comes to. There is no lapse
+ * timer: a plan is active until it is revoked.
+ * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
+ */
+import { failForNow, type Outcome } from "../../base/outcome.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { listLiveGrants, moveGrants } from "../people/access-grant.ts";
+import { sayEndedByLater } from "../people/access-order.ts";
+import { findDefaultPlan, plans } from "./plan.ts";
+import {
+  hasLater,
+  markConfirmations,
+  readPlanHistory,
+  recordCancellation,
+  wasBilledSince,
+} from "./plan-history.ts";
+import { followPlan, hasOwnRef, type PlanOrder, type PlanPayment } from "./plan-order.ts";
+import { findPurchase, movePurchase, type Purchase } from "./purchase.ts";
+import {
+  claimRef,
+  failUnknown,
+  findSoldHere,
+  type Given,
+  type Payment,
+  type RelaySale,
+  type SaleContext,
+  sell,
+} from "./sale.ts";
+import {
+  endSubscription,
+  findActiveSubscription,
+  findNewestOn,
+  keepPlanKey,
+  recordEnded,
+  type Subscription,
+  stampRenewed,
+  startSubscription,
+} from "./subscription.ts";
+
+/** The plan a person is on: the active subscription's, else the default; `plan` is null where there is no plan at all. */
+export async function currentPlan(
+  tx: Reader,
+  environmentId: number,
+  personId: string,
+): Promise<{ plan: string | null; subscription: Subscription | null }> {
+  const subscription = await findActiveSubscription(tx, environmentId, personId);
+  if (subscription !== null) return { plan: subscription.plan, subscription };
+  const plan = await findDefaultPlan(tx, environmentId);
+  return { plan: plan?.name ?? null, subscription: null };
+}
+
+/** grant_plan: the plan must be sold through the relay that runs. */
+export async function grantByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  payment: Payment,
+): Promise<Outcome> {
+  const { ref } = payment;
+  const found = await findSoldHere(tx, sale, plans, name, ref);
+  if ("failure" in found) return found.failure;
+  if ("own" in found) return skipSold(tx, sale, found.own);
+  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  if (active?.billedBy === "processor" && !(await wasBilledSince(tx, sale)))
+    return refuseBilled(tx, sale, name, ref, active);
+  if (!(await hasLater(tx, sale))) return sellPlan(tx, sale, name, payment, null);
+  return sell(
+    tx,
+    sale,
+    payment,
+    sellingOf(tx, sale, name, (id) => giveLate(tx, sale, name, ref, id)),
+  );
+}
+
+async function refuseBilled(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  ref: string,
+  { plan }: Subscription,
+): Promise<Outcome> {
+  const claim = await claimRef(tx, sale, "plan", name, ref);
+  if ("failure" in claim) return claim.failure;
+  if (claim.own !== null) return skipSold(tx, sale, claim.own);
+  const message = `The person's plan ${plan} is billed by the card processor, and one plan is active at a time: end it there and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
+  return failForNow("billed_by_processor", message);
+}
+
+/** Any sale of a plan that no later arrival decided on before: starts, renews, confirms or switches the subscription. */
+export function sellPlan(
+  tx: Writer,
+  sale: SaleContext,
+  name: string,
+  payment: Payment,
+  processorCustomerId: string | null,
+): Promise<Outcome> {
+  const give = () => giveNewest(tx, sale, name, payment.ref, processorCustomerId);
+  return sell(tx, sale, payment, sellingOf(tx, sale, name, give));
+}
+
+function sellingOf(
+  tx: Writer,
+  sale: SaleContext,
+  item: string,
+  give: (purchaseId: string) => Promise<Given>,
+) {
+  return {
+    itemKind: "plan",
+    item,
+    skip: (own: Purchase) => skipSold(tx, sale, own),
+    look: () => lookAtPlan(tx, sale),
+    give,
+  } as const;
+}
+
+async function giveNewest(
+  tx: Writer,
+  sale: SaleContext,
+  plan: string,
+  ref: string,
+  processorCustomerId: string | null,
+): Promise<Given> {
+  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  // A plan that moves from a relay to the card processor begins again, so that it is ended where it is billed.
+  const goesOn = active?.plan === plan && (active.billedBy === "relay") === (sale.relayName !== null);
+  const confirmation = goesOn && !hasOwnRef({ ref, eventId: sale.eventId });
+  if (goesOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  if (!goesOn && active !== null) await endSubscription(tx, active, sale);
+  const { id, grant, endedByEvent } = goesOn
+    ? await keepPlanKey(tx, sale, active)
+    : await startSubscription(tx, sale, plan, processorCustomerId);
+  return {
+    granted: { entitlement: plan, grant, credits: 0, subscription: id },
+    message: endedByEvent === null ? null : sayEndedByLater(plan, endedByEvent, sale.personId),
+    confirmation,
+  };
+}
+
+/** A payment of which a later arrival, which ran before, may have decided otherwise: the plan is what the order of arrival comes to. */
+async function giveLate(
+  tx: Writer,
+  sale: RelaySale,
+  plan: string,
+  ref: string,
+  purchaseId: string,
+): Promise<Given> {
+  const { arrival, eventId, relayName } = sale;
+  const own: PlanPayment = { id: purchaseId, plan, ref, arrival, eventId, relayName, confirms: null };
+  const order = await settleOrder(tx, sale, own);
+  const confirmation = order.confirmations.has(purchaseId);
+  if (order.standing === own) return { ...(await giveNewest(tx, sale, plan, ref, null)), confirmation };
+  const brought = await bringOnto(tx, sale, order.standing);
+  const { before, after: active } = brought;
+  const isOn = active?.plan === plan && active.billedBy === "relay";
+  if (isOn && !confirmation) await stampRenewed(tx, active.id, sale.nowMs);
+  const subscription = isOn
+    ? active.id
+    : ((await findNewestOn(tx, sale, plan))?.id ?? (await recordEnded(tx, sale, plan)));
+  return {
+    granted: { entitlement: plan, credits: 0, subscription },
+    message: isOn && before?.id === active.id ? null : sayLate(sale, plan, order, brought),
+    confirmation,
+  };
+}
+
+/** Follows the person's payments and cancellations, with one that is about to be recorded, and corrects which of them only confirm. */
+export async function settleOrder(
+  tx: Writer,
+  sale: SaleContext,
+  own: PlanPayment | null,
+): Promise<PlanOrder> {
+  const history = await readPlanHistory(tx, sale);
+  const payments = own === null ? history.payments : [...history.payments, own];
+  const order = followPlan(payments, history.cancellations);
+  await markConfirmations(tx, history, order.confirmations);
+  return order;
+}
+
+interface Brought {
+  /** The subscription that was active. */
+  before: Subscription | null;
+  after: Subscription | null;
+}
+
+/** Brings the person onto the plan that the order of arrival comes to. */
+export async function bringOnto(
+  tx: Writer,
+  sale: SaleContext,
+  standing: PlanPayment | null,
+): Promise<Brought> {
+  const before = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  if (before?.billedBy === "processor" || before?.plan === standing?.plan) return { before, after: before };
+  if (before !== null) await endSubscription(tx, before, sale);
+  if (standing === null || standing.relayName === null) return { before, after: null };
+  const { relayName, eventId, arrival, plan } = standing;
+  await startSubscription(tx, { ...sale, relayName, eventId, arrival }, plan, null);
+  return { before, after: await findActiveSubscription(tx, sale.environmentId, sale.personId) };
+}
+
+/** What the result of a payment says that came too late for its plan, or that shows that a cancellation ended nothing. */
+function sayLate(
+  { personId }: SaleContext,
+  plan: string,
+  { standing, ended }: PlanOrder,
+  { before, after }: Brought,
+): string {
+  const did =
+    before?.id === after?.id
+      ? "changed nothing else"
+      : after !== null
+        ? `put the person on ${after.plan} again`
+        : `ended ${before?.plan}, which was paid for before`;
+  const why =
+    standing !== null
+      ? `${standing.eventId ?? `the receipt ${standing.ref}`}, which paid for ${standing.plan}`
+      : `${ended?.eventId ?? "another event"}, which canceled ${ended?.plan ?? plan}`;
+  const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans go by the order of arrival.`;
+  if (after?.plan === plan) return said;
+  return `${said} To give the person ${plan} anyway, use the dashboard or relay people grant ${personId} ${plan}; its next payment puts them on it.`;
+}
+
+/**
+ * revoke_plan: ends the person's relay-granted subscription on that plan, unless a payment that arrived later keeps it: one that arrived after the
+ * cancellation, or, under the ref of a payment, after that payment and under another ref.
+ */
+export async function revokeByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  { ref }: Payment,
+): Promise<Outcome> {
+  const { environmentId, personId, arrival, eventId } = sale;
+  const claim = await claimRef(tx, sale, "plan", name, ref);
+  if ("failure" in claim) return claim.failure;
+  const active = await findActiveSubscription(tx, environmentId, personId);
+  if (active === null && (await plans.find(tx, environmentId, name)) === null)
+    return failUnknown(plans, name);
+  const own = hasOwnRef({ ref, eventId }) ? ref : "";
+  await recordCancellation(tx, sale, { plan: name, ref: own, arrival, eventId });
+  if (active?.plan !== name) {
+    // It may show that what looked like a confirmation was a payment.
+    if (await hasLater(tx, sale)) await settleOrder(tx, sale, null);
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that comes after its cancellation starts the plan all the same: should one, end it then, in the dashboard or with relay people end ${personId} ${name}.`;
+    return { outcome: "skipped", message };
+  }
+  if (active.billedBy === "processor") {
+    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is: end it there, and here in the dashboard or with relay people end ${personId} ${name}.`;
+    return { outcome: "skipped", code: "billed_by_processor", message };
+  }
+  const { standing, keepers } = await settleOrder(tx, sale, null);
+  if (standing?.plan === name) {
+    const keeper = [...keepers].find(([one]) => one.arrival === arrival && one.ref === own)?.[1] ?? null;
+    return keepPlan(sale, name, own, keeper ?? standing, keeper !== null);
+  }
+  const before = await lookAtPlan(tx, sale);
+  await endSubscription(tx, active, sale);
+  return { outcome: "done", before, after: { ...(await lookAtPlan(tx, sale)), ended: active.id } };
+}
+
+/** The result of a cancellation that a payment outlasts, which it names. `underOther`: that payment came after the one that was canceled. */
+function keepPlan(
+  { personId }: SaleContext,
+  plan: string,
+  ref: string,
+  keeper: PlanPayment,
+  underOther: boolean,
+): Outcome {
+  const why = underOther
+    ? `the payment under the ref ${keeper.ref} arrived after the payment under the ref ${ref}`
+    : `the payment under the ref ${keeper.ref} (${keeper.eventId ?? "a receipt"}) arrived after this cancellation`;
+  const message = `${plan} was left active, because ${why}, and plans go by the order of arrival. To end it anyway, use the dashboard or relay people end ${personId} ${plan}.`;
+  return { outcome: "skipped", message, after: { plan, keptByRef: keeper.ref } };
+}
+
+/** The person's plan and what it grants. */
+export async function lookAtPlan(tx: Reader, sale: SaleContext) {
+  const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
+  const live = await listLiveGrants(tx, { ...sale, entitlement: null });
+  const grants = live.filter((grant) => grant.source === "plan").map((grant) => grant.id);
+  return { plan, subscription: subscription?.id ?? null, grants };
+}
+
+/** A ref that was recorded before. Where an event that arrived later recorded it, the payment arrived with this event. */
+async function skipSold(tx: Writer, sale: SaleContext, own: Purchase): Promise<Outcome> {
+  if (sale.arrival < own.arrival) {
+    await movePurchase(tx, own.id, sale.arrival);
+    const { standing } = await settleOrder(tx, sale, null);
+    const { after } = await bringOnto(tx, sale, standing);
+    if (after?.billedBy === "relay" && standing !== null)
+      await moveGrants(tx, { ...sale, source: "plan", sourceRef: after.id, arrival: standing.arrival });
+  }
+  const refund = await findPurchase(tx, sale.environmentId, "refund", own.ref);
+  const since = refund === null ? "" : ` and refunded since (${refund.id}); it stays refunded`;
+  return {
+    outcome: "skipped",
+    message: `The payment under this ref was recorded before (${own.id})${since}.`,
+  };
+}

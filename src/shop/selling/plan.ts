@@ -1,0 +1,119 @@
+/**
+ * Plans: an item of the catalog whose name is also the entitlement it grants. As long as an environment has any plan, exactly one is its
+ * default, the one people without a subscription are on. It never touches a subscription.
+ */
+import { type Static, Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { orNull, show, time } from "../../base/schema.ts";
+import type { Change } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, flag, type RowOf } from "../../store/table.ts";
+import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
+
+const PLAN = defineTable({
+  name: "plan",
+  key: ["environmentId", "name"],
+  columns: { ...ITEM_COLUMNS, isDefault: flag() },
+});
+type Plan = RowOf<typeof PLAN>;
+
+export const planView = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  default: Type.Boolean(),
+  soldThrough: orNull(soldThroughView),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export function viewPlan(row: Plan): Static<typeof planView> {
+  return show(planView, { ...row, default: row.isDefault });
+}
+
+export const plans = new CatalogItems({
+  kind: "plan",
+  table: PLAN,
+  view: viewPlan,
+  codes: { notSellable: "plan_not_sellable", unknown: "plan_unknown", notSoldHere: "plan_not_sold_here" },
+});
+
+/** The environment's default plan; null while it has no plan at all. */
+export function findDefaultPlan(tx: Reader, environmentId: number): Promise<Plan | null> {
+  return PLAN.get(tx, "WHERE environment_id = $environmentId AND is_default = 1", { environmentId });
+}
+
+/** A whole plan; an absent default leaves the default where it is. */
+export interface PlanInput extends ItemInput {
+  default?: boolean | undefined;
+}
+
+/**
+ * Creates or replaces a plan and audits it. The first plan is the default whatever it says; one saved with `default: true` takes it over.
+ * Refuses with `invalid_input` (also taking the default away without naming another), `name_taken`, `relay_missing`, `version_conflict`.
+ */
+export async function savePlan(
+  tx: Writer,
+  change: Change,
+  name: string,
+  input: PlanInput,
+): Promise<{ plan: Plan; created: boolean }> {
+  const { environmentId, nowMs } = change;
+  const { before, item } = await plans.prepare(tx, change, name, input);
+  const title = readTitle(input.title, name);
+  const isDefault = await settleDefault(tx, environmentId, name, input.default);
+  if (isDefault) {
+    const sql = `UPDATE plan SET is_default = 0, version = version + 1, updated_at = $nowMs
+      WHERE environment_id = $environmentId AND is_default = 1 AND name <> $name`;
+    await tx.run(sql, { environmentId, name, nowMs });
+  }
+  const plan: Plan = { ...item, title, isDefault };
+  await plans.save(tx, change, before, plan);
+  return { plan, created: before === null };
+}
+
+/**
+ * Deletes a plan and audits it. Refuses with `not_found`, `version_conflict`, and with `in_use` a plan that people are on, or the default
+ * while there are others.
+ */
+export async function deletePlan(tx: Writer, change: Change, name: string, version?: number): Promise<void> {
+  const { environmentId } = change;
+  const plan = await plans.requireAt(tx, environmentId, name, version);
+  if (plan.isDefault && (await hasOthers(tx, environmentId, name))) {
+    throw new Refusal(
+      "in_use",
+      `The plan ${name} is the default: save another plan with default true first.`,
+    );
+  }
+  const active = await tx.get(
+    "SELECT 1 AS found FROM subscription WHERE environment_id = ?1 AND plan = ?2 AND status = 'active' LIMIT 1",
+    environmentId,
+    name,
+  );
+  if (active !== null) {
+    throw new Refusal("in_use", `The plan ${name} has active subscriptions: end them first.`);
+  }
+  await plans.delete(tx, change, plan);
+}
+
+/** Whether the plan is the default once saved. */
+async function settleDefault(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  wanted: boolean | undefined,
+): Promise<boolean> {
+  const current = await findDefaultPlan(tx, environmentId);
+  if (current === null) return true;
+  if (current.name !== name) return wanted ?? false;
+  if (wanted !== false || !(await hasOthers(tx, environmentId, name))) return true;
+  throw new Refusal(
+    "invalid_input",
+    "`default` cannot be taken from the default plan, an environment has exactly one: save another plan with default true instead.",
+  );
+}
+
+async function hasOthers(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  const sql = "SELECT 1 AS found FROM plan WHERE environment_id = ?1 AND name <> ?2";
+  return (await tx.get(sql, environmentId, name)) !== null;
+}

@@ -1,0 +1,208 @@
+/**
+ * A product sold and taken back. A purchase gives the product's key and credits and writes the receipt, all in the caller's transaction,
+ * once per ref for good; a refund takes back exactly what that receipt says it gave, once. A refunded purchase stays refunded.
+ * Source: the specification's "Actions" (fulfil_product, refund_product), decisions section 5.
+ */
+import { failFinally, failForNow, type Outcome } from "../../base/outcome.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { grantAccess, listLiveGrants, moveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
+import { sayEndedByLater } from "../people/access-order.ts";
+import { addCredits, findBalance, takeBackCredits } from "../people/credit.ts";
+import { countGrantsOfSource } from "../people/live-grant.ts";
+import { type Product, products } from "./product.ts";
+import { findPurchase, movePurchase, type Purchase, type TakenBack } from "./purchase.ts";
+import {
+  auditRefusedRef,
+  failUnknown,
+  findSoldHere,
+  isOwn,
+  newPurchaseId,
+  type Payment,
+  type RelaySale,
+  recordPurchase,
+  type SaleContext,
+  sell,
+} from "./sale.ts";
+
+/** fulfil_product: the product must be sold through the relay that runs. */
+export async function fulfilByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  payment: Payment,
+): Promise<Outcome> {
+  const found = await findSoldHere(tx, sale, products, name, payment.ref);
+  if ("failure" in found) return found.failure;
+  return "own" in found ? skipSold(tx, sale, found.own) : sellProduct(tx, sale, found.item, payment);
+}
+
+/** Any sale of a product. */
+export function sellProduct(
+  tx: Writer,
+  sale: SaleContext,
+  product: Product,
+  payment: Payment,
+): Promise<Outcome> {
+  const { name: item, key: entitlement, credits } = product;
+  return sell(tx, sale, payment, {
+    itemKind: "product",
+    item,
+    skip: (own) => skipSold(tx, sale, own),
+    look: () => lookAt(tx, sale, entitlement),
+    give: async (purchaseId) => {
+      const source = { source: "purchase", sourceRef: purchaseId } as const;
+      const unending = { reason: null, expiresAtMs: null };
+      const grant = await grantAccess(tx, { ...sale, ...source, ...unending, entitlement });
+      if (credits > 0) {
+        const onceKey = `purchase:${purchaseId}`;
+        const line = { amount: credits, reason: `purchase: ${item}`, source: "purchase", onceKey } as const;
+        await addCredits(tx, { ...sale, ...line });
+      }
+      const { endedByEvent } = grant;
+      return {
+        granted: { entitlement, grant: grant.id, credits },
+        message: endedByEvent === null ? null : sayEndedByLater(entitlement, endedByEvent, sale.personId),
+      };
+    },
+  });
+}
+
+/** refund_product: takes back only what a relay fulfilled, for this person and product. */
+export async function refundByRelay(
+  tx: Writer,
+  sale: RelaySale,
+  name: string,
+  { ref }: Payment,
+): Promise<Outcome> {
+  const claim = await claimRefund(tx, sale, name, ref);
+  if ("outcome" in claim) return claim;
+  if (claim.own === null) {
+    if ((await products.find(tx, sale.environmentId, name)) === null) return failUnknown(products, name);
+    const message = `Nothing was fulfilled under this ref yet, so there is nothing to take back of ${name}: the refund is tried again in case the payment's event is still to come.`;
+    return failForNow("purchase_missing", message);
+  }
+  if (claim.own.origin !== "relay") {
+    const message = `The purchase under this ref (${claim.own.id}) was not fulfilled by a relay, and a relay refunds no other: refund it where it was paid, and take it back in the dashboard or with relay receipts refund.`;
+    return failFinally("purchase_not_by_relay", message);
+  }
+  return refundPurchase(tx, sale, claim.own);
+}
+
+/** The purchase under the ref when it is this person's of this product, null when the ref is free; or why nothing is taken back. */
+async function claimRefund(
+  tx: Writer,
+  sale: RelaySale,
+  item: string,
+  ref: string,
+): Promise<{ own: Purchase | null } | Outcome> {
+  const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
+  if (purchase === null || isOwn(purchase, sale, "product", item)) return { own: purchase };
+  const { id, personId, itemKind } = purchase;
+  const isTheirs = personId === sale.personId;
+  if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)
+    return failUnknown(products, item);
+  const code = isTheirs ? "other_product" : "ref_used";
+  await auditRefusedRef(tx, sale, { itemKind: "product", item, ref, purchase: id, code });
+  if (isTheirs) {
+    const message = `The payment under this ref (${id}) is for the ${itemKind} ${purchase.item} and not for ${item}, so nothing was taken back here: the relay that refunds ${purchase.item} takes that back.`;
+    return { outcome: "skipped", code, message };
+  }
+  const message = `\`ref\` belongs to another person's purchase (${id} of ${purchase.item}), so nothing was taken back: if that payment was refunded, take the purchase back by hand with Refund… on the dashboard's Selling › Receipts or with relay receipts refund ${ref}.`;
+  return failFinally(code, message);
+}
+
+/** Any refund of a product: ends the grants that purchase gave and takes back its credits as far as they are still there. */
+export async function refundPurchase(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+  const { ref, item, origin, amountMinor, currency } = purchase;
+  const refund = await findPurchase(tx, sale.environmentId, "refund", ref);
+  if (refund !== null) {
+    const message = `The purchase ${purchase.id} was refunded before (${refund.id}).`;
+    return { outcome: "skipped", message };
+  }
+  const { entitlement, credits } = readGiven(purchase);
+  const before = await lookAt(tx, sale, entitlement);
+  const id = newPurchaseId(sale);
+  const source = { source: "purchase", sourceRef: purchase.id } as const;
+  const grants = await revokeGrantsOfSource(tx, { ...sale, ...source });
+  const taken = credits === 0 ? 0 : await takeCredits(tx, sale, credits, id, item);
+  const takenBack = { grants, credits: taken, creditsShort: credits - taken };
+  const refunds = purchase.id;
+  const paid = { ref, origin, amountMinor, currency };
+  await recordPurchase(tx, sale, id, {
+    kind: "refund",
+    itemKind: "product",
+    item,
+    refunds,
+    ...paid,
+    data: { takenBack },
+  });
+  const now = await lookAt(tx, sale, entitlement);
+  const after = { ...now, refund: id, purchase: purchase.id, ref, takenBack };
+  if (taken === credits) return { outcome: "done", before, after };
+  const message = `Only ${taken} of ${credits} credits could be taken back, the others were spent; the balance never goes below zero.`;
+  return { outcome: "done", message, before, after };
+}
+
+/** What the purchase of a product gave. */
+function readGiven({ item, data }: Purchase): { entitlement: string; credits: number } {
+  return { entitlement: data.granted?.entitlement ?? item, credits: data.granted?.credits ?? 0 };
+}
+
+/** What a refund of a product's purchase would take back now. */
+export async function planProductRefund(
+  tx: Reader,
+  purchase: Purchase,
+  nowMs: number,
+): Promise<{ takes: TakenBack; entitlement: string; keepsAccess: boolean }> {
+  const { environmentId, personId, id } = purchase;
+  const { entitlement, credits } = readGiven(purchase);
+  const source = { source: "purchase", sourceRef: id } as const;
+  const { own, hasOther } = await countGrantsOfSource(tx, {
+    environmentId,
+    personId,
+    entitlement,
+    nowMs,
+    ...source,
+  });
+  const taken = Math.min(credits, await findBalance(tx, environmentId, personId));
+  const takes = { grants: own, credits: taken, creditsShort: credits - taken };
+  return { takes, entitlement, keepsAccess: hasOther };
+}
+
+/** How many credits were really taken. */
+async function takeCredits(
+  tx: Writer,
+  sale: SaleContext,
+  amount: number,
+  refundId: string,
+  item: string,
+): Promise<number> {
+  const reason = `refund: ${item}`;
+  const { line } = await takeBackCredits(tx, { ...sale, amount, reason, onceKey: `refund:${refundId}` });
+  return 0 - line.amount;
+}
+
+/** Who buys the same again and again holds a grant of each: all of them in every run would grow with the square of what was sold. */
+const MAX_TOLD_GRANTS = 20;
+
+/** What the person holds of it, of very many grants the newest. */
+async function lookAt(tx: Reader, sale: SaleContext, entitlement: string) {
+  const live = await listLiveGrants(tx, { ...sale, entitlement }, MAX_TOLD_GRANTS + 1);
+  const credits = await findBalance(tx, sale.environmentId, sale.personId);
+  const grants = live.slice(0, MAX_TOLD_GRANTS).map((grant) => grant.id);
+  return { entitlement, grants, ...(live.length > grants.length ? { moreGrants: true } : {}), credits };
+}
+
+/** A ref that was fulfilled before. Where an event that arrived later fulfilled it, the purchase and its key arrived with this event. */
+async function skipSold(tx: Writer, sale: SaleContext, purchase: Purchase): Promise<Outcome> {
+  if (sale.arrival < purchase.arrival) {
+    await movePurchase(tx, purchase.id, sale.arrival);
+    await moveGrants(tx, { ...sale, source: "purchase", sourceRef: purchase.id });
+  }
+  const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
+  const message =
+    refund === null
+      ? `This ref was fulfilled before (${purchase.id}).`
+      : `This ref was fulfilled before (${purchase.id}) and refunded since (${refund.id}); it stays refunded.`;
+  return { outcome: "skipped", message };
+}

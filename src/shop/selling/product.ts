@@ -1,0 +1,186 @@
+/**
+ * Products: an item of the catalog, and the entitlement (key) and credits that a purchase of it grants. What was granted stays granted when
+ * a product changes or goes: this file never touches a grant, a credit or a receipt.
+ */
+import { type Static, Type } from "typebox";
+import { MAX_CREDIT_LINE } from "../../base/limit.ts";
+import { Refusal, type Warning } from "../../base/refusal.ts";
+import { orNull, show, time } from "../../base/schema.ts";
+import { ENTITLEMENT_NAME } from "../../base/shape.ts";
+import type { Change } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
+import { live } from "../people/live-grant.ts";
+import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
+
+const PRODUCT = defineTable({
+  name: "product",
+  key: ["environmentId", "name"],
+  columns: {
+    ...ITEM_COLUMNS,
+    /** The entitlement a purchase grants: a product or plan name, or `access:<slug>`. */
+    key: text(),
+    /** Credits a purchase adds; 0 for none. */
+    credits: integer(),
+  },
+});
+export type Product = RowOf<typeof PRODUCT>;
+
+export const productView = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  key: Type.String(),
+  credits: Type.Integer(),
+  soldThrough: orNull(soldThroughView),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export function viewProduct(row: Product): Static<typeof productView> {
+  return show(productView, row);
+}
+
+export const products = new CatalogItems({
+  kind: "product",
+  table: PRODUCT,
+  view: viewProduct,
+  codes: {
+    notSellable: "product_not_sellable",
+    unknown: "product_unknown",
+    notSoldHere: "product_not_sold_here",
+  },
+});
+
+/** A whole product; an absent key is the name, absent credits are 0. */
+export interface ProductInput extends ItemInput {
+  key?: string | undefined;
+  credits?: number | undefined;
+}
+
+/**
+ * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing`,
+ * `version_conflict`, and with `key_in_use` another key while people hold the one it has.
+ */
+export async function saveProduct(
+  tx: Writer,
+  change: Change,
+  name: string,
+  input: ProductInput,
+): Promise<{ product: Product; created: boolean; warnings: Warning[] }> {
+  const { environmentId } = change;
+  const { before, item } = await products.prepare(tx, change, name, input);
+  const key = readKey(input.key ?? name);
+  const last = before?.key ?? (await findKeyBeforeDeletion(tx, environmentId, name));
+  if (last !== null && last !== key) await requireFreeKey(tx, change, { name, key: last });
+  const title = readTitle(input.title, name);
+  const product: Product = { ...item, title, key, credits: readCredits(input.credits ?? 0) };
+  await products.save(tx, change, before, product);
+  return { product, created: before === null, warnings: await warnOfKey(tx, environmentId, product) };
+}
+
+/** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
+export async function deleteProduct(
+  tx: Writer,
+  change: Change,
+  name: string,
+  version?: number,
+): Promise<void> {
+  await products.delete(tx, change, await products.requireAt(tx, change.environmentId, name, version));
+}
+
+/** Live grants of a key that are looked at one by one. */
+const MAX_GRANTS_LOOKED_AT = 5_000;
+
+/** A purchase, an action and a check name the product and mean its key: those who hold the old one would fall between them. */
+async function requireFreeKey(
+  tx: Reader,
+  { environmentId, nowMs }: Change,
+  { name, key }: Pick<Product, "name" | "key">,
+): Promise<void> {
+  const held = await tx.get<{ live: number; count: number | null }>(
+    `SELECT count(*) AS live, count(*) FILTER (WHERE hangs) AS count FROM (
+       SELECT $key = $name
+         OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = $name) AS hangs
+       FROM access_grant INDEXED BY access_grant_by_entitlement
+       WHERE environment_id = $environmentId AND entitlement = $key
+         AND ${live("$nowMs")} LIMIT $most)`,
+    { environmentId, key, nowMs, name, most: MAX_GRANTS_LOOKED_AT + 1 },
+  );
+  const isMore = held !== null && held.live > MAX_GRANTS_LOOKED_AT;
+  const count = held?.count ?? 0;
+  if (count === 0 && isMore) {
+    throw new Refusal(
+      "key_in_use",
+      `\`key\` cannot change while more than ${MAX_GRANTS_LOOKED_AT} live grants of ${key} exist, of which some may hang on the product ${name}: make another product with the new key and sell that one.`,
+      { details: { grants: held.live } },
+    );
+  }
+  if (count === 0) return;
+  const grants = isMore ? `more than ${Math.min(count, MAX_GRANTS_LOOKED_AT)}` : `${count}`;
+  const hang =
+    count === 1 && !isMore ? `1 live grant of ${key} hangs` : `${grants} live grants of ${key} hang`;
+  throw new Refusal(
+    "key_in_use",
+    `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, in the dashboard or with relay people end, or make another product with the new key and sell that one.`,
+    { details: { grants: count } },
+  );
+}
+
+/** The key of a product that was deleted and is made again under its name: deleting it is no way around `requireFreeKey`. */
+async function findKeyBeforeDeletion(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<string | null> {
+  const sql = `SELECT before ->> '$.key' AS key FROM audit WHERE environment_id = ?1 AND target = ?2 AND event_id IS NULL
+    AND action = 'product.deleted' ORDER BY seq DESC LIMIT 1`;
+  return (await tx.get<{ key: string | null }>(sql, environmentId, `product:${name}`))?.key ?? null;
+}
+
+/** Products told of in one answer. */
+const MAX_TOLD = 50;
+
+/** One sentence each product whose key is this name, or any access slug for null, and means nothing now that it is not there. */
+export async function warnOfKeys(tx: Reader, environmentId: number, name: string | null): Promise<Warning[]> {
+  const such = name === null ? "substr(key, 1, 7) = 'access:'" : "key = $key";
+  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${such} ORDER BY name LIMIT ${MAX_TOLD}`;
+  const found = await PRODUCT.all(tx, rest, { environmentId, ...(name === null ? {} : { key: name }) });
+  const warnings: Warning[] = [];
+  for (const product of found)
+    for (const { code, message } of await warnOfKey(tx, environmentId, product))
+      warnings.push({
+        code,
+        field: `products.${product.name}.key`,
+        message: `The product ${product.name}: ${message}`,
+      });
+  return warnings;
+}
+
+async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<Warning[]> {
+  if (key === name) return [];
+  const sql = key.startsWith("access:")
+    ? "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = substr(?2, 8)"
+    : `SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2
+       UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2`;
+  if ((await tx.get(sql, environmentId, key)) !== null) return [];
+  const what = key.startsWith("access:") ? "access slug" : "product or plan";
+  const message = `\`key\` names ${key}, and there is no such ${what} here: make it, or give the product another key; until then nothing can ask for what a purchase grants.`;
+  return [{ code: "key_names_nothing", field: "key", message }];
+}
+
+function readKey(key: string): string {
+  if (ENTITLEMENT_NAME.test(key)) return key;
+  throw new Refusal(
+    "invalid_input",
+    "`key` is not an entitlement: write a product or plan name, or access:<slug>, in lowercase letters, digits, hyphens and underscores.",
+  );
+}
+
+function readCredits(credits: number): number {
+  if (Number.isInteger(credits) && credits >= 0 && credits <= MAX_CREDIT_LINE) return credits;
+  throw new Refusal(
+    "invalid_input",
+    `\`credits\` is not valid: write an integer from 0 to ${MAX_CREDIT_LINE}, 0 for none.`,
+  );
+}

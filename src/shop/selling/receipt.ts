@@ -1,0 +1,239 @@
+/**
+ * Payments the app's own processor took, told by the app's server with a secret key: a receipt that gives the product or plan as a relay's
+ * sale does, or the refund of one. Where a collection is mapped to receipts, each is also written there as a record, so that record-change
+ * relays hear of it. It never refunds what a relay fulfilled, and never asks whether who paid is suspended.
+ */
+import { type Static, Type } from "typebox";
+import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { DAY_MS, MAX_REF_CHARS } from "../../base/limit.ts";
+import type { Outcome, Success } from "../../base/outcome.ts";
+import { Refusal, type Warning } from "../../base/refusal.ts";
+import { fields } from "../../base/schema.ts";
+import { breaksOneLine, countChars, utf8Bytes } from "../../base/text.ts";
+import { findEnvironmentById, settingsSection } from "../../platform/account/environment.ts";
+import { raiseAlert } from "../../platform/audit/alert.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
+import { findNewestArrival } from "../people/access-order.ts";
+import { requirePerson } from "../people/person.ts";
+import { findCollection, listFields } from "../records/collection.ts";
+import { writeRecordIn } from "../records/record.ts";
+import { plans } from "./plan.ts";
+import { sellPlan } from "./plan-sale.ts";
+import { products } from "./product.ts";
+import { refundPurchase, sellProduct } from "./product-sale.ts";
+import { findPurchase, type PurchaseView, purchaseKind, requirePurchaseView } from "./purchase.ts";
+import type { SaleContext } from "./sale.ts";
+
+/** The settings' section that maps receipts to a collection: `{ "collection": "payments" }`. */
+export const RECEIPTS_SECTION = "receipts";
+
+/** What the receipts route takes: exactly one of product and plan. */
+export const receiptBody = fields({
+  /** `purchase` when absent; `refund` takes back a product bought under the same ref. */
+  kind: Type.Optional(purchaseKind),
+  ref: Type.String({ description: "the processor's unique payment identifier" }),
+  person: Type.String({ description: "a person's id" }),
+  product: Type.Optional(Type.String()),
+  plan: Type.Optional(Type.String()),
+  amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
+  /** Three letters (ISO 4217). */
+  currency: Type.Optional(Type.String()),
+  /** For a plan: the processor's customer, which marks the subscription as billed by it. */
+  processorCustomerId: Type.Optional(Type.String()),
+  data: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
+});
+export type ReceiptInput = Static<typeof receiptBody>;
+
+const MAX_CUSTOMER_ID_CHARS = 200;
+const MAX_DATA_BYTES = 16 * 1024;
+
+/**
+ * Records a receipt; `created: false` for one recorded before (the same ref, person and item). Refuses with `invalid_input`, `not_found`,
+ * `ref_used` (audited) and `data_invalid` (the mapped collection refuses the record).
+ */
+export async function recordReceipt(
+  store: Store,
+  change: Change,
+  input: ReceiptInput,
+): Promise<{ receipt: PurchaseView; created: boolean }> {
+  const written = await store.write("receipt", (tx) => writeReceipt(tx, change, input));
+  if ("refused" in written) throw written.refused;
+  return written;
+}
+
+/** As `recordReceipt`, but answers `ref_used` instead of throwing it, so that its audit row is kept. */
+async function writeReceipt(
+  tx: Writer,
+  change: Change,
+  input: ReceiptInput,
+): Promise<{ receipt: PurchaseView; created: boolean } | { refused: Refusal }> {
+  const { environmentId, nowMs } = change;
+  checkReceipt(input);
+  const person = await requirePerson(tx, environmentId, input.person);
+  const sale: SaleContext = {
+    environmentId,
+    personId: input.person,
+    relayName: null,
+    eventId: null,
+    arrival: await findNewestArrival(tx),
+    by: "receipt",
+    nowMs,
+  };
+  const kind = input.kind ?? "purchase";
+  const outcome = kind === "refund" ? await refund(tx, sale, input) : await sell(tx, sale, input);
+  if (outcome.outcome === "failed") return { refused: new Refusal("ref_used", outcome.message) };
+  const row = await findPurchase(tx, environmentId, kind, input.ref);
+  if (row === null) throw new Error("A receipt was written and is not there.");
+  const receipt = await requirePurchaseView(tx, environmentId, row.id);
+  const created = outcome.outcome === "done";
+  if (created) {
+    await writeReceiptRecord(tx, sale, receipt);
+    await auditReceipt(tx, change, receipt, outcome);
+    if (kind === "purchase" && person.status === "suspended") await alertSuspended(tx, change, receipt);
+  }
+  return { receipt, created };
+}
+
+/** The money was taken whoever paid it, so it is recorded, and the owner hears of it; one a day for each person, with a count. */
+function alertSuspended(
+  tx: Writer,
+  { environmentId, nowMs }: Change,
+  { person, itemKind, item, ref }: PurchaseView,
+): Promise<void> {
+  const said = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for somebody who is suspended and may not use it: make them active again with relay people activate ${person}, or pay it back.`;
+  const burst = { target: `person:${person}`, burstMs: DAY_MS, nowMs };
+  return raiseAlert(tx, { environmentId, code: "sale_suspended", message: said, ...burst });
+}
+
+function auditReceipt(
+  tx: Writer,
+  change: Change,
+  receipt: PurchaseView,
+  { before, after }: Success,
+): Promise<void> {
+  const action = receipt.kind === "refund" ? "receipt.refunded" : "receipt.recorded";
+  const target = `purchase:${receipt.id}`;
+  return writeAudit(tx, { ...change, action, target, before, after });
+}
+
+async function sell(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
+  const { ref, amountMinor = null, currency = null, data: given, processorCustomerId = null } = input;
+  const payment = { ref, amountMinor, currency, ...(given === undefined ? {} : { given }) };
+  if (input.product !== undefined) {
+    const product = await products.require(tx, sale.environmentId, input.product);
+    return sellProduct(tx, sale, product, payment);
+  }
+  const plan = await plans.require(tx, sale.environmentId, input.plan ?? "");
+  return sellPlan(tx, sale, plan.name, payment, processorCustomerId);
+}
+
+async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
+  const purchase = await findPurchase(tx, sale.environmentId, "purchase", input.ref);
+  const theirs = purchase?.personId === sale.personId && purchase.origin === "payment";
+  if (purchase !== null && theirs && purchase.itemKind === "product" && purchase.item === input.product) {
+    return refundPurchase(tx, sale, purchase);
+  }
+  throw new Refusal(
+    "not_found",
+    "No card purchase of this product by this person is recorded under this ref; relay receipts list shows the refs.",
+  );
+}
+
+function checkReceipt(input: ReceiptInput): void {
+  refuseUnless(
+    input.ref.trim() === input.ref && input.ref !== "" && countChars(input.ref) <= MAX_REF_CHARS,
+    `\`ref\` is empty, has outer spaces or is longer than ${MAX_REF_CHARS} characters: send the processor's payment identifier.`,
+  );
+  refuseUnless(
+    breaksOneLine(input.ref) === null,
+    "`ref` is not one line of plain text: send it as it is shown.",
+  );
+  refuseUnless(
+    (input.product === undefined) !== (input.plan === undefined),
+    "`product` and `plan` exclude each other: send exactly one of them.",
+  );
+  refuseUnless(
+    input.kind !== "refund" || input.product !== undefined,
+    "`kind` refund is for products: end a plan's subscription instead.",
+  );
+  refuseUnless(
+    input.amountMinor === undefined || (Number.isSafeInteger(input.amountMinor) && input.amountMinor >= 0),
+    "`amountMinor` is not valid: send an integer from 0, in the currency's smallest unit.",
+  );
+  refuseUnless(
+    input.currency === undefined || /^[A-Z]{3}$/.test(input.currency),
+    "`currency` is not valid: send three capital letters such as EUR.",
+  );
+  refuseUnless(
+    input.processorCustomerId === undefined ||
+      (input.plan !== undefined && countChars(input.processorCustomerId) <= MAX_CUSTOMER_ID_CHARS),
+    `\`processorCustomerId\` goes with a plan only, at most ${MAX_CUSTOMER_ID_CHARS} characters: leave it out for a product.`,
+  );
+  refuseUnless(
+    input.data === undefined || utf8Bytes(writeJson(input.data)) <= MAX_DATA_BYTES,
+    `\`data\` would take more than ${MAX_DATA_BYTES} bytes: keep larger things in a record.`,
+  );
+}
+
+function refuseUnless(holds: boolean, message: string): void {
+  if (!holds) throw new Refusal("invalid_input", message);
+}
+
+/** The record of a receipt holds those of its facts that the mapped collection has fields for. */
+export async function writeReceiptRecord(
+  tx: Writer,
+  sale: SaleContext,
+  receipt: PurchaseView,
+): Promise<void> {
+  const collection = await findMappedCollection(tx, sale.environmentId);
+  if (collection === null) return;
+  const facts: JsonObject = {
+    ...receipt.data,
+    receipt: receipt.id,
+    kind: receipt.kind,
+    ref: receipt.ref,
+    person: receipt.person,
+    [receipt.itemKind]: receipt.item,
+    amountMinor: receipt.amountMinor,
+    currency: receipt.currency,
+  };
+  const fields = listFields(collection);
+  const data = Object.fromEntries(
+    Object.entries(facts).filter(([name, value]) => fields.has(name) && value !== null),
+  );
+  await writeRecordIn(tx, collection, {
+    environmentId: sale.environmentId,
+    data,
+    ownerId: null,
+    recipientId: sale.personId,
+    by: sale.by,
+    eventId: sale.eventId,
+    nowMs: sale.nowMs,
+    whoever: true,
+  });
+}
+
+async function findMappedCollection(tx: Reader, environmentId: number) {
+  const name = await findMappedName(tx, environmentId);
+  return name === null ? null : findCollection(tx, environmentId, name);
+}
+
+async function findMappedName(tx: Reader, environmentId: number): Promise<string | null> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  const name = environment === null ? undefined : settingsSection(environment, RECEIPTS_SECTION).collection;
+  return typeof name === "string" ? name : null;
+}
+
+/** One sentence where receipts are mapped to a collection, this one where one is named, that is not there: nothing is written then, and no relay hears of them. */
+export async function warnOfReceipts(
+  tx: Reader,
+  environmentId: number,
+  named: string | null = null,
+): Promise<Warning[]> {
+  const name = await findMappedName(tx, environmentId);
+  if (name === null || (named !== null && named !== name)) return [];
+  if ((await findCollection(tx, environmentId, name)) !== null) return [];
+  const message = `\`receipts.collection\` is ${name}, and there is no collection of this name here, so that receipts are kept and no record is written of them: make the collection, or name one that exists.`;
+  return [{ code: "reference_missing", field: "receipts.collection", message }];
+}

@@ -1,0 +1,123 @@
+/**
+ * A sale that a replay makes for another person than the earlier work: the purchase moves. It is taken back from the first person under its ref and
+ * made for the new one, in one transaction: both happen or neither does. Source: decisions section 3, "the corrected person".
+ */
+import type { Json } from "../../base/json.ts";
+import type { Failure, Outcome, Success } from "../../base/outcome.ts";
+import { writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { namePerson } from "../people/person.ts";
+import type { ItemKind } from "./catalog-item.ts";
+import { takeBackPlanPayment } from "./plan-refund.ts";
+import { refundPurchase } from "./product-sale.ts";
+import { findPurchase, markMoved, PURCHASE, type Purchase } from "./purchase.ts";
+import type { RelaySale } from "./sale.ts";
+
+/** Where the purchase is: whose, and its receipt if that is known. */
+interface MoveFrom {
+  personId: string;
+  purchase: string | null;
+}
+
+/** What is sold now. */
+interface Sold {
+  itemKind: ItemKind;
+  item: string;
+  ref: string;
+}
+
+/** Undoes the taking back where the new sale failed. */
+class MoveUndone extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+/** `sellNow` makes the sale for the sale's person. Where nothing is to be moved, that is all. A purchase that was refunded stays so. */
+export async function moveSale(
+  tx: Writer,
+  sale: RelaySale,
+  from: MoveFrom,
+  sold: Sold,
+  sellNow: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const purchase = await findMovable(tx, sale, from, sold);
+  if (purchase === null) return await sellNow();
+  const refund = await findPurchase(tx, sale.environmentId, "refund", purchase.ref);
+  if (refund !== null) {
+    const message = `The purchase ${purchase.id} was refunded since (${refund.id}), so it was not moved; it stays refunded.`;
+    return { outcome: "skipped", message };
+  }
+  try {
+    return await tx.attempt(async () => {
+      const takenBack = await takeBack(tx, { ...sale, personId: from.personId }, purchase);
+      await markMoved(tx, purchase, sale.personId);
+      const outcome = await sellNow();
+      if (outcome.outcome === "failed") throw new MoveUndone(outcome);
+      return await recordMove(tx, sale, purchase, takenBack, outcome);
+    });
+  } catch (error) {
+    if (error instanceof MoveUndone) return error.failure;
+    throw error;
+  }
+}
+
+/** The receipt that the earlier work wrote; or, where that is not known, what the earlier person bought under the ref. */
+async function findMovable(
+  tx: Reader,
+  { environmentId, relayName }: RelaySale,
+  { personId, purchase: id }: MoveFrom,
+  { itemKind, item, ref }: Sold,
+): Promise<Purchase | null> {
+  const known = id === null ? null : await PURCHASE.find(tx, { environmentId, id });
+  const purchase = known ?? (await findPurchase(tx, environmentId, "purchase", ref));
+  if (purchase === null || purchase.personId !== personId || purchase.movedTo !== null) return null;
+  if (purchase.kind !== "purchase" || purchase.relayName !== relayName) return null;
+  return known !== null || (purchase.itemKind === itemKind && purchase.item === item) ? purchase : null;
+}
+
+async function takeBack(tx: Writer, sale: RelaySale, purchase: Purchase): Promise<Success> {
+  const takeBackFrom = purchase.itemKind === "plan" ? takeBackPlanPayment : refundPurchase;
+  const outcome = await takeBackFrom(tx, sale, purchase);
+  if (outcome.outcome === "failed") throw new Error("A purchase that moves was not taken back.");
+  return outcome;
+}
+
+/** Audits the move and answers the sale's outcome with it. */
+async function recordMove(
+  tx: Writer,
+  sale: RelaySale,
+  { id, ref, personId }: Purchase,
+  takenBack: Success,
+  outcome: Success,
+): Promise<Success> {
+  const { environmentId, by, nowMs, eventId } = sale;
+  await writeAudit(tx, {
+    ...{ environmentId, by, nowMs },
+    action: "receipt.moved",
+    target: `purchase:${id}`,
+    before: { person: personId, purchase: id, ref },
+    after: {
+      person: sale.personId,
+      eventId,
+      takenBack: takenBack.after ?? null,
+      sold: outcome.after ?? null,
+    },
+  });
+  const [was, is] = [
+    await namePerson(tx, environmentId, personId),
+    await namePerson(tx, environmentId, sale.personId),
+  ];
+  const more = outcome.message === undefined ? "" : ` ${outcome.message}`;
+  const moved: Json = { purchase: id, person: personId, takenBack: takenBack.after ?? null };
+  const after = outcome.after ?? {};
+  return {
+    ...outcome,
+    outcome: "done",
+    message: `The purchase moved from ${was} to ${is}.${more}`,
+    after: { ...(after as Record<string, Json>), moved },
+  };
+}
