@@ -35,7 +35,7 @@ import { ownHostOf } from "./platform/outbound/call-target.ts";
 import { createCaller, type OutboundCaller } from "./platform/outbound/caller.ts";
 import type { Sealer } from "./platform/secret/seal.ts";
 import { Receiver } from "./receiver/receive.ts";
-import { LiveRelays } from "./relay/live-relay.ts";
+import { LiveRelays } from "./rules/relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { warmUpSending } from "./runner/sending.ts";
 import { Scheduler } from "./schedule/schedule.ts";

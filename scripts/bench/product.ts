@@ -13,7 +13,7 @@ import { collectUnderLoad } from "../../src/cli/garbage.ts";
 import { COMMAND_LINE, mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createApp, findApp } from "../../src/platform/account/app.ts";
 import { findEnvironmentById } from "../../src/platform/account/environment.ts";
-import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
+import { createRelay, pauseRelay } from "../../src/rules/relay/relay-save.ts";
 import { startService } from "../../src/service.ts";
 import { createCollection } from "../../src/shop/records/collection.ts";
 import { parseCollection } from "../../src/shop/records/collection-definition.ts";

@@ -12,7 +12,7 @@ import { createApp } from "../../src/platform/account/app.ts";
 import { type Environment, findEnvironmentById } from "../../src/platform/account/environment.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
-import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
+import { createRelay, pauseRelay } from "../../src/rules/relay/relay-save.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { RAISED_LIMITS, serviceConfig } from "../../test/kit/service-config.ts";
 import { answerMeasures } from "./loop-watch.ts";

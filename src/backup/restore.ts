@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../base/durable-file.ts";
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../platform/secret/master-key.ts";
 import { Sealer } from "../platform/secret/seal.ts";
-import { trySealed } from "../relay/master-key-proof.ts";
+import { trySealed } from "../rules/relay/master-key-proof.ts";
 import { type CopyStep, copyDatabase, holdDatabase } from "../store/database-copy.ts";
 import {
   checkDatabase,

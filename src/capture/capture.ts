@@ -9,9 +9,9 @@
 import { type Clock, Loop } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
+import { matchesWhere } from "../rules/trigger/data-change.ts";
 import type { RecordView } from "../shop/records/record.ts";
 import type { FencedStore, Writer } from "../store/port.ts";
-import { matchesWhere } from "../trigger/data-change.ts";
 import {
   type ChangeRow,
   hasChanges,

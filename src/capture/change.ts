@@ -7,10 +7,10 @@ import { type Json, type JsonObject, parseJson, writeJson } from "../base/json.t
 import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../base/limit.ts";
 import { cutUtf8, utf8Bytes } from "../base/text.ts";
 import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
+import type { Change, DataChangeTrigger } from "../rules/trigger/data-change.ts";
 import { type RecordView, readStored, viewRecord } from "../shop/records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
-import type { Change, DataChangeTrigger } from "../trigger/data-change.ts";
 
 export const RECORD_CHANGE = defineTable({
   name: "record_change",

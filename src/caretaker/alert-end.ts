@@ -5,7 +5,7 @@
 import { HOUR_MS } from "../base/limit.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../platform/audit/alert.ts";
 import { resolveAlertsOf } from "../platform/audit/problem.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
 import { findPerson } from "../shop/people/person.ts";
 import type { FencedStore, Reader } from "../store/port.ts";
 import { findClear, momentOf } from "./sale-nobody.ts";

@@ -13,7 +13,7 @@ import {
   raiseProblem,
   standingProblemsOfCode,
 } from "../platform/audit/problem.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
 /** Told so long before. */

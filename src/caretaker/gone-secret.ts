@@ -3,7 +3,7 @@
  * it is a day old.
  */
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../base/limit.ts";
-import { RELAY, secretMark } from "../relay/relay.ts";
+import { RELAY, secretMark } from "../rules/relay/relay.ts";
 import type { Writer } from "../store/port.ts";
 
 /** Rows in one transaction. */

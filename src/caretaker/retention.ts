@@ -18,7 +18,7 @@ import { findEnvironmentAfter } from "../platform/account/environment.ts";
 import { forgetEndedLogins } from "../platform/account/login.ts";
 import { forgetOwnerNetworks } from "../platform/account/owner-network.ts";
 import { forgetEndedSessions } from "../platform/account/session.ts";
-import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
+import { forgetPreviousSecrets } from "../rules/relay/secret-rotation.ts";
 import { forgetRevocations } from "../shop/people/access-order.ts";
 import { forgetErasures } from "../shop/people/person-erase.ts";
 import { forgetEndedPersonSessions } from "../shop/portal/person-session.ts";

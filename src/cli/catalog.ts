@@ -7,7 +7,7 @@ import { Refusal } from "../base/refusal.ts";
 import { fields, type warningView } from "../base/schema.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type Change, writeAudit } from "../platform/audit/audit.ts";
-import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { followCatalogEdit } from "../rules/relay/catalog-edit.ts";
 import {
   deleteAccessSlug,
   findAccessSlug,

@@ -9,7 +9,7 @@ import type { DatabaseUrl } from "../base/database-url.ts";
 import { listApps } from "../platform/account/app.ts";
 import { type Environment, listEnvironments } from "../platform/account/environment.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
-import { openSealer } from "../relay/master-key-proof.ts";
+import { openSealer } from "../rules/relay/master-key-proof.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";

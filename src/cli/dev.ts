@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { COMMAND_LINE } from "../platform/account/api-key.ts";
 import { findLocalEnvironment } from "../platform/account/environment.ts";
-import { listRelayRows } from "../relay/relay.ts";
+import { listRelayRows } from "../rules/relay/relay.ts";
 import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./init.ts";

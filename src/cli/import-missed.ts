@@ -7,7 +7,7 @@ import { plain } from "../base/text.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import { importMissed as importBatch, MAX_MISSED_LINES, type MissedView } from "../receiver/missed.ts";
-import { LiveRelays } from "../relay/live-relay.ts";
+import { LiveRelays } from "../rules/relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";

@@ -8,7 +8,7 @@ import { waitAtMost } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
 import { findNearestName } from "../base/text.ts";
 import { listApps } from "../platform/account/app.ts";
-import { listRelayRows } from "../relay/relay.ts";
+import { listRelayRows } from "../rules/relay/relay.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import { type Command, CommandFailure, type Input, type NameKind } from "./command.ts";

@@ -1,8 +1,8 @@
 /** `relay presets`: the senders whose recipe is known, and one of them whole: its recipe, its secret's place, an example, its pitfalls. */
 import { writeJson } from "../base/json.ts";
 import { findNearestName } from "../base/text.ts";
-import { findSender, SENDERS, searchSenders } from "../sender/registry.ts";
-import { listSender, type SenderView, viewSender } from "../sender/sender-view.ts";
+import { findSender, SENDERS, searchSenders } from "../rules/senders/registry.ts";
+import { listSender, type SenderView, viewSender } from "../rules/senders/sender-view.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { sayList, show } from "./terminal.ts";

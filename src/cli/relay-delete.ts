@@ -1,10 +1,10 @@
 /** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
 import { writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
-import { requireRelay } from "../relay/relay.ts";
-import { warnOfSold } from "../relay/relay-reference.ts";
-import { deleteRelay } from "../relay/relay-save.ts";
-import { type RelayView, showRelay } from "../relay/relay-view.ts";
+import { requireRelay } from "../rules/relay/relay.ts";
+import { warnOfSold } from "../rules/relay/relay-reference.ts";
+import { deleteRelay } from "../rules/relay/relay-save.ts";
+import { type RelayView, showRelay } from "../rules/relay/relay-view.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { atPlace, sayFoundSoon } from "./place.ts";

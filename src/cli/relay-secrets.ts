@@ -12,7 +12,7 @@ import {
   readSecretSlot,
   rotateSigningSecret,
   storeSecret,
-} from "../relay/secret-rotation.ts";
+} from "../rules/relay/secret-rotation.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { openSealerHere } from "./data-directory.ts";

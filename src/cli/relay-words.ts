@@ -6,7 +6,7 @@ import { plain } from "../base/text.ts";
 import type { FunnelView } from "../overview/funnel.ts";
 import type { HealthView, ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";
-import type { RelayItem, RelayView } from "../relay/relay-view.ts";
+import type { RelayItem, RelayView } from "../rules/relay/relay-view.ts";
 import { type Tone, toneOf } from "./screen.ts";
 
 /** As the list has it. */

@@ -1,10 +1,10 @@
 /** `relay send --handshake`: what a relay's sender asks when the URL is registered, asked as it would, and what was answered. */
 import { randomBytes } from "node:crypto";
 import { writeJson } from "../base/json.ts";
-import { requireRelay } from "../relay/relay.ts";
-import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { findHandshake, type NamedHandshake } from "../verify/handshake.ts";
-import { bindScheme } from "../verify/registry.ts";
+import { requireRelay } from "../rules/relay/relay.ts";
+import type { ReceiverTrigger } from "../rules/trigger/receiver.ts";
+import { findHandshake, type NamedHandshake } from "../rules/verify/handshake.ts";
+import { bindScheme } from "../rules/verify/registry.ts";
 import { CommandFailure, type Input } from "./command.ts";
 import { openSealerHere, withEnvironment } from "./data-directory.ts";
 import { hasDatabase } from "./send-here.ts";

@@ -9,10 +9,10 @@ import { isJsonObject, type Json, parseJson, writeJson } from "../base/json.ts";
 import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
 import { errorCode } from "../platform/outbound/connect.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../platform/secret/local-secrets.ts";
-import { findRelay } from "../relay/relay.ts";
+import { findRelay } from "../rules/relay/relay.ts";
+import type { Trigger } from "../rules/trigger/registry.ts";
+import { bindScheme } from "../rules/verify/registry.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
-import type { Trigger } from "../trigger/registry.ts";
-import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import {
   APP,

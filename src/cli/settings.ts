@@ -7,8 +7,13 @@ import { checkInput } from "../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
+import {
+  changeSettings,
+  type SettingsView,
+  settingsInput,
+  showSettings,
+} from "../rules/settings/settings.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
-import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import {

@@ -1,9 +1,10 @@
 /** What the definition's own schema says of it, for its page: fields, triggers, schemes and actions, each with its examples. */
-import { ACTIONS } from "../action/registry.ts";
+
 import type { Json } from "../base/json.ts";
-import { makeDefinitionSchema } from "../relay/definition-shape.ts";
-import { TRIGGERS } from "../trigger/registry.ts";
-import { SCHEMES } from "../verify/registry.ts";
+import { ACTIONS } from "../rules/action/registry.ts";
+import { makeDefinitionSchema } from "../rules/relay/definition-shape.ts";
+import { TRIGGERS } from "../rules/trigger/registry.ts";
+import { SCHEMES } from "../rules/verify/registry.ts";
 import { writeTable } from "./markdown.ts";
 import {
   asSchema,

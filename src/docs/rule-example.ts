@@ -3,7 +3,7 @@
  * it is asked of the product when the page is made, and never written down.
  */
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
-import { checkDefinition } from "../relay/definition.ts";
+import { checkDefinition } from "../rules/relay/definition.ts";
 import { writeBlock, writeJsonBlock } from "./schema-table.ts";
 
 interface RuleExample {

@@ -1,13 +1,13 @@
 /** A page for each sender that the service knows, from its one file. */
-import { SENDERS } from "../sender/registry.ts";
-import type { Sender } from "../sender/sender.ts";
+import { SENDERS } from "../rules/senders/registry.ts";
+import type { Sender } from "../rules/senders/sender.ts";
 import {
   exampleBody,
   signsEvent,
   startCatalog,
   startDefinition,
   startSteps,
-} from "../sender/sender-start.ts";
+} from "../rules/senders/sender-start.ts";
 import { writeTable } from "./markdown.ts";
 import type { DocPage } from "./page.ts";
 import { writeBlock, writeJsonBlock } from "./schema-table.ts";

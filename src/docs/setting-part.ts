@@ -1,6 +1,6 @@
 /** An environment's settings, from the shape that a change of them is checked by. */
 import type { JsonObject } from "../base/json.ts";
-import { settingsInput } from "../setting/setting.ts";
+import { settingsInput } from "../rules/settings/settings.ts";
 import { asSchema, type FieldSchema, writeFields } from "./schema-table.ts";
 
 export function writeSettings(): string {

@@ -6,7 +6,7 @@ import { type DatabaseUrl, sayHowElse } from "../base/database-url.ts";
 import { DAY_MS, MINUTE_MS } from "../base/limit.ts";
 import { findMasterKey } from "../platform/secret/master-key.ts";
 import { Sealer } from "../platform/secret/seal.ts";
-import { trySealed } from "../relay/master-key-proof.ts";
+import { trySealed } from "../rules/relay/master-key-proof.ts";
 import { findFaults, findLoss, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { listTableFaults, SCHEMA_VERSION } from "../store/migrate.ts";
 import type { Reader } from "../store/port.ts";

@@ -5,7 +5,7 @@ import { listEnvironments } from "../platform/account/environment.ts";
 import { standingProblems } from "../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../platform/audit/undelivered-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../platform/audit/unnamed-proxy.ts";
-import { listSharedSecrets } from "../relay/relay-secret.ts";
+import { listSharedSecrets } from "../rules/relay/relay-secret.ts";
 import { PERSON, toEmailKey } from "../shop/people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";

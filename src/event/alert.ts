@@ -2,7 +2,7 @@
 import { toIso } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
 import { type NewAlert, raiseAlert } from "../platform/audit/alert.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
 import type { Writer } from "../store/port.ts";
 
 interface EventAlert {

@@ -8,7 +8,7 @@
  */
 import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../base/json.ts";
 import { cutUtf8 } from "../base/text.ts";
-import type { LiveAction } from "../relay/live-relay.ts";
+import type { LiveAction } from "../rules/relay/live-relay.ts";
 import { countPlaces, type Memory, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys } from "./run.ts";
 

@@ -5,7 +5,7 @@
  * not, all of an attempt commits together and its run's row is the memory. What that means for the next attempt is alignment.ts's to decide.
  */
 import { type Json, writeJson } from "../base/json.ts";
-import type { LiveAction } from "../relay/live-relay.ts";
+import type { LiveAction } from "../rules/relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, text } from "../store/table.ts";
 import type { EventToRun } from "./event.ts";

@@ -1,6 +1,6 @@
 /** An event mapped again where its relay's map moved on: by the stored body, while that is whole. */
 import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../base/json.ts";
-import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
+import { type CompiledMap, readMap } from "../rules/relay/live-receiver.ts";
 import type { EventToRun } from "./event.ts";
 import { keepMapped } from "./insert.ts";
 

@@ -5,10 +5,11 @@
  * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
  * itself, the text stays unknown.
  */
-import type { StoredResult } from "../action/contract.ts";
+
 import { isJsonObject, parseJson } from "../base/json.ts";
-import type { ActionDefinition } from "../relay/definition-shape.ts";
-import { type LiveAction, openActions } from "../relay/live-relay.ts";
+import type { StoredResult } from "../rules/action/contract.ts";
+import type { ActionDefinition } from "../rules/relay/definition-shape.ts";
+import { type LiveAction, openActions } from "../rules/relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { countPlaces, EFFECT, type Memory, openKey, type Slot, type Work } from "./effect.ts";

@@ -6,7 +6,7 @@ import { Refusal } from "../base/refusal.ts";
 import { explainCode, RESULTS } from "../base/result-code.ts";
 import { showText } from "../base/shape.ts";
 import { findNearestName } from "../base/text.ts";
-import { listRelayRows } from "../relay/relay.ts";
+import { listRelayRows } from "../rules/relay/relay.ts";
 import { readPersonFilter } from "../shop/people/person.ts";
 import type { Store } from "../store/port.ts";
 import { ANY_REASON, findNameKey } from "./list.ts";

@@ -1,12 +1,12 @@
 /** Finds the person that a replay would be about, by the relay's present map, as an attempt finds the person, but without creating anyone. */
 import { isJsonObject, type JsonObject, parseJson, scalarText } from "../base/json.ts";
-import type { Definition } from "../relay/definition-shape.ts";
-import { compileMap } from "../relay/live-receiver.ts";
+import type { Definition } from "../rules/relay/definition-shape.ts";
+import { compileMap } from "../rules/relay/live-receiver.ts";
+import { findPersonKey } from "../rules/trigger/receiver.ts";
 import { findPerson, findPersonByEmail, parseEmailAddress } from "../shop/people/person.ts";
 import { findPersonByToken } from "../shop/people/person-identifier.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { findPersonKey } from "../trigger/receiver.ts";
 import { EVENT, readRecordPerson } from "./event.ts";
 import { mapAgain } from "./map-again.ts";
 

@@ -1,10 +1,10 @@
 /** What a replay would do, action by action, as it is shown and said. It reads nothing. */
 import { type Static, Type } from "typebox";
-import { findAction } from "../action/registry.ts";
 import { toIsoOrNull } from "../base/clock.ts";
 import type { Json } from "../base/json.ts";
 import { json, oneOf, orNull, timeOrNull } from "../base/schema.ts";
-import type { LiveAction } from "../relay/live-relay.ts";
+import { findAction } from "../rules/action/registry.ts";
+import type { LiveAction } from "../rules/relay/live-relay.ts";
 import { mayChoose, type Step, tellDifference } from "./alignment.ts";
 
 export const WILL = ["run", "skip", "again", "edited", "other_person", "settle"] as const;

@@ -3,13 +3,14 @@
  * by the same alignment that a run then follows; what was edited after its work, or did it for another person, is skipped unless the replay
  * chooses it.
  */
-import { findAction } from "../action/registry.ts";
+
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { writeAudits } from "../platform/audit/audit.ts";
-import { type LiveAction, openActions } from "../relay/live-relay.ts";
-import { RELAY } from "../relay/relay.ts";
-import { arrivesUnsigned, barsUnsigned } from "../relay/unsigned-rule.ts";
+import { findAction } from "../rules/action/registry.ts";
+import { type LiveAction, openActions } from "../rules/relay/live-relay.ts";
+import { RELAY } from "../rules/relay/relay.ts";
+import { arrivesUnsigned, barsUnsigned } from "../rules/relay/unsigned-rule.ts";
 import { namePerson } from "../shop/people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";

@@ -2,11 +2,12 @@
  * A run of an event, as its row tells it: which list of actions it ran and which work each of them stands for, what it has done so far, its end
  * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
  */
-import type { ActionResult, StoredResult } from "../action/contract.ts";
+
 import { writeJson } from "../base/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
 import { type AuditEntry, type Change, writeAudit, writeAudits } from "../platform/audit/audit.ts";
-import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type { ActionResult, StoredResult } from "../rules/action/contract.ts";
+import type { LiveAction, LiveRelay } from "../rules/relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { EVENT, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";

@@ -7,7 +7,7 @@ import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { Refusal } from "../base/refusal.ts";
 import { textOrNull, timeOrNull } from "../base/schema.ts";
 import { writeAudits } from "../platform/audit/audit.ts";
-import { requireRelay } from "../relay/relay.ts";
+import { requireRelay } from "../rules/relay/relay.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import {

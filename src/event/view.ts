@@ -1,10 +1,10 @@
 /** An event as the API shows it: alone, with its payload and what each attempt did, or as an item of the list. */
 import { type Static, Type } from "typebox";
-import type { StoredResult } from "../action/contract.ts";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { type Json, parseJson } from "../base/json.ts";
 import type { ResultCode } from "../base/result-code.ts";
 import { json, oneOf, orNull, time, timeOrNull } from "../base/schema.ts";
+import type { StoredResult } from "../rules/action/contract.ts";
 import { type LookedAt, reach } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";

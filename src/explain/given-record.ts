@@ -3,12 +3,12 @@
 import type { Json } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { makeChangePayload } from "../capture/change.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { LiveRelay } from "../rules/relay/live-relay.ts";
+import { type DataChangeTrigger, matchesWhere } from "../rules/trigger/data-change.ts";
 import { findPerson, findPersonByEmail } from "../shop/people/person.ts";
 import { type CollectionRow, requireCollection } from "../shop/records/collection.ts";
 import { viewRecord, writeRecordIn } from "../shop/records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
 import { makeSampleRecord } from "./sample.ts";
 import { type Asked, type Steps, writeEvent } from "./step.ts";
 

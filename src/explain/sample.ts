@@ -8,11 +8,11 @@ import { toIso } from "../base/clock.ts";
 import { type Json, type JsonObject, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
 import { showChoices, showText } from "../base/shape.ts";
-import { exampleFor } from "../sender/sender-start.ts";
+import { exampleFor } from "../rules/senders/sender-start.ts";
+import type { DataChangeTrigger } from "../rules/trigger/data-change.ts";
+import type { ReceiverTrigger } from "../rules/trigger/receiver.ts";
 import { type CollectionRow, listFields } from "../shop/records/collection.ts";
 import type { FieldRule } from "../shop/records/collection-definition.ts";
-import type { DataChangeTrigger } from "../trigger/data-change.ts";
-import type { ReceiverTrigger } from "../trigger/receiver.ts";
 
 export interface SampleEvent {
   body: Uint8Array;
@@ -30,7 +30,7 @@ const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 /** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
 export async function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): Promise<SampleEvent> {
   const wanted = readWanted(trigger);
-  const { recogniseSender } = await import("../sender/registry.ts");
+  const { recogniseSender } = await import("../rules/senders/registry.ts");
   const sender = recogniseSender(trigger);
   const known = sender === null ? null : exampleFor(sender, trigger, person);
   if (known !== null) return { body: Buffer.from(known.body), contentType: known.contentType };

@@ -12,9 +12,9 @@ import { fields, json, oneOf, orNull } from "../base/schema.ts";
 import { EVENT_TRIGGERS, type EventWay } from "../event/event.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays } from "../rules/relay/live-relay.ts";
+import type { ParsedBody } from "../rules/verify/contract.ts";
 import type { Store, Writer } from "../store/port.ts";
-import type { ParsedBody } from "../verify/contract.ts";
 
 /** What is explained; nothing: an example. */
 export const explainInput = fields({

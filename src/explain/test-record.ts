@@ -1,11 +1,11 @@
 /** A test record by hand: written, changed or deleted in its collection through the same door as the app's, so that a relay that watches it sees a change. */
 import type { JsonObject } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { LiveRelay } from "../rules/relay/live-relay.ts";
+import type { DataChangeTrigger } from "../rules/trigger/data-change.ts";
 import { requireCollection } from "../shop/records/collection.ts";
 import { deleteRecord, updateRecord, writeRecordIn } from "../shop/records/record.ts";
 import type { Writer } from "../store/port.ts";
-import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { placePerson, refuseNoExample, requireSomebody } from "./given-record.ts";
 import { makeSampleRecord } from "./sample.ts";
 

@@ -8,7 +8,7 @@ import type { Clock } from "../base/clock.ts";
 import { DAY_MS, type RaisableLimits } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import { WriteBehind } from "../base/write-behind.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { LiveRelay, Snapshot } from "../rules/relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import {

@@ -2,7 +2,7 @@
  * What can be wrong with a relay that no single call or event shows, what is known of it meanwhile, and what of that is kept beyond a restart. It
  * judges nothing: problem.ts does.
  */
-import type { SecretUse } from "../relay/live-receiver.ts";
+import type { SecretUse } from "../rules/relay/live-receiver.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 
 /** What can be wrong with a receiver, or with any relay, that no single call or event shows. */

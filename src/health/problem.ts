@@ -7,8 +7,8 @@ import { type Clock, toIso } from "../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../base/limit.ts";
 import { raiseAlert } from "../platform/audit/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../platform/audit/problem.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
-import { relayTarget } from "../relay/relay.ts";
+import type { LiveRelay, Snapshot } from "../rules/relay/live-relay.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import {
   CODES,

@@ -3,8 +3,8 @@
  * since it last wrote is put into what the others wrote meanwhile, in the transaction that writes it, and is judged after that.
  */
 import { MINUTE_MS } from "../base/limit.ts";
-import type { SecretUse } from "../relay/live-receiver.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { SecretUse } from "../rules/relay/live-receiver.ts";
+import type { LiveRelay, Snapshot } from "../rules/relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { Health, keepOf, knownOf, rowOf, type WriteRows } from "./health.ts";

@@ -9,7 +9,7 @@ import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf } from "../base/schema.ts";
 import type { Environment } from "../platform/account/environment.ts";
-import { connectorWrites } from "../setting/setting.ts";
+import { connectorWrites } from "../rules/settings/settings.ts";
 import { requirePersonNamed } from "../shop/people/person.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import { addressOf } from "./address.ts";

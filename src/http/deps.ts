@@ -13,7 +13,7 @@ import type { Mailer } from "../platform/mail/mailer.ts";
 import type { TxtResolver } from "../platform/mail/sender-domain.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
 import type { Receiver } from "../receiver/receive.ts";
-import type { LiveRelays } from "../relay/live-relay.ts";
+import type { LiveRelays } from "../rules/relay/live-relay.ts";
 import type { Scheduler } from "../schedule/schedule.ts";
 import type { ClientWrites } from "../shop/portal/person-record.ts";
 import type { PersonSignin } from "../shop/portal/person-signin.ts";

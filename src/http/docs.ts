@@ -13,7 +13,7 @@ import { LOOK, LOOK_FILE, THEME, THEME_FILE } from "../docs/look.ts";
 import { listPages } from "../docs/page.ts";
 import { SCREENS } from "../docs/screen.ts";
 import { MAX_QUERY_CHARS } from "../docs/search.ts";
-import { makeDefinitionSchema } from "../relay/definition-shape.ts";
+import { makeDefinitionSchema } from "../rules/relay/definition-shape.ts";
 import { makeCatalogSchema } from "../sync/catalog-file.ts";
 import { answerText } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -6,7 +6,7 @@ import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
-import { HandshakeAnswer } from "../verify/handshake.ts";
+import { HandshakeAnswer } from "../rules/verify/handshake.ts";
 import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError, type RefusedCalls } from "./answer.ts";
 import { readBytes } from "./body.ts";

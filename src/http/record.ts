@@ -5,7 +5,7 @@
 import { Type } from "typebox";
 import type { Json } from "../base/json.ts";
 import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../base/schema.ts";
-import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { followCatalogEdit } from "../rules/relay/catalog-edit.ts";
 import { readPersonId } from "../shop/people/person.ts";
 import {
   collectionView,

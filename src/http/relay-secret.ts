@@ -8,7 +8,7 @@ import {
   readSecretSlot,
   rotateSigningSecret,
   storeSecret,
-} from "../relay/secret-rotation.ts";
+} from "../rules/relay/secret-rotation.ts";
 import { relayContext } from "./relay.ts";
 import { environmentRoute } from "./route.ts";
 

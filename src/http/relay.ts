@@ -10,9 +10,9 @@ import { findSecretUse } from "../health/shared-health.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { findManyRemembered, rememberedView } from "../receiver/signature-memory.ts";
-import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
-import { requireRelay } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-problem.ts";
+import { checkDefinition, warnOwnHost } from "../rules/relay/definition.ts";
+import { requireRelay } from "../rules/relay/relay.ts";
+import { warnOfReferences } from "../rules/relay/relay-problem.ts";
 import {
   checkSellers,
   checkWrites,
@@ -20,7 +20,7 @@ import {
   missingThing,
   stockOf,
   warnOfSold,
-} from "../relay/relay-reference.ts";
+} from "../rules/relay/relay-reference.ts";
 import {
   createRelay,
   deleteRelay,
@@ -29,10 +29,10 @@ import {
   type UpdateContext,
   updateRelay,
   viewSaved,
-} from "../relay/relay-save.ts";
-import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
-import { listVersions, readVersion, relayVersion } from "../relay/relay-version.ts";
-import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
+} from "../rules/relay/relay-save.ts";
+import { RELAY_TEMPLATES } from "../rules/relay/relay-template.ts";
+import { listVersions, readVersion, relayVersion } from "../rules/relay/relay-version.ts";
+import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../rules/relay/relay-view.ts";
 import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Reader } from "../store/port.ts";

@@ -1,7 +1,7 @@
 /** In local development what is saved stands in a file too: which one a call is about, and what its answer says of it. */
 import { isJsonObject } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
-import { relayTarget } from "../relay/relay.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
 import { CATALOG_TARGET } from "../sync/local-notes.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
 

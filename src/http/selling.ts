@@ -6,7 +6,7 @@ import { Type } from "typebox";
 import { MAX_REF_CHARS } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
 import { exactText, fields, oneOf, savedFile, warningView } from "../base/schema.ts";
-import { catalogUse, followCatalogEdit, listCatalogUses } from "../relay/catalog-edit.ts";
+import { catalogUse, followCatalogEdit, listCatalogUses } from "../rules/relay/catalog-edit.ts";
 import {
   accessSlugView,
   deleteAccessSlug,

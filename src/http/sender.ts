@@ -3,12 +3,12 @@ import { Type } from "typebox";
 import { makePage, readPageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { fields, orNull, pageOf, pageQuery } from "../base/schema.ts";
-import { requireRelay } from "../relay/relay.ts";
-import { listSender, senderLine, senderView, viewSender } from "../sender/sender-view.ts";
+import { requireRelay } from "../rules/relay/relay.ts";
+import { listSender, senderLine, senderView, viewSender } from "../rules/senders/sender-view.ts";
 import { environmentRoute, openRoute } from "./route.ts";
 
 /** They are loaded with the first question. */
-const readSenders = () => import("../sender/registry.ts");
+const readSenders = () => import("../rules/senders/registry.ts");
 
 export const senderRoutes = [
   openRoute({

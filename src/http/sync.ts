@@ -10,7 +10,7 @@ import { fields, orNull } from "../base/schema.ts";
 import { placeProblems } from "../base/shape.ts";
 import { utf8Bytes } from "../base/text.ts";
 import { type Environment, requireEnvironment } from "../platform/account/environment.ts";
-import { type Checked, checkDefinition } from "../relay/definition.ts";
+import { type Checked, checkDefinition } from "../rules/relay/definition.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { SentFiles } from "../sync/approval.ts";
 import { applyPlan, tellPlan } from "../sync/carry.ts";

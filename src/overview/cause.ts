@@ -3,7 +3,6 @@
  * changed. What is known is said, and where nothing is, that.
  */
 import { type Static, Type } from "typebox";
-import type { StoredResult } from "../action/contract.ts";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { explainCode } from "../base/result-code.ts";
 import { oneOf, orNull, timeOrNull } from "../base/schema.ts";
@@ -11,8 +10,9 @@ import { cutToLine } from "../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import { standingProblemsOf } from "../platform/audit/problem.ts";
-import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
-import { stockOf } from "../relay/relay-reference.ts";
+import type { StoredResult } from "../rules/action/contract.ts";
+import { findRelay, type RelayRow, relayTarget } from "../rules/relay/relay.ts";
+import { stockOf } from "../rules/relay/relay-reference.ts";
 import { findPerson } from "../shop/people/person.ts";
 import { findCollection } from "../shop/records/collection.ts";
 import type { Reader } from "../store/port.ts";

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { textOrNull, time } from "../base/schema.ts";
 import { EVENT, eventIdOf } from "../event/event.ts";
-import { findRelay } from "../relay/relay.ts";
+import { findRelay } from "../rules/relay/relay.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { causeView, type EventCause, failureView, findFailure, IS_EXPUNGED, judgeCause } from "./cause.ts";

@@ -2,10 +2,11 @@
  * How a relay's events since a number ended, and at which step of their way those that did not end well stopped. All of them are counted through
  * the indexes of what failed and what waits; which step it was is read from the runs of the newest ones, and taken for the rest as well.
  */
-import type { StoredResult } from "../action/contract.ts";
+
 import { cutToLine } from "../base/text.ts";
 import { EVENT } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
+import type { StoredResult } from "../rules/action/contract.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { sayFailure } from "./cause.ts";

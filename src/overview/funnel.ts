@@ -4,16 +4,16 @@
  * are counted from the ring of recent calls, which holds the environment's last thousand, so that of more it says "at least".
  */
 import { type Static, Type } from "typebox";
-import { bindAction, findAction } from "../action/registry.ts";
 import { type Clock, toIso, toIsoOrNull } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../base/schema.ts";
 import { findNameKey } from "../event/list.ts";
 import { findKnownSince } from "../receiver/call.ts";
-import type { RelayRow } from "../relay/relay.ts";
+import { bindAction, findAction } from "../rules/action/registry.ts";
+import type { RelayRow } from "../rules/relay/relay.ts";
+import { findPersonKey } from "../rules/trigger/receiver.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-index.ts";
-import { findPersonKey } from "../trigger/receiver.ts";
 import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount, type Warned } from "./funnel-event.ts";
 import { countOnce } from "./kept.ts";
 

@@ -29,11 +29,11 @@ import {
 } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
-import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
-import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../rules/relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../rules/relay/live-relay.ts";
+import type { ParsedBody, ReceivedCall, Verified } from "../rules/verify/contract.ts";
+import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../rules/verify/handshake.ts";
 import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../store/port.ts";
-import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
-import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../verify/handshake.ts";
 import { tellDuplicate, tellIgnored, tellUnnamed } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
 import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./refusal.ts";

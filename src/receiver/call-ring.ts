@@ -12,7 +12,7 @@ import { cutToLine } from "../base/text.ts";
 import { WriteBehind } from "../base/write-behind.ts";
 import type { ToldCall, ToldUnknownCall } from "../platform/audit/call-notifier.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays } from "../rules/relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
 import { type RecentCall, writeRecentCalls } from "./call.ts";
 import { CallFolds, type FoldedCall, PlainCauses } from "./call-fold.ts";

@@ -13,8 +13,8 @@ import { REFUSALS } from "../base/refusal-code.ts";
 import { oneOf, orNull as shownOrNull, time } from "../base/schema.ts";
 import { showChoices, showText } from "../base/shape.ts";
 import { cutToLine } from "../base/text.ts";
-import { readEventId, type WhenMismatch } from "../relay/live-receiver.ts";
-import type { ReceiverRelay } from "../relay/live-relay.ts";
+import { readEventId, type WhenMismatch } from "../rules/relay/live-receiver.ts";
+import type { ReceiverRelay } from "../rules/relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

@@ -8,14 +8,19 @@ import { type Clock, toIso } from "../base/clock.ts";
 import { MINUTE_MS } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
-import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarget } from "../relay/relay.ts";
+import type { LiveRelay } from "../rules/relay/live-relay.ts";
+import {
+  processorSecretContext,
+  type RelayRow,
+  receiverSecretContext,
+  relayTarget,
+} from "../rules/relay/relay.ts";
+import type { ReceivedCall } from "../rules/verify/contract.ts";
+import type { HeaderList } from "../rules/verify/found-signature.ts";
+import type { SecretAtHand } from "../rules/verify/rejected-request.ts";
+import { type Difference, findDifference } from "../rules/verify/signature-diagnosis.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";
-import type { HeaderList } from "../verify/carried-proof.ts";
-import type { ReceivedCall } from "../verify/contract.ts";
-import { type Difference, findDifference } from "../verify/difference.ts";
-import type { SecretAtHand } from "../verify/refused-call.ts";
 import type { UnverifiedBy } from "./refusal.ts";
 
 const MAX_WAITING = 16;

@@ -9,10 +9,10 @@ import { DAY_MS, EVENT_RETENTION_MS, MAX_RECEIVER_BODY_BYTES, MAX_TOLERANCE_SECO
 import type { RefusalCode } from "../base/refusal-code.ts";
 import type { EventWay } from "../event/event.ts";
 import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
-import { isHandshake, matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
-import type { ReceiverRelay } from "../relay/live-relay.ts";
-import type { Verdict, Verified } from "../verify/contract.ts";
-import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../rules/relay/live-receiver.ts";
+import type { ReceiverRelay } from "../rules/relay/live-relay.ts";
+import type { Verdict, Verified } from "../rules/verify/contract.ts";
+import { ReceivedBody, receiveCall } from "../rules/verify/received-request.ts";
 import type { MatchedCall } from "./accept.ts";
 import { tellIgnored } from "./call.ts";
 import { onceUse } from "./signature-memory.ts";

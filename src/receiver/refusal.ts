@@ -3,10 +3,10 @@
  * did not verify, an owner the cause. It decides no refusal.
  */
 import { Refusal } from "../base/refusal.ts";
-import type { Closed } from "../relay/live-receiver.ts";
-import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
-import type { Verdict } from "../verify/contract.ts";
-import type { NamedHandshake } from "../verify/handshake.ts";
+import type { Closed } from "../rules/relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../rules/relay/live-relay.ts";
+import type { Verdict } from "../rules/verify/contract.ts";
+import type { NamedHandshake } from "../rules/verify/handshake.ts";
 
 type Refused = Extract<Verdict, { verified: false }>;
 

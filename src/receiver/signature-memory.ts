@@ -5,10 +5,10 @@
 import { createHash } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../base/limit.ts";
-import type { ReceiverRelay } from "../relay/live-relay.ts";
+import type { ReceiverRelay } from "../rules/relay/live-relay.ts";
+import type { Verified } from "../rules/verify/contract.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import type { Verified } from "../verify/contract.ts";
 
 /** A margin past the window, for clocks that differ and for a definition that is saved with a longer one meanwhile. */
 const MARGIN_MS = MINUTE_MS + MAX_TOLERANCE_SECONDS * 1_000;

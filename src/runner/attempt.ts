@@ -2,8 +2,7 @@
  * One attempt of an event, as far as the database goes: who it is about, and its actions in order until one fails or one has to leave the
  * house. It decides what is skipped and when to stop; it never opens a transaction and never sends.
  */
-import type { ActionOutcome, ActionPerson, ActionResult, ActionRun, ActionTime } from "../action/contract.ts";
-import { findAction, type Intended } from "../action/registry.ts";
+
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../base/json.ts";
 import type { RaisableLimits } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
@@ -13,8 +12,16 @@ import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/map-again.ts";
 import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
-import type { LiveReceiver } from "../relay/live-receiver.ts";
-import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type {
+  ActionOutcome,
+  ActionPerson,
+  ActionResult,
+  ActionRun,
+  ActionTime,
+} from "../rules/action/contract.ts";
+import { findAction, type Intended } from "../rules/action/registry.ts";
+import type { LiveReceiver } from "../rules/relay/live-receiver.ts";
+import type { LiveAction, LiveRelay } from "../rules/relay/live-relay.ts";
 import { namePerson } from "../shop/people/person.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";

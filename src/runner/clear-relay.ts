@@ -3,7 +3,7 @@
  * next event is the oldest may run in the transaction that stores it, on whichever node that is.
  */
 import type { EventDraft } from "../event/insert.ts";
-import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../rules/relay/live-relay.ts";
 import type { Holder } from "../store/lease-holder.ts";
 import type { Ahead, Reader } from "../store/port.ts";
 

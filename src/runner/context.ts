@@ -3,8 +3,7 @@
  * owner, otherwise its recipient, named by its key and never by its value); the run they are handed, with texts filled in; and what each of
  * them has to do after earlier attempts.
  */
-import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
-import { findAction } from "../action/registry.ts";
+
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../base/json.ts";
 import type { RaisableLimits } from "../base/limit.ts";
 import { Refusal } from "../base/refusal.ts";
@@ -21,12 +20,14 @@ import {
   renderIdentifier,
   renderTemplate,
 } from "../platform/template/template.ts";
-import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type { ActionPerson, ActionResult, ActionRun } from "../rules/action/contract.ts";
+import { findAction } from "../rules/action/registry.ts";
+import type { LiveAction, LiveRelay } from "../rules/relay/live-relay.ts";
+import type { Trigger } from "../rules/trigger/registry.ts";
 import { findPerson } from "../shop/people/person.ts";
 import { isErasedPerson } from "../shop/people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../shop/people/person-identifier.ts";
 import type { Writer } from "../store/port.ts";
-import type { Trigger } from "../trigger/registry.ts";
 
 type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }

@@ -8,7 +8,7 @@
 import type { Clock } from "../base/clock.ts";
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
 import type { EndedRun, EventCame } from "../event/run.ts";
-import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../rules/relay/live-relay.ts";
 import type { Holder } from "../store/lease-holder.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";

@@ -3,7 +3,6 @@
  * its alert, its line.
  */
 
-import type { ActionResult } from "../action/contract.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../base/limit.ts";
 import { alertDead, alertNobody, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import { countAttempt, type EventToRun, type EventTrigger, listDueEvents } from "../event/event.ts";
@@ -18,7 +17,8 @@ import {
 } from "../event/run.ts";
 import { findEnvironmentById } from "../platform/account/environment.ts";
 import type { ToldRun } from "../platform/audit/call-notifier.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { ActionResult } from "../rules/action/contract.ts";
+import type { LiveRelay } from "../rules/relay/live-relay.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import { type Attempt, type AttemptDeps, type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 

@@ -2,11 +2,12 @@
  * An attempt of an event as it would go, looked at and undone: the same code that runs one, in a transaction of which nothing stays. Where an
  * action would send, what it would send is shown, and the rest goes on as if it had arrived. Nothing leaves the house.
  */
-import type { ActionResult } from "../action/contract.ts";
+
 import type { Json } from "../base/json.ts";
 import type { Failure } from "../base/outcome.ts";
 import { countAttempt, type EventToRun } from "../event/event.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { ActionResult } from "../rules/action/contract.ts";
+import type { LiveRelay } from "../rules/relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
 

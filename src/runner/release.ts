@@ -7,7 +7,7 @@
 
 import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
 import { endRelease, findRelease } from "../platform/account/environment.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
+import type { LiveRelay, Snapshot } from "../rules/relay/live-relay.ts";
 import {
   type FencedStore,
   OutcomeUnknown,

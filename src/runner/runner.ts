@@ -5,13 +5,14 @@
  * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
  * transaction, then runs each by itself, committing before and after every send.
  */
-import type { ActionPorts } from "../action/contract.ts";
+
 import { type Clock, waitAtMost } from "../base/clock.ts";
 import type { RaisableLimits } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import type { EventToRun, HandedEvent } from "../event/event.ts";
 import type { ToldRun } from "../platform/audit/call-notifier.ts";
-import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
+import type { ActionPorts } from "../rules/action/contract.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../rules/relay/live-relay.ts";
 import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import {
   type Ahead,

@@ -2,13 +2,14 @@
  * The road of relays that send: an event is taken and its attempt begun in one transaction, several of a relay in the same one; then each goes
  * its way by itself, committing before each send and with its outcome. It holds no transaction while it sends.
  */
-import type { ActionOutcome, ActionPorts, ActionTime } from "../action/contract.ts";
-import type { Intended } from "../action/registry.ts";
+
 import type { Clock } from "../base/clock.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
 import { keepRunProgress } from "../event/run.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { ActionOutcome, ActionPorts, ActionTime } from "../rules/action/contract.ts";
+import type { Intended } from "../rules/action/registry.ts";
+import type { LiveRelay, LiveRelays } from "../rules/relay/live-relay.ts";
 import { undone } from "../store/dry-run.ts";
 import type { Holder } from "../store/lease-holder.ts";
 import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../store/port.ts";

@@ -5,8 +5,8 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Teller } from "../platform/audit/call-notifier.ts";
-import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
-import { tellNextTick } from "../relay/relay-view.ts";
+import type { LiveRelay, Snapshot } from "../rules/relay/live-relay.ts";
+import { tellNextTick } from "../rules/relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { listMarks } from "./schedule.ts";
 

@@ -12,12 +12,12 @@ import { EVENT_RETENTION_MS, MINUTE_MS } from "../base/limit.ts";
 import type { Log } from "../base/log.ts";
 import { alertMissed, type Missed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { RELAY } from "../relay/relay.ts";
+import type { LiveRelay, LiveRelays } from "../rules/relay/live-relay.ts";
+import { RELAY } from "../rules/relay/relay.ts";
+import { periodOf } from "../rules/trigger/schedule.ts";
 import { HOUSE, type Holder } from "../store/lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { periodOf } from "../trigger/schedule.ts";
 
 /** How soon a clock that was set is noticed. Such a look reads the clock and nothing else. */
 const LOOK_EVERY_MS = 5_000;

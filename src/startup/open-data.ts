@@ -18,9 +18,9 @@ import { createSigninLink, signinLinkUrl } from "../platform/account/session.ts"
 import { endInterruptedMails } from "../platform/mail/interrupted-mail.ts";
 import { findMasterKey } from "../platform/secret/master-key.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
-import { openSealer, requireMasterKey } from "../relay/master-key-proof.ts";
-import { settleEveryRelayProblem } from "../relay/relay-problem.ts";
-import { rekeyFingerprints } from "../relay/secret-rotation.ts";
+import { openSealer, requireMasterKey } from "../rules/relay/master-key-proof.ts";
+import { settleEveryRelayProblem } from "../rules/relay/relay-problem.ts";
+import { rekeyFingerprints } from "../rules/relay/secret-rotation.ts";
 import { refuseLostDatabase } from "../store/database-file.ts";
 import { RunnerLease } from "../store/lease.ts";
 import type { Holding } from "../store/lease-holder.ts";

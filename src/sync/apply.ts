@@ -8,10 +8,10 @@ import { Refusal, tellWarnings, type Warning } from "../base/refusal.ts";
 import { type Actor, actorWords } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import type { Change } from "../platform/audit/audit.ts";
-import type { Definition } from "../relay/definition-shape.ts";
-import { findRelay, type RelayRow, relayTarget } from "../relay/relay.ts";
-import { warnOfSold } from "../relay/relay-reference.ts";
-import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
+import type { Definition } from "../rules/relay/definition-shape.ts";
+import { findRelay, type RelayRow, relayTarget } from "../rules/relay/relay.ts";
+import { warnOfSold } from "../rules/relay/relay-reference.ts";
+import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../rules/relay/relay-save.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 import {

@@ -6,12 +6,12 @@
 import { Refusal, type Warning } from "../base/refusal.ts";
 import { actorWords } from "../platform/account/api-key.ts";
 import type { Change } from "../platform/audit/audit.ts";
-import { readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
-import type { Checked } from "../relay/definition.ts";
-import { relayTarget } from "../relay/relay.ts";
-import { settleMisfit, warnOfReferences } from "../relay/relay-problem.ts";
-import { stockOf, warnOfSold } from "../relay/relay-reference.ts";
-import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../relay/relay-save.ts";
+import { readMisfits, settleMisfits } from "../rules/relay/catalog-edit.ts";
+import type { Checked } from "../rules/relay/definition.ts";
+import { relayTarget } from "../rules/relay/relay.ts";
+import { settleMisfit, warnOfReferences } from "../rules/relay/relay-problem.ts";
+import { stockOf, warnOfSold } from "../rules/relay/relay-reference.ts";
+import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../rules/relay/relay-save.ts";
 import { undone } from "../store/dry-run.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Store, Writer } from "../store/port.ts";

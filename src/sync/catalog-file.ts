@@ -9,7 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import { MAX_CREDIT_LINE, MAX_PROBLEMS, MAX_TITLE_CHARS } from "../base/limit.ts";
 import { capProblems, type Problem, Refusal, type Warning } from "../base/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../base/shape.ts";
-import { toJsonSchema } from "../relay/definition-shape.ts";
+import { toJsonSchema } from "../rules/relay/definition-shape.ts";
 import {
   type CollectionDefinition,
   makeCollectionSchema,

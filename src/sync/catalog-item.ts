@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../base/json.ts";
 import { writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
 import { type Change, writeAudit } from "../platform/audit/audit.ts";
-import { findRelay } from "../relay/relay.ts";
+import { findRelay } from "../rules/relay/relay.ts";
 import { findAccessSlug, putAccessSlug } from "../shop/people/entitlement.ts";
 import { findCollection, putCollection, viewCollection } from "../shop/records/collection.ts";
 import { type CollectionDefinition, showFields } from "../shop/records/collection-definition.ts";

@@ -4,11 +4,11 @@
  */
 import { basename, dirname } from "node:path";
 import type { Warning } from "../base/refusal.ts";
-import { warnOwnHost } from "../relay/definition.ts";
-import type { Definition } from "../relay/definition-shape.ts";
-import { warnOfReferences, watchesMaking, writesTo } from "../relay/relay-problem.ts";
-import { checkWrites, MAX_NAMED, type Stock } from "../relay/relay-reference.ts";
-import { sellsOnCall } from "../relay/selling-overlap.ts";
+import { warnOwnHost } from "../rules/relay/definition.ts";
+import type { Definition } from "../rules/relay/definition-shape.ts";
+import { warnOfReferences, watchesMaking, writesTo } from "../rules/relay/relay-problem.ts";
+import { checkWrites, MAX_NAMED, type Stock } from "../rules/relay/relay-reference.ts";
+import { sellsOnCall } from "../rules/relay/selling-overlap.ts";
 import { parseSoldThrough } from "../shop/selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";

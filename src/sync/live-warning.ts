@@ -1,9 +1,9 @@
 /** What is warned of beside each save's own warnings where things are carried into production, so that who approves it looks at it first. */
 import { isJsonObject } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
-import type { Definition } from "../relay/definition-shape.ts";
-import { findRelay } from "../relay/relay.ts";
-import { capturedCallBuys, unsignedWarning } from "../relay/unsigned-rule.ts";
+import type { Definition } from "../rules/relay/definition-shape.ts";
+import { findRelay } from "../rules/relay/relay.ts";
+import { capturedCallBuys, unsignedWarning } from "../rules/relay/unsigned-rule.ts";
 import { findDefaultPlan } from "../shop/selling/plan.ts";
 import type { Reader } from "../store/port.ts";
 import { type Entry, sellerOf } from "./plan.ts";

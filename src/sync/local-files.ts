@@ -6,10 +6,10 @@
 import { existsSync } from "node:fs";
 import { Refusal, type Warning } from "../base/refusal.ts";
 import type { LocalSecrets } from "../platform/secret/local-secrets.ts";
-import { type Misfits, settleBroken } from "../relay/catalog-edit.ts";
-import { listRelayRows, relayTarget } from "../relay/relay.ts";
-import { warnOfReferences } from "../relay/relay-problem.ts";
-import { stockOf } from "../relay/relay-reference.ts";
+import { type Misfits, settleBroken } from "../rules/relay/catalog-edit.ts";
+import { listRelayRows, relayTarget } from "../rules/relay/relay.ts";
+import { warnOfReferences } from "../rules/relay/relay-problem.ts";
+import { stockOf } from "../rules/relay/relay-reference.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf } from "./definition-file.ts";
 import { type FileText, readFileText } from "./json-file.ts";
 import { LocalCatalog } from "./local-catalog.ts";

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { parseJson, writeJson } from "../base/json.ts";
 import type { LocalSecrets } from "../platform/secret/local-secrets.ts";
-import { listRelayRows, type RelayRow, relayTarget } from "../relay/relay.ts";
+import { listRelayRows, type RelayRow, relayTarget } from "../rules/relay/relay.ts";
 import { applyRelay, isOfFile, remember, removeRelay } from "./apply.ts";
 import { checkDefinitionFile, definitionPath, relayNameOf, relaysFolder } from "./definition-file.ts";
 import { type FileProblem, type FileText, parseFileText } from "./json-file.ts";

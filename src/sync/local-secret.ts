@@ -11,8 +11,13 @@ import {
   SECRETS_FILE,
   setLocalSecrets,
 } from "../platform/secret/local-secrets.ts";
-import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
+import {
+  listRelayRows,
+  type RelayRow,
+  receiverSecretContext,
+  signingSecretContext,
+} from "../rules/relay/relay.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../rules/relay/secret-rotation.ts";
 import { type ApplyDeps, contextOf } from "./apply.ts";
 
 /** Where the files of local development are applied, and told of. */

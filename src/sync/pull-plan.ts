@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/jso
 import { listDifferences } from "../base/json-diff.ts";
 import { refuseDefinition } from "../base/refusal.ts";
 import { showText } from "../base/shape.ts";
-import { checkDefinition } from "../relay/definition.ts";
+import { checkDefinition } from "../rules/relay/definition.ts";
 import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
 import { editCatalog, listItems } from "./catalog-file-edit.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";

@@ -7,7 +7,7 @@ import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { makeCursor, type Page, type PageRequest } from "../base/page.ts";
 import { json, oneOf, orNull, time } from "../base/schema.ts";
-import { findRelay, relayTarget } from "../relay/relay.ts";
+import { findRelay, relayTarget } from "../rules/relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";
 import { findBrought, forgetBrought, rememberBrought } from "./synced.ts";

@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import type { Scheme } from "../../src/verify/contract.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
+import type { Scheme } from "../../src/rules/verify/contract.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
 import { RELAY_NAME } from "../kit/event-sql.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -1,9 +1,9 @@
 /** Whatever a stranger asks a receiver URL, what is said back is short, harmless and asked for by the definition; and no text that could sign an event. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { checkDefinition } from "../../src/relay/definition.ts";
-import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer } from "../../src/verify/handshake.ts";
-import { bindScheme } from "../../src/verify/registry.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
+import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer } from "../../src/rules/verify/handshake.ts";
+import { bindScheme } from "../../src/rules/verify/registry.ts";
 import { makeCall, NOW_MS, RECEIVER_URL } from "../kit/sender-call.ts";
 
 const TOKEN = "vt_ownTokenOfTheRelay";

@@ -1,8 +1,8 @@
 /** Comparing a secret takes as long for a guess that is almost right as for one that is all wrong: every comparison is the constant-time one. `npm run bench -- --only secret` measures it. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { sharedToken } from "../../src/verify/shared-token.ts";
-import { signature } from "../../src/verify/signature.ts";
+import { sharedToken } from "../../src/rules/verify/shared-token.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 import { codeOf, readSources } from "../house/source-tree.ts";
 import { makeCall, recipe, SECRET } from "../kit/sender-call.ts";
 
@@ -10,9 +10,12 @@ describe("the structure", () => {
   const sources = readSources("src").map((source) => ({ path: source.path, code: codeOf(source) }));
   const read = (path: string): string => sources.find((source) => source.path === path)?.code ?? "";
 
-  test.each(["src/verify/proof.ts", "src/verify/shared-token.ts", "src/shop/portal/person-code.ts"])("%s compares in constant time", (path) => {
-    expect(read(path)).toMatch(/timingSafeEqual\(/);
-  });
+  test.each(["src/rules/verify/signature-proof.ts", "src/rules/verify/shared-token.ts", "src/shop/portal/person-code.ts"])(
+    "%s compares in constant time",
+    (path) => {
+      expect(read(path)).toMatch(/timingSafeEqual\(/);
+    },
+  );
 
   test("no secret, signature, digest or hash is compared with an operator", () => {
     const compared = /\b\w*(secret|signature|digest|mac|expected|passwordHash|tokenHash)\b\s*[!=]==\s*(?!null|undefined|"")[a-z(]/i;
@@ -29,7 +32,7 @@ describe("the structure", () => {
   });
 
   test("every signature of a header is compared, also after one that matched", () => {
-    expect(read("src/verify/proof.ts")).toMatch(/matched = timingSafeEqual\([^)]*\) \|\| matched/);
+    expect(read("src/rules/verify/signature-proof.ts")).toMatch(/matched = timingSafeEqual\([^)]*\) \|\| matched/);
   });
 });
 

@@ -13,7 +13,7 @@ import { changeMailSettings, MAIL_SECTION } from "../../src/platform/mail/mail-s
 import type { Mailer } from "../../src/platform/mail/mailer.ts";
 import { makeSmtpMailer } from "../../src/platform/mail/smtp-mailer.ts";
 import { parseAllowList } from "../../src/platform/outbound/address.ts";
-import { createRelay } from "../../src/relay/relay-save.ts";
+import { createRelay } from "../../src/rules/relay/relay-save.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { putAccessSlug } from "../../src/shop/people/entitlement.ts";
 import { createCollection } from "../../src/shop/records/collection.ts";

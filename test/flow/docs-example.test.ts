@@ -11,7 +11,7 @@ import { COMMANDS } from "../../src/cli/registry.ts";
 import { TOLD_LIMITS } from "../../src/docs/limit-part.ts";
 import { breakRule, RIGHT, sayProblems } from "../../src/docs/rule-example.ts";
 import { readManual } from "../../src/manual.ts";
-import { checkDefinition } from "../../src/relay/definition.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { startService } from "../../src/service.ts";
 import { checkCatalog } from "../../src/sync/catalog-file.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CronExpressionParser } from "cron-parser";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { cronOf, periodOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { cronOf, periodOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { bindScheme } from "../../src/verify/registry.ts";
+import { bindScheme } from "../../src/rules/verify/registry.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { untilNoneLeft } from "../kit/patience.ts";

@@ -1,7 +1,7 @@
 /** Importing what a provider lists and never delivered: what enters, what is known, what is refused, by whom, and that nothing is doubled. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { bindScheme } from "../../src/verify/registry.ts";
+import { bindScheme } from "../../src/rules/verify/registry.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { SENDERS } from "../../src/sender/registry.ts";
-import type { Sender } from "../../src/sender/sender.ts";
-import { startCatalog, startDefinition } from "../../src/sender/sender-start.ts";
+import { SENDERS } from "../../src/rules/senders/registry.ts";
+import type { Sender } from "../../src/rules/senders/sender.ts";
+import { startCatalog, startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bodyOf, SIGNERS, type SignedCall, secretOf, type ToSign } from "../kit/sender-signer.ts";
 

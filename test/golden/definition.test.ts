@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseJson } from "../../src/base/json.ts";
-import { checkDefinition } from "../../src/relay/definition.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
 
 const PROBLEMS = join(import.meta.dir, "definition-problems.txt");
 

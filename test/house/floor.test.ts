@@ -8,13 +8,13 @@ const FLOORS: readonly (readonly string[])[] = [
   ["base"],
   ["store"],
   ["platform/template", "platform/outbound"],
-  ["verify", "platform/secret", "platform/account"],
+  ["rules/verify", "platform/secret", "platform/account"],
   ["platform/audit"],
-  ["shop/people", "shop/records", "platform/mail", "trigger"],
+  ["shop/people", "shop/records", "platform/mail", "rules/trigger"],
   ["shop/selling"],
-  ["action", "shop/portal"],
-  ["relay", "sender"],
-  ["event", "health", "sync", "setting"],
+  ["rules/action", "shop/portal"],
+  ["rules/relay", "rules/senders"],
+  ["event", "health", "sync", "rules/settings"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["explain", "overview", "story"],
   ["docs"],
@@ -115,12 +115,12 @@ describe("the floors", () => {
   });
 
   test("an action imports no other action", () => {
-    const registry = sources.find((source) => source.path === "src/action/registry.ts");
+    const registry = sources.find((source) => source.path === "src/rules/action/registry.ts");
     const actions = new Set(
       (registry?.imports ?? [])
         .filter((one) => !one.typeOnly)
         .flatMap((one) => one.file ?? [])
-        .filter((file) => file.startsWith("src/action/") && file !== "src/action/contract.ts"),
+        .filter((file) => file.startsWith("src/rules/action/") && file !== "src/rules/action/contract.ts"),
     );
     const crossing = sources
       .filter((source) => actions.has(source.path))

@@ -3,9 +3,9 @@
  * a model's thousands of sales each apply one action; flow tests sell the same through a service.
  */
 
-import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
-import { deleteRelay } from "../../src/relay/relay-save.ts";
+import type { ActionOutcome, DatabaseAction } from "../../src/rules/action/contract.ts";
+import { deleteRelay } from "../../src/rules/relay/relay-save.ts";
 import { listLiveGrants } from "../../src/shop/people/access-grant.ts";
 import { findBalance } from "../../src/shop/people/credit.ts";
 import { findPerson, type PersonRow } from "../../src/shop/people/person.ts";

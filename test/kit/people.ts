@@ -1,7 +1,8 @@
 /** People, catalogs and action runs for rule tests: each call commits on its own, as a request would. */
-import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
+
 import type { JsonObject } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/base/limit.ts";
+import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/rules/action/contract.ts";
 import { makeActionRun } from "../../src/runner/context.ts";
 import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";

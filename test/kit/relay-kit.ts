@@ -6,10 +6,10 @@
 import type { Actor } from "../../src/platform/account/api-key.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
-import { requireRelay } from "../../src/relay/relay.ts";
-import { createRelay, type NewRelay, type UpdateContext, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";
-import { type RelayView, type SavedRelay, showRelay } from "../../src/relay/relay-view.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
+import { requireRelay } from "../../src/rules/relay/relay.ts";
+import { createRelay, type NewRelay, type UpdateContext, updateRelay, viewSaved } from "../../src/rules/relay/relay-save.ts";
+import { type RelayView, type SavedRelay, showRelay } from "../../src/rules/relay/relay-view.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
 import { recordDue } from "../../src/schedule/schedule.ts";
 import type { FreshStore } from "./fresh-store.ts";
 

@@ -1,9 +1,9 @@
 /** A sender in the tests: signs drafts by a scheme, and turns what it signed into the call a receiver sees. */
 import { generateKeyPairSync } from "node:crypto";
-import type { ReceivedCall, SignedDraft, Verdict } from "../../src/verify/contract.ts";
-import { receiveCall } from "../../src/verify/received-call.ts";
-import type { SignatureFields } from "../../src/verify/recipe.ts";
-import { signature } from "../../src/verify/signature.ts";
+import type { ReceivedCall, SignedDraft, Verdict } from "../../src/rules/verify/contract.ts";
+import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import type { SignatureFields } from "../../src/rules/verify/recipe.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 
 export const NOW_MS = 1_768_478_400_000;
 export const NOW_SECONDS = String(NOW_MS / 1000);

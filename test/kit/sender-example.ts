@@ -1,5 +1,5 @@
 /** The recorded requests of real providers (test/golden/provider-request.json), as calls a receiver sees. */
-import type { SignedDraft } from "../../src/verify/contract.ts";
+import type { SignedDraft } from "../../src/rules/verify/contract.ts";
 import recorded from "../golden/provider-request.json";
 
 interface ProviderExpectation {

@@ -6,7 +6,7 @@ import { createHmac, generateKeyPairSync, sign as signByKey } from "node:crypto"
 import { sign as signGithub } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
-import type { SenderExample } from "../../src/sender/sender.ts";
+import type { SenderExample } from "../../src/rules/senders/sender.ts";
 
 export interface ToSign {
   body: string;

@@ -3,7 +3,7 @@
  * fires every other timer of a simulated year too and opens a port for each test.
  */
 import { setHold } from "../../src/platform/account/environment.ts";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { Scheduler } from "../../src/schedule/schedule.ts";
 import type { FencedStore } from "../../src/store/port.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";

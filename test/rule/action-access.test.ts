@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/action/access.ts";
 import { checkShape } from "../../src/base/check-shape.ts";
 import { numberedId } from "../../src/base/id.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
+import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/rules/action/access.ts";
 import { checkAccess, grantByHand, listGrants } from "../../src/shop/people/access-grant.ts";
 import { forgetRevocations, isGivenBefore } from "../../src/shop/people/access-order.ts";
 import { putAccessSlug } from "../../src/shop/people/entitlement.ts";

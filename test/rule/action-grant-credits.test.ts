@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type GrantCredits, grantCredits } from "../../src/action/grant-credits.ts";
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { readPageRequest } from "../../src/base/page.ts";
+import { type GrantCredits, grantCredits } from "../../src/rules/action/grant-credits.ts";
 import { listCredits } from "../../src/shop/people/credit.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { openTown } from "../kit/people.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { revokeAccess } from "../../src/action/access.ts";
-import type { ActionOutcome } from "../../src/action/contract.ts";
-import { grantPlan, revokePlan } from "../../src/action/sale.ts";
+import { revokeAccess } from "../../src/rules/action/access.ts";
+import type { ActionOutcome } from "../../src/rules/action/contract.ts";
+import { grantPlan, revokePlan } from "../../src/rules/action/sale.ts";
 import { type GrantSource, grantAccess } from "../../src/shop/people/access-grant.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { revokeAccess } from "../../src/action/access.ts";
-import type { ActionOutcome } from "../../src/action/contract.ts";
-import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
+import { revokeAccess } from "../../src/rules/action/access.ts";
+import type { ActionOutcome } from "../../src/rules/action/contract.ts";
+import { fulfilProduct, grantPlan, refundProduct } from "../../src/rules/action/sale.ts";
 import { grantAccess } from "../../src/shop/people/access-grant.ts";
 import { addCredits } from "../../src/shop/people/credit.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";

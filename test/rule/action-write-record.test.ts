@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { ActionOutcome } from "../../src/action/contract.ts";
-import { type WriteRecord, writeRecord } from "../../src/action/write-record.ts";
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { Json, JsonObject } from "../../src/base/json.ts";
+import type { ActionOutcome } from "../../src/rules/action/contract.ts";
+import { type WriteRecord, writeRecord } from "../../src/rules/action/write-record.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { uploadFile } from "../../src/shop/records/file.ts";
 import { findRecord, type RecordView, viewRecord } from "../../src/shop/records/record.ts";

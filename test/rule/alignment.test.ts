@@ -5,7 +5,7 @@ import type { Json } from "../../src/base/json.ts";
 import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/event/alignment.ts";
 import { type Memory, openKey, type Slot, type Work } from "../../src/event/effect.ts";
 import { makeWorkKey } from "../../src/event/run.ts";
-import { type LiveAction, openActions } from "../../src/relay/live-relay.ts";
+import { type LiveAction, openActions } from "../../src/rules/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 
 /** Small words: `5` gives 5 credits, `a1` writes to collection a, `m1` mails, `c1` calls. */

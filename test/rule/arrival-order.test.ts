@@ -4,10 +4,10 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { grantAccess, revokeAccess } from "../../src/action/access.ts";
-import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
-import { grantCredits } from "../../src/action/grant-credits.ts";
-import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
+import { grantAccess, revokeAccess } from "../../src/rules/action/access.ts";
+import type { ActionOutcome, DatabaseAction } from "../../src/rules/action/contract.ts";
+import { grantCredits } from "../../src/rules/action/grant-credits.ts";
+import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
 import { grantAccess as giveByHand } from "../../src/shop/people/access-grant.ts";
 import { putAccessSlug } from "../../src/shop/people/entitlement.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Value } from "typebox/value";
-import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
-import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import type { CallOutcome, CallRequest } from "../../src/platform/outbound/caller.ts";
+import { type CallUrl, callUrl } from "../../src/rules/action/call-url.ts";
+import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/rules/action/contract.ts";
 import type { Writer } from "../../src/store/port.ts";
 
 const golden = join(import.meta.dir, "../golden");

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
 import { makeSampleEvent } from "../../src/explain/sample.ts";
-import type { ReceiverTrigger } from "../../src/trigger/receiver.ts";
-import { receiveCall } from "../../src/verify/received-call.ts";
-import { findScheme } from "../../src/verify/registry.ts";
+import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
+import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import { findScheme } from "../../src/rules/verify/registry.ts";
 
 const NOW = Date.UTC(2030, 0, 1);
 const URL_HERE = "https://relay.example.com/hooks/app/checkout";

@@ -1,8 +1,8 @@
 /** expiresAt: "30d", "12h", "2w" or an ISO date. */
 
 import { expect, test } from "bun:test";
-import { parseExpiry } from "../../src/action/shape.ts";
 import { HOUR_MS } from "../../src/base/limit.ts";
+import { parseExpiry } from "../../src/rules/action/shape.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 1);
 

@@ -1,12 +1,12 @@
 /** The definition check never throws and takes bounded time, whatever JSON it is given. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { ACTIONS } from "../../src/action/registry.ts";
 import { parseJson } from "../../src/base/json.ts";
-import { checkDefinition } from "../../src/relay/definition.ts";
-import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
-import { TRIGGERS } from "../../src/trigger/registry.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
+import { ACTIONS } from "../../src/rules/action/registry.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
+import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
+import { TRIGGERS } from "../../src/rules/trigger/registry.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
 
 const RUNS = Number(process.env.FUZZ_RUNS ?? 300);
 

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
 import { renderTemplate } from "../../src/platform/template/template.ts";
-import { compileMap, matchesWhen, readEventId, readMap, type WhenMismatch } from "../../src/relay/live-receiver.ts";
-import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
-import { findPersonKey } from "../../src/trigger/receiver.ts";
-import { canHavePerson, describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
-import { cronOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { compileMap, matchesWhen, readEventId, readMap, type WhenMismatch } from "../../src/rules/relay/live-receiver.ts";
+import { type DataChangeTrigger, matchesWhere } from "../../src/rules/trigger/data-change.ts";
+import { findPersonKey } from "../../src/rules/trigger/receiver.ts";
+import { canHavePerson, describeTrigger, type Trigger } from "../../src/rules/trigger/registry.ts";
+import { cronOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
 
 function map(paths: Record<string, string>, body: string) {
   return readMap(compileMap(paths), { value: parseJson(body), form: null });

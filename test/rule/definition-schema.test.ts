@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
-import { ACTIONS } from "../../src/action/registry.ts";
-import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
-import { TRIGGERS } from "../../src/trigger/registry.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
+import { ACTIONS } from "../../src/rules/action/registry.ts";
+import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
+import { TRIGGERS } from "../../src/rules/trigger/registry.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
 
 const schema = makeDefinitionSchema();
 const call = ACTIONS.find((type) => type.type === "call_url")?.examples[0];

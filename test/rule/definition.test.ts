@@ -1,11 +1,11 @@
 /** The specification's "Relay definition", "Triggers", "Actions", "Map names" and "Templates" as far as a save can check them. */
 import { describe, expect, test } from "bun:test";
-import { ACTIONS } from "../../src/action/registry.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { checkDefinition, requireDefinition } from "../../src/relay/definition.ts";
-import { TRIGGERS } from "../../src/trigger/registry.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
+import { ACTIONS } from "../../src/rules/action/registry.ts";
+import { checkDefinition, requireDefinition } from "../../src/rules/relay/definition.ts";
+import { TRIGGERS } from "../../src/rules/trigger/registry.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
 
 const CALL = { type: "call_url", url: "https://example.com/notice" };
 const GRANT = { type: "grant_access", entitlement: "access:members" };

@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ACTIONS } from "../../src/action/registry.ts";
 import { listCodes } from "../../src/base/result-code.ts";
 import { listLinks } from "../../src/docs/html.ts";
 import { splitSections } from "../../src/docs/page.ts";
 import { SCREENS } from "../../src/docs/screen.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { readManual } from "../../src/manual.ts";
+import { ACTIONS } from "../../src/rules/action/registry.ts";
 import { DOCS, docsOfField } from "../../web/part/docs-link.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 

@@ -1,6 +1,6 @@
 /** What the dashboard's editor knows of a text while it is typed: where it stops being JSON, where a field stands, what may be written where. */
 import { describe, expect, test } from "bun:test";
-import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
+import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { findJsonProblem } from "../../web/editor/json-problem.ts";
 import { placeOf, readTree, spotAt } from "../../web/editor/json-tree.ts";
 import { sayPlace } from "../../web/editor/place-words.ts";

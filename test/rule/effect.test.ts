@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../src/base/limit.ts";
 import { completeEffect, dropIntent, intendEffect, settleEffect } from "../../src/event/effect.ts";
 import { forgetRanActions, keepActionList } from "../../src/event/run.ts";
-import type { LiveRelay } from "../../src/relay/live-relay.ts";
+import type { LiveRelay } from "../../src/rules/relay/live-relay.ts";
 import { UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 

@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
-import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts";
 import { checkShape } from "../../src/base/check-shape.ts";
 import type { Json } from "../../src/base/json.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
@@ -9,6 +7,8 @@ import { listEmails, markTextLeft } from "../../src/platform/mail/email.ts";
 import { endInterruptedMails } from "../../src/platform/mail/interrupted-mail.ts";
 import { setMailStop } from "../../src/platform/mail/mail-stop.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
+import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/rules/action/contract.ts";
+import { type EmailPerson, emailPerson } from "../../src/rules/action/email-person.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { openMarket } from "../kit/market.ts";
 import type { Occurrence } from "../kit/people.ts";

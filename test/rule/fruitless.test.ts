@@ -5,7 +5,7 @@ import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit
 import { createLog } from "../../src/base/log.ts";
 import type { RunEnd } from "../../src/health/health.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, type RelayKit, receiver, sealer } from "../kit/relay-kit.ts";

@@ -1,8 +1,8 @@
 /** What senders ask an address before they send to it: what is answered, after which check, and what never is. */
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { checkDefinition } from "../../src/relay/definition.ts";
-import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer, type NamedHandshake } from "../../src/verify/handshake.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
+import { answerHandshake, askHandshake, findHandshake, HandshakeAnswer, type NamedHandshake } from "../../src/rules/verify/handshake.ts";
 import { makeCall } from "../kit/sender-call.ts";
 
 const TOKEN = "vt_ownTokenOfTheRelay";

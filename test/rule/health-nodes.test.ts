@@ -6,7 +6,7 @@ import { createLog } from "../../src/base/log.ts";
 import { findSecretUse } from "../../src/health/shared-health.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
 import { listRecentCalls } from "../../src/receiver/call.ts";
-import { type LiveRelay, LiveRelays } from "../../src/relay/live-relay.ts";
+import { type LiveRelay, LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";

@@ -1,6 +1,6 @@
 /** The relays that are kept in memory: what is kept is never older than the last change. */
 import { expect, test } from "bun:test";
-import { type LiveRelay, LiveRelays, Snapshot } from "../../src/relay/live-relay.ts";
+import { type LiveRelay, LiveRelays, Snapshot } from "../../src/rules/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openTestStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";

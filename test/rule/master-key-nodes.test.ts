@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSealer } from "../../src/relay/master-key-proof.ts";
+import { openSealer } from "../../src/rules/relay/master-key-proof.ts";
 import { openTestStore } from "../kit/fresh-store.ts";
 
 const KEY = "ab".repeat(32);

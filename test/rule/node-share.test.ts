@@ -7,7 +7,7 @@ import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import { SharedPlaces } from "../../src/platform/account/shared-limit.ts";
 import { SigninCap } from "../../src/platform/account/signin-cap.ts";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { PersonSigninCap } from "../../src/shop/portal/person-signin-cap.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
 import { SyncCap } from "../../src/sync/sync-cap.ts";

@@ -1,9 +1,9 @@
 /** Rotating a receiver secret with an overlap: what verifies when, whose secret it is meanwhile, and what is shown of it. */
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
-import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
-import { receiveCall } from "../../src/verify/received-call.ts";
+import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
+import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
+import { receiveCall } from "../../src/rules/verify/received-request.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { ECDSA, HMAC, makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 

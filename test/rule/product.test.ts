@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
+import { fulfilProduct, grantPlan, refundProduct } from "../../src/rules/action/sale.ts";
 import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/shop/selling/plan.ts";
 import { deleteProduct, type ProductInput, products, saveProduct, viewProduct } from "../../src/shop/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { fulfilProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/base/refusal-code.ts";
 import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
+import { fulfilProduct } from "../../src/rules/action/sale.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../../src/shop/selling/receipt.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

@@ -1,7 +1,7 @@
 /** Any purchase is taken back by hand: it says before what it takes back, and does exactly that. Source: decisions section 3, "refund by hand". */
 import { describe, expect, test } from "bun:test";
-import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
+import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
 import { addCreditsByHand } from "../../src/shop/people/credit.ts";
 import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
 import { erasePerson } from "../../src/shop/people/person-erase.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { setProcessorSecret } from "../../src/platform/account/environment.ts";
-import { processorSecretContext, receiverSecretContext, signingSecretContext } from "../../src/relay/relay.ts";
-import { settleEveryRelayProblem } from "../../src/relay/relay-problem.ts";
-import { listRelays } from "../../src/relay/relay-view.ts";
-import { prepareSecret, readSecretSlot, rekeyFingerprints, rotateSigningSecret, storeSecret } from "../../src/relay/secret-rotation.ts";
+import { processorSecretContext, receiverSecretContext, signingSecretContext } from "../../src/rules/relay/relay.ts";
+import { settleEveryRelayProblem } from "../../src/rules/relay/relay-problem.ts";
+import { listRelays } from "../../src/rules/relay/relay-view.ts";
+import { prepareSecret, readSecretSlot, rekeyFingerprints, rotateSigningSecret, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { CALL, ECDSA, ED25519, GRANT, HMAC, HOOKS, makeRelayKit, PROCESSOR, receiver, schedule, sealer, TOKEN } from "../kit/relay-kit.ts";
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeJson } from "../../src/base/json.ts";
-import { checkDefinition } from "../../src/relay/definition.ts";
-import type { Definition } from "../../src/relay/definition-shape.ts";
-import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";
-import { startDefinition } from "../../src/sender/sender-start.ts";
-import { stripe } from "../../src/sender/stripe.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
+import type { Definition } from "../../src/rules/relay/definition-shape.ts";
+import { RELAY_TEMPLATES } from "../../src/rules/relay/relay-template.ts";
+import { startDefinition } from "../../src/rules/senders/sender-start.ts";
+import { stripe } from "../../src/rules/senders/stripe.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { parseFileText } from "../../src/sync/json-file.ts";
 import { listBlocks } from "../kit/docs-block.ts";

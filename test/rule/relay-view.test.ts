@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { readPageRequest } from "../../src/base/page.ts";
-import { deleteRelay } from "../../src/relay/relay-save.ts";
-import { listRelays } from "../../src/relay/relay-view.ts";
+import { deleteRelay } from "../../src/rules/relay/relay-save.ts";
+import { listRelays } from "../../src/rules/relay/relay-view.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { NEXT_SEQ, relayOf } from "../kit/event-sql.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";

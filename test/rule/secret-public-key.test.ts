@@ -4,7 +4,7 @@ import { Refusal } from "../../src/base/refusal.ts";
 import type { PublicKeyAlgorithm } from "../../src/base/text.ts";
 import { readPublicKey } from "../../src/platform/secret/public-key.ts";
 import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
-import { signature } from "../../src/verify/signature.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 import { bytes, EVENT, makeCall, outcome, recipe } from "../kit/sender-call.ts";
 
 const ed = generateKeyPairSync("ed25519");

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
+import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
 import { addCredits, findBalance } from "../../src/shop/people/credit.ts";
 import type { PersonRow } from "../../src/shop/people/person.ts";
 import { roundsOf } from "../kit/chosen-store.ts";

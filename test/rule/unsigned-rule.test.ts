@@ -1,10 +1,10 @@
 /** The specification's "Unsigned-event rule", as far as a save can check it. */
 import { describe, expect, test } from "bun:test";
-import { ACTIONS } from "../../src/action/registry.ts";
 import type { JsonObject } from "../../src/base/json.ts";
-import { checkDefinition } from "../../src/relay/definition.ts";
-import type { Definition } from "../../src/relay/definition-shape.ts";
-import { arrivesUnsigned, barsUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";
+import { ACTIONS } from "../../src/rules/action/registry.ts";
+import { checkDefinition } from "../../src/rules/relay/definition.ts";
+import type { Definition } from "../../src/rules/relay/definition-shape.ts";
+import { arrivesUnsigned, barsUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/rules/relay/unsigned-rule.ts";
 
 const TOKEN = { scheme: "shared_token" };
 const TOKEN_RECIPE = {

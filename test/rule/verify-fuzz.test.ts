@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeText } from "../../src/base/text.ts";
-import type { Scheme } from "../../src/verify/contract.ts";
-import { receiveCall } from "../../src/verify/received-call.ts";
-import { checkRecipe, type SignatureFields } from "../../src/verify/recipe.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
+import type { Scheme } from "../../src/rules/verify/contract.ts";
+import { receiveCall } from "../../src/rules/verify/received-request.ts";
+import { checkRecipe, type SignatureFields } from "../../src/rules/verify/recipe.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
 import { FORM_TYPE, JSON_TYPE, makeCall, makeKeys, NOW_MS, NOW_SECONDS, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
 
 const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 300);

@@ -5,9 +5,9 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
-import type { VerifyFields } from "../../src/verify/contract.ts";
-import { findDifference } from "../../src/verify/difference.ts";
-import { bindScheme } from "../../src/verify/registry.ts";
+import type { VerifyFields } from "../../src/rules/verify/contract.ts";
+import { bindScheme } from "../../src/rules/verify/registry.ts";
+import { findDifference } from "../../src/rules/verify/signature-diagnosis.ts";
 import { bytes, type CallChange, makeCall, NOW_MS, outcome, RECEIVER_URL } from "../kit/sender-call.ts";
 
 const HEX_KEY = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056";

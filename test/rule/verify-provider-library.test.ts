@@ -6,9 +6,9 @@ import { ApiVersion, shopifyApi } from "@shopify/shopify-api";
 import { verifySlackRequest } from "@slack/bolt";
 import { Webhook } from "standardwebhooks";
 import Stripe from "stripe";
-import { hooks } from "../../src/verify/hooks.ts";
-import { processor } from "../../src/verify/processor.ts";
-import { signature } from "../../src/verify/signature.ts";
+import { hooks } from "../../src/rules/verify/hooks.ts";
+import { processor } from "../../src/rules/verify/processor.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 import { bytes, deliver, EVENT, FORM_TYPE, JSON_TYPE, makeCall, outcome, RECEIVER_URL, recipe, SECRET, signEvent } from "../kit/sender-call.ts";
 
 /** The libraries read the machine's clock, so that these rows stand in its present. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
-import { findScheme } from "../../src/verify/registry.ts";
+import { findScheme } from "../../src/rules/verify/registry.ts";
 import { deliver, outcome } from "../kit/sender-call.ts";
 import { draftOf, PROVIDERS, PROVIDERS_NOW_MS } from "../kit/sender-example.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createPrivateKey, sign } from "node:crypto";
 import type { Encoding } from "../../src/base/text.ts";
-import { signature } from "../../src/verify/signature.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 import { bytes, EVENT, makeCall, makeKeys, outcome, recipe, SECRET } from "../kit/sender-call.ts";
 
 const ed = makeKeys("ed25519");

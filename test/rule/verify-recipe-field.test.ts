@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "typebox/value";
-import type { SignatureFields } from "../../src/verify/recipe.ts";
-import { SCHEMES } from "../../src/verify/registry.ts";
-import { signature } from "../../src/verify/signature.ts";
+import type { SignatureFields } from "../../src/rules/verify/recipe.ts";
+import { SCHEMES } from "../../src/rules/verify/registry.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 
 const base = { scheme: "signature", header: "X-Signature" } as const;
 const inBody = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Algorithm, SignatureFields } from "../../src/verify/recipe.ts";
-import { signature } from "../../src/verify/signature.ts";
+import type { Algorithm, SignatureFields } from "../../src/rules/verify/recipe.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
 import {
   bytes,
   deliver,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { readTimestamp } from "../../src/verify/proof.ts";
-import type { SignatureFields } from "../../src/verify/recipe.ts";
-import { signature } from "../../src/verify/signature.ts";
+import type { SignatureFields } from "../../src/rules/verify/recipe.ts";
+import { signature } from "../../src/rules/verify/signature.ts";
+import { readTimestamp } from "../../src/rules/verify/signature-proof.ts";
 import {
   bytes,
   type CallChange,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { Value } from "typebox/value";
-import { hooks } from "../../src/verify/hooks.ts";
-import { processor } from "../../src/verify/processor.ts";
-import { findScheme, RENAMED_SCHEME, SCHEMES } from "../../src/verify/registry.ts";
-import { sharedToken } from "../../src/verify/shared-token.ts";
+import { hooks } from "../../src/rules/verify/hooks.ts";
+import { processor } from "../../src/rules/verify/processor.ts";
+import { findScheme, RENAMED_SCHEME, SCHEMES } from "../../src/rules/verify/registry.ts";
+import { sharedToken } from "../../src/rules/verify/shared-token.ts";
 import { bytes, EVENT, JSON_TYPE, makeCall, NOW_MS, NOW_SECONDS, outcome, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
 
 const BAD = "00".repeat(32);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseSignedPayload } from "../../src/verify/recipe.ts";
+import { parseSignedPayload } from "../../src/rules/verify/recipe.ts";
 
 describe("a signedPayload that may be saved", () => {
   const rows: [string, string][] = [

@@ -5,8 +5,8 @@ import type { EventItem, EventView, RunView, ShownResult } from "../../src/event
 import type { ListedRelayView } from "../../src/overview/health.ts";
 import type { RecentCallView } from "../../src/receiver/call.ts";
 import type { UnknownCallView } from "../../src/receiver/unknown-call.ts";
-import type { Definition } from "../../src/relay/definition-shape.ts";
-import type { RelayView, SavedRelay as Saved } from "../../src/relay/relay-view.ts";
+import type { Definition } from "../../src/rules/relay/definition-shape.ts";
+import type { RelayView, SavedRelay as Saved } from "../../src/rules/relay/relay-view.ts";
 import type { Json } from "./exact-json.ts";
 
 export type { Definition, EventItem, Page };

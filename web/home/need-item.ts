@@ -2,7 +2,7 @@
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { DeadView } from "../../src/overview/dead.ts";
 import type { NeedView } from "../../src/overview/need.ts";
-import type { SettingsView } from "../../src/setting/setting.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,6 +1,6 @@
 /** How mail leaves: the switch, the mail server (its password is never shown again), the name it comes from, a test, and its limits. */
 import { useState } from "preact/hooks";
-import type { SettingsView } from "../../src/setting/setting.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,6 +1,6 @@
 /** The domain mail is sent from: setting it, the DNS record that proves it is yours, and looking again whether it is there. */
 import { useState } from "preact/hooks";
-import type { SettingsView } from "../../src/setting/setting.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

@@ -1,5 +1,5 @@
 /** The way to make what an action names and is not there, and to what waits for it afterwards. */
-import type { MissingThing } from "../../src/relay/relay-reference.ts";
+import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";

@@ -4,7 +4,7 @@
  */
 import type { FunnelView } from "../../src/overview/funnel.ts";
 import type { HealthView } from "../../src/overview/health.ts";
-import type { MissingThing } from "../../src/relay/relay-reference.ts";
+import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import type { EventItem, Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { HealthView } from "../../src/overview/health.ts";
-import type { MissingThing } from "../../src/relay/relay-reference.ts";
+import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";

@@ -1,5 +1,5 @@
 /** A known sender as the first step of a new relay: its recipe, an example event, where its secret and its webhooks are, and what to mind. */
-import type { SenderLine, SenderView } from "../../src/sender/sender-view.ts";
+import type { SenderLine, SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,5 +1,5 @@
 /** Where the sender's own console has the secret, beside the field it is pasted in: of the sender that was chosen, or that the recipe is of. */
-import type { SenderView } from "../../src/sender/sender-view.ts";
+import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { SavedRelay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

@@ -1,6 +1,6 @@
 /** The first step of a new relay: templates and known senders, found by a word, each looked at before it is taken. */
 import { useState } from "preact/hooks";
-import type { SenderLine } from "../../src/sender/sender-view.ts";
+import type { SenderLine } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,5 +1,5 @@
 /** What the selling room's tabs share: how an item is sold in words, and which relays name it. */
-import type { CatalogUse } from "../../src/relay/catalog-edit.ts";
+import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

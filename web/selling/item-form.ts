@@ -1,7 +1,7 @@
 /** One product, plan or access slug: made, changed or deleted in a window over its list. What is refused stands at its field where the service names one. */
 import { useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
-import type { CatalogUse } from "../../src/relay/catalog-edit.ts";
+import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import type { Page, RelayItem } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";

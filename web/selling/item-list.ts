@@ -3,7 +3,7 @@
  * ask for one that a relay names and that is missing or not sold through it: `?new=premium&relay=checkout`, `?open=premium&relay=checkout`.
  */
 import { useRef, useState } from "preact/hooks";
-import type { CatalogUse } from "../../src/relay/catalog-edit.ts";
+import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -2,7 +2,7 @@
  * An environment's settings as they are shown and changed: a change carries the version that was read, and its answer takes the place of it.
  * What is changed while another change is on its way waits for its answer, so that two switches in a row are two changes.
  */
-import type { SettingsView } from "../../src/setting/setting.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { peek } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";

@@ -1,5 +1,5 @@
 /** Whether the environment is on hold, told on every page: it is the first answer to why nothing runs. */
-import type { SettingsView } from "../../src/setting/setting.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";

@@ -1,8 +1,8 @@
 /** Whether comparing a secret tells a guesser how much of the guess is right: a guess that is wrong in its first character takes as long as one that is wrong in its last. */
 import { createHmac } from "node:crypto";
-import type { ReceivedCall, Verifier } from "../../../src/verify/contract.ts";
-import { sharedToken } from "../../../src/verify/shared-token.ts";
-import { signature } from "../../../src/verify/signature.ts";
+import type { ReceivedCall, Verifier } from "../../../src/rules/verify/contract.ts";
+import { sharedToken } from "../../../src/rules/verify/shared-token.ts";
+import { signature } from "../../../src/rules/verify/signature.ts";
 import { makeCall, recipe, SECRET } from "../../../test/kit/sender-call.ts";
 import { type Figure, median } from "../figure.ts";
 import type { Measure } from "../measure.ts";

@@ -3,7 +3,7 @@
 import { parseJson, writeJson } from "../../../src/base/json.ts";
 import { previewOf } from "../../../src/event/preview.ts";
 import { makeHtml } from "../../../src/platform/mail/mailer.ts";
-import { compileMap, readMap } from "../../../src/relay/live-receiver.ts";
+import { compileMap, readMap } from "../../../src/rules/relay/live-receiver.ts";
 import { parseFileText } from "../../../src/sync/json-file.ts";
 import { readSlowness } from "../calibration.ts";
 import { compareWithBar, type Figure } from "../figure.ts";

@@ -1,0 +1,167 @@
+/**
+ * grant_access gives the event's person an entitlement, with the source `relay`, attributed to the relay by name: it never sells anything and
+ * never shortens what the person already holds. revoke_access ends every live grant of one that the person got before, whatever its source: it takes
+ * no credits back and ends no subscription. Both go by the order of arrival (people/access-order.ts). Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { failFinally } from "../../base/outcome.ts";
+import { checkTemplateText } from "../../platform/template/template.ts";
+import {
+  revokeAccess as endGrants,
+  findAccess,
+  grantAccess as writeGrant,
+} from "../../shop/people/access-grant.ts";
+import { sayEndedByLater } from "../../shop/people/access-order.ts";
+import { findEntitlement, sayEntitlementUnknown } from "../../shop/people/entitlement.ts";
+import type { Reader } from "../../store/port.ts";
+import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
+import {
+  checkExpiry,
+  entitlementShape,
+  expiresAtShape,
+  nameAction,
+  parseExpiry,
+  reasonShape,
+  renderReason,
+} from "./shape.ts";
+
+const granting = nameAction(
+  "grant_access",
+  "Grant access",
+  "Gives the person the event is about an entitlement, for a while or for good.",
+  {
+    entitlement: entitlementShape,
+    expiresAt: Type.Optional(expiresAtShape),
+    reason: Type.Optional(reasonShape),
+  },
+);
+
+export type GrantAccess = Static<typeof granting.shape>;
+
+export const grantAccess: DatabaseAction<GrantAccess> = {
+  ...granting,
+  effect: "gives",
+  sends: false,
+  needsPerson: () => true,
+  check: (action) => [
+    ...checkExpiry("expiresAt", action.expiresAt),
+    ...(action.reason === undefined ? [] : checkTemplateText("reason", action.reason)),
+  ],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "grant_access", entitlement: "access:members" },
+    { type: "grant_access", entitlement: "pro", expiresAt: "30d", reason: "Order {{mapped.order_id}}" },
+    { type: "grant_access", entitlement: "course", expiresAt: "2030-01-31" },
+  ],
+
+  bind: (action) => async (tx, run) => {
+    const { holding, failure } = await findHolding(tx, action, run);
+    if (failure !== null) return failure;
+    const { nowMs, relay, event } = run;
+    const expiresAtMs = action.expiresAt === undefined ? null : parseExpiry(action.expiresAt, nowMs);
+    if (expiresAtMs !== null && expiresAtMs <= nowMs) {
+      return failFinally(
+        "data_invalid",
+        `\`expiresAt\` ${action.expiresAt} is past, so the grant would end before it began: give a later date, or a duration such as "30d".`,
+      );
+    }
+    const before = await findAccess(tx, holding);
+    const reason = renderReason(action.reason, run);
+    const grant = await writeGrant(tx, {
+      ...holding,
+      source: "relay",
+      sourceRef: relay.name,
+      relayName: relay.name,
+      eventId: event.id,
+      arrival: event.arrival,
+      reason: reason === "" ? null : reason,
+      expiresAtMs,
+    });
+    const after = await findAccess(tx, holding);
+    const { entitlement } = holding;
+    return {
+      outcome: "done",
+      ...(grant.endedByEvent === null
+        ? {}
+        : { message: sayEndedByLater(entitlement, grant.endedByEvent, holding.personId) }),
+      before: { entitlement, granted: before.granted, until: before.until },
+      after: {
+        entitlement,
+        granted: after.granted,
+        until: after.until,
+        grant: grant.id,
+        ...(grant.endedByEvent === null ? {} : { endedByEvent: grant.endedByEvent }),
+        ...(expiresAtMs === null ? {} : { expiresAt: toIso(expiresAtMs) }),
+      },
+    };
+  },
+};
+
+const revoking = nameAction(
+  "revoke_access",
+  "Revoke access",
+  "Ends every live grant of an entitlement that the person got before the event arrived.",
+  {
+    entitlement: entitlementShape,
+  },
+);
+
+export type RevokeAccess = Static<typeof revoking.shape>;
+
+export const revokeAccess: DatabaseAction<RevokeAccess> = {
+  ...revoking,
+  effect: "takes",
+  sends: false,
+  needsPerson: () => true,
+  check: () => [],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "revoke_access", entitlement: "access:members" },
+    { type: "revoke_access", entitlement: "pro" },
+  ],
+  bind: (action) => async (tx, run) => {
+    const { holding, failure } = await findHolding(tx, action, run);
+    if (failure !== null) return failure;
+    const { ended, kept } = await endGrants(tx, {
+      ...holding,
+      by: `relay:${run.relay.name}`,
+      event: run.event,
+    });
+    const { entitlement } = holding;
+    const message = sayRevoked(ended.length, kept.length);
+    return {
+      outcome: "done",
+      ...(message === null ? {} : { message }),
+      before: { entitlement, granted: ended.length + kept.length > 0, grants: ended.map((row) => row.id) },
+      after: {
+        entitlement,
+        granted: kept.length > 0,
+        revoked: ended.length,
+        ...(kept.length === 0 ? {} : { kept: kept.map((row) => row.id) }),
+      },
+    };
+  },
+};
+
+/** What a revocation ended and kept; null: it ended what there was. */
+function sayRevoked(ended: number, kept: number): string | null {
+  if (kept > 0) {
+    const did = ended === 0 ? "No grant ended" : `${ended} ended`;
+    return `${did}, and the person keeps ${kept === 1 ? "1 grant" : `${kept} grants`} that came after this event arrived: access goes by the order of arrival.`;
+  }
+  return ended === 0 ? "The person held no live grant of it, so nothing changed." : null;
+}
+
+/** Whose the entitlement is or shall be, or why it can be nobody's. */
+async function findHolding(tx: Reader, action: { entitlement: string }, run: ActionRun) {
+  const { person, failure } = await findActingPerson(tx, run);
+  if (failure !== null) return { failure };
+  const { environmentId, nowMs } = run;
+  const found = await findEntitlement(tx, environmentId, action.entitlement);
+  if (found === null)
+    return { failure: failFinally("entitlement_unknown", sayEntitlementUnknown(action.entitlement)) };
+  return { holding: { environmentId, personId: person.id, entitlement: found.key, nowMs }, failure: null };
+}

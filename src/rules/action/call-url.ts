@@ -1,0 +1,116 @@
+/**
+ * Calls a URL: posts the service's own notice, signed, and reads the answer. It sends again on every attempt and replay, with the same
+ * id, so the called server deduplicates. It computes nothing and holds no template.
+ *
+ * The URL's rules are checked when the relay is saved, except those that depend on the server: http to localhost may be saved, because
+ * a definition travels from local development to a server, and is refused there when it runs (`https_only`). What the URL itself breaks is
+ * final; what its name resolves to may be another answer at the next attempt.
+ * Source: the specification's "Outbound" and "Outbound call body".
+ */
+import { type Static, Type } from "typebox";
+import { parseJson, writeJson } from "../../base/json.ts";
+import { failFinally, failForNow } from "../../base/outcome.ts";
+import type { Problem } from "../../base/refusal.ts";
+import { checkCallUrl, MAX_CALL_URL_CHARS } from "../../platform/outbound/call-target.ts";
+import type { CallOutcome } from "../../platform/outbound/caller.ts";
+import { type ActionOutcome, type ActionRun, type SendingAction, tellResult } from "./contract.ts";
+
+const shape = Type.Object(
+  {
+    type: Type.Literal("call_url", { description: "Calls a URL.", expects: '"call_url"' }),
+    url: Type.String({
+      minLength: 1,
+      maxLength: MAX_CALL_URL_CHARS,
+      description: "The https address the signed notice is posted to.",
+      expects: `an https address of 1 to ${MAX_CALL_URL_CHARS.toLocaleString("en")} characters`,
+    }),
+  },
+  { additionalProperties: false, description: "Posts a signed notice to your server.", expects: "an object" },
+);
+
+export type CallUrl = Static<typeof shape>;
+
+/** All that the call needs: the exact text to post, and the secret it is signed with. */
+interface CallPlan {
+  url: string;
+  body: string;
+  signingSecret: string;
+}
+
+export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
+  type: "call_url",
+  title: "Call a URL",
+  effect: "calls",
+  shape,
+  sends: true,
+  repeats: true,
+  needsPerson: () => false,
+  check(action): Problem[] {
+    const broken = checkCallUrl(action.url, { local: true, ownHosts: [] });
+    return broken === null ? [] : [{ field: "url", message: broken.message }];
+  },
+  references: () => [],
+  target: (action) => action.url,
+  examples: [
+    { type: "call_url", url: "https://example.com/relay" },
+    { type: "call_url", url: "http://localhost:3000/relay" },
+  ],
+
+  async intend(_tx, action, run) {
+    if (run.signingSecret === null) return failForNow("no_signing_secret", NO_SIGNING_SECRET);
+    return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
+  },
+
+  send(plan, run, ports) {
+    return ports.caller.call({ ...plan, local: run.local });
+  },
+
+  preview({ url, body }, { local }) {
+    const broken = checkCallUrl(url, { local, ownHosts: [] });
+    const refused = broken === null ? null : failFinally(broken.code, broken.message);
+    return { sends: { url, notice: parseJson(body) }, refused };
+  },
+
+  async settle(_tx, _plan, sent) {
+    return judgeCall(sent);
+  },
+};
+
+/** The notice, serialised once: what is posted is what is signed. Integers of the payload keep every digit. */
+function writeNotice(run: ActionRun): string {
+  const { event, relay, person } = run;
+  return writeJson({
+    id: event.id,
+    relay: { id: relay.id, name: relay.name },
+    trigger: event.trigger,
+    event: event.payload,
+    ...(event.truncated ? { truncated: true } : {}),
+    person: person === null ? null : { id: person.id, email: person.email },
+    results: run.results.map(tellResult),
+  });
+}
+
+function judgeCall(sent: CallOutcome): ActionOutcome {
+  if (sent.kind === "refused")
+    return { outcome: "failed", code: sent.code, message: sent.message, final: sent.final === true };
+  const { request } = sent;
+  if (sent.kind === "unreachable")
+    return { ...failForNow(sent.code, sent.message), ...(request === undefined ? {} : { request }) };
+  const { status, headers, body } = sent;
+  const exchange = {
+    ...(request === undefined ? {} : { request }),
+    answer: { status, ...(headers === undefined ? {} : { headers }), body },
+  };
+  if (sent.ok) return { outcome: "done", ...exchange };
+  const isRedirect = sent.status >= 300 && sent.status < 400;
+  const failure = isRedirect
+    ? failForNow(
+        "redirect",
+        `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`,
+      )
+    : failForNow("http_error", `The URL answered ${sent.status}: only 2xx is success.`);
+  return { ...failure, ...exchange };
+}
+
+const NO_SIGNING_SECRET =
+  "The relay has no signing secret, so the call cannot be signed: make one with relay relays rotate-secret <name> --signing or on the relay's page, then replay.";

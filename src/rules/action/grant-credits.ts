@@ -1,0 +1,82 @@
+/**
+ * grant_credits: adds to the balance of the event's person, once per event, and with a ref once per person and ref, forever. It
+ * never spends. Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { MAX_CREDITS, MIN_CREDITS } from "../../base/limit.ts";
+import { checkTemplateText } from "../../platform/template/template.ts";
+import { addCredits, findCreditByKey } from "../../shop/people/credit.ts";
+import { resolveRef } from "../../shop/selling/sale.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
+import { nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
+
+const words = nameAction(
+  "grant_credits",
+  "Grant credits",
+  "Adds credits to the balance of the person the event is about.",
+  {
+    amount: Type.Integer({
+      minimum: MIN_CREDITS,
+      maximum: MAX_CREDITS,
+      description: "How many credits are added.",
+      expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
+    }),
+    reason: Type.Optional(reasonShape),
+    ref: Type.Optional(refShape),
+  },
+);
+
+export type GrantCredits = Static<typeof words.shape>;
+
+export const grantCredits: DatabaseAction<GrantCredits> = {
+  ...words,
+  effect: "gives",
+  sends: false,
+  needsPerson: () => true,
+  check: (action) => [
+    ...(action.reason === undefined ? [] : checkTemplateText("reason", action.reason)),
+    ...(action.ref === undefined ? [] : checkTemplateText("ref", action.ref)),
+  ],
+  references: () => [],
+  target: () => "credits",
+  examples: [
+    { type: "grant_credits", amount: 100 },
+    {
+      type: "grant_credits",
+      amount: 500,
+      reason: "Top-up {{mapped.order_id}}",
+      ref: "{{mapped.payment_id}}",
+    },
+  ],
+
+  bind: (action) => async (tx, run) => {
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return failure;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    // Without a ref, once an event is the runner's to keep, and a relay may give twice on one.
+    const onceKey = action.ref === undefined ? null : `ref:${target.ref}`;
+    const first = await findCreditByKey(tx, person.id, onceKey);
+    if (first !== null) {
+      const message = "Credits were added under this ref before, so none were added again.";
+      return { outcome: "skipped", message, after: { line: first.id, amount: first.amount } };
+    }
+    const reason = renderReason(action.reason, run);
+    const { line } = await addCredits(tx, {
+      environmentId: run.environmentId,
+      personId: person.id,
+      amount: action.amount,
+      reason: reason === "" ? "relay" : `relay: ${reason}`,
+      source: "relay",
+      relayName: run.relay.name,
+      eventId: run.event.id,
+      onceKey,
+      nowMs: run.nowMs,
+    });
+    return {
+      outcome: "done",
+      before: { balance: line.balance - line.amount },
+      after: { balance: line.balance, amount: line.amount, line: line.id },
+    };
+  },
+};

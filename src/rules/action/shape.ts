@@ -1,0 +1,103 @@
+/**
+ * The pieces of shape that several actions share: entitlement, reason, ref, expiresAt, names, and what a text with {{paths}} may say.
+ * It decides what may be written in a definition; it never looks anything up.
+ * Source: the specification's "Actions" and "Templates".
+ */
+import { type TProperties, Type } from "typebox";
+import { parseIso } from "../../base/clock.ts";
+import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../../base/limit.ts";
+import type { Problem } from "../../base/refusal.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME } from "../../base/shape.ts";
+import { cutToLine } from "../../base/text.ts";
+import type { ActionRun } from "./contract.ts";
+
+/** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
+export function nameAction<const Name extends string, Fields extends TProperties>(
+  type: Name,
+  title: string,
+  description: string,
+  fields: Fields,
+) {
+  const literal = Type.Literal(type, { description: `${title}.`, expects: `"${type}"` });
+  const rest = { additionalProperties: false, description, expects: "an action object" };
+  return { type, title, shape: Type.Object({ type: literal, ...fields }, rest) };
+}
+
+/** A collection, product or plan name; `what` completes "the name of a …". */
+export function catalogNameShape(what: "collection" | "product" | "plan") {
+  return Type.String({
+    pattern: CATALOG_NAME.source,
+    description: `The name of the ${what}.`,
+    expects: `the name of a ${what} (lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters)`,
+    names: what,
+  });
+}
+
+/** A plan or product name, or `access:<slug>`; never a template. */
+export const entitlementShape = Type.String({
+  pattern: ENTITLEMENT_NAME.source,
+  description: "What is granted or taken: a plan name, a product name, or access:<slug>.",
+  expects: "a plan name, a product name, or access:<slug> (lowercase letters, digits, hyphens, underscores)",
+  names: "entitlement",
+});
+
+/** Why, in words the person may read; templated, at most 200 characters as written and as rendered. */
+export const reasonShape = Type.String({
+  minLength: 1,
+  maxLength: MAX_REASON_CHARS,
+  description: "Why, in words; {{paths}} are filled in.",
+  expects: `a text of 1 to ${MAX_REASON_CHARS} characters`,
+  templated: true,
+});
+
+/** The reason as one line, "" where there is none; what is over the limit once it is filled in is cut, with a warning. */
+export function renderReason(
+  reason: string | undefined,
+  { render, warn }: Pick<ActionRun, "render" | "warn">,
+): string {
+  if (reason === undefined) return "";
+  const whole = cutToLine(render(reason), Number.POSITIVE_INFINITY);
+  const line = cutToLine(whole, MAX_REASON_CHARS);
+  if (line !== whole)
+    warn(
+      `reason was cut: filled in it has more than ${MAX_REASON_CHARS} characters, so its beginning was kept.`,
+    );
+  return line;
+}
+
+/** The provider's unique payment identifier; templated. Its absence is the action's to decide. */
+export const refShape = Type.String({
+  minLength: 1,
+  maxLength: MAX_REF_CHARS,
+  description:
+    "The provider's unique payment identifier, such as {{mapped.payment_id}}; {{paths}} are filled in.",
+  expects: `a text of 1 to ${MAX_REF_CHARS} characters, such as "{{mapped.payment_id}}"`,
+  templated: true,
+});
+
+/** When a grant ends: a duration (`30d`, `12h`, `2w`) from the moment the action runs, or an ISO date. */
+export const expiresAtShape = Type.String({
+  maxLength: 40,
+  description: 'When it ends: "30d", "12h", "2w" from the moment it is granted, or an ISO date.',
+  expects: 'a duration such as "30d", "12h" or "2w", or an ISO date such as "2030-01-31"',
+});
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
+const DURATION = /^([1-9]\d{0,4})([hdw])$/;
+
+/**
+ * The moment `text` means, in ms since the epoch, or null when it is neither a duration (1 to 99,999 h, d or w, counted from `nowMs`)
+ * nor an ISO date: `2030-01-31` (its first moment in UTC) or a date-time with `Z` or an offset. The moment may lie in the past.
+ */
+export function parseExpiry(text: string, nowMs: number): number | null {
+  const duration = DURATION.exec(text);
+  if (duration) return nowMs + Number(duration[1]) * (UNIT_MS[duration[2] ?? ""] ?? 0);
+  return parseIso(text);
+}
+
+/** The rule of `expiresAt` beyond its shape. */
+export function checkExpiry(field: string, text: string | undefined): Problem[] {
+  if (text === undefined || parseExpiry(text, 0) !== null) return [];
+  const message = `\`${field}\` is neither a duration nor an ISO date: write "30d", "12h", "2w", or a date such as "2030-01-31" or "2030-01-31T12:00:00Z".`;
+  return [{ field, message }];
+}

@@ -1,0 +1,119 @@
+/**
+ * write_record: writes one app-owned record, through the same door as the app, so that field rules, plain-text law and file law
+ * apply. The runner keys it per event; a record it writes never fires a data_change relay. It never changes a record that stands.
+ * Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { isJsonObject, type Json } from "../../base/json.ts";
+import { MAX_JSON_DEPTH } from "../../base/limit.ts";
+import { failFinally } from "../../base/outcome.ts";
+import { type Problem, Refusal } from "../../base/refusal.ts";
+import { FIELD_NAME } from "../../base/shape.ts";
+import { breaksPlainText } from "../../base/text.ts";
+import { checkTemplateText } from "../../platform/template/template.ts";
+import { findCollection, recallCollection } from "../../shop/records/collection.ts";
+import { writeRecordIn } from "../../shop/records/record.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
+import { catalogNameShape, nameAction } from "./shape.ts";
+
+const words = nameAction("write_record", "Write a record", "Writes a record into a collection.", {
+  collection: catalogNameShape("collection"),
+  data: Type.Record(
+    Type.String({ pattern: FIELD_NAME.source }),
+    Type.Unknown({
+      description: "The field's value; {{paths}} in its strings are filled in.",
+      expects: "a JSON value",
+      templated: true,
+    }),
+    {
+      description: "The record's fields and their values; {{paths}} in strings are filled in.",
+      expects: 'an object of field names and values, such as { "order": "{{mapped.order_id}}" }',
+      names: "field",
+      expectsName:
+        "a field's name: letters, digits, underscores and hyphens, starting with a letter or underscore",
+    },
+  ),
+  to: Type.Optional(
+    Type.Literal("person", {
+      description:
+        "Addresses the record to the event's person; required on addressed and direct collections.",
+      expects: '"person"',
+    }),
+  ),
+});
+
+export type WriteRecord = Static<typeof words.shape>;
+
+export const writeRecord: DatabaseAction<WriteRecord> = {
+  ...words,
+  effect: "writes",
+  sends: false,
+  needsPerson: (action) => action.to === "person",
+  check: (action) => checkData("data", action.data as Json, 0),
+  references: (action) => [{ kind: "collection", name: action.collection, field: "collection" }],
+  lookAhead: (ahead, action, environmentId) => [findCollection(ahead, environmentId, action.collection)],
+  target: (action) => action.collection,
+  examples: [
+    { type: "write_record", collection: "orders", data: { number: "{{mapped.order_id}}" } },
+    {
+      type: "write_record",
+      collection: "notices",
+      to: "person",
+      data: { title: "Payment received", body: "Thank you, {{person.email}}.", event: "{{event.data}}" },
+    },
+  ],
+
+  bind: (action) => async (tx, run) => {
+    const collection = await recallCollection(tx, run.environmentId, action.collection);
+    if (collection === null) {
+      return failFinally(
+        "collection_missing",
+        `\`collection\` names ${action.collection}, which does not exist here: create it in the dashboard or with relay catalog set collection, or name one that exists.`,
+      );
+    }
+    let recipientId: string | null = null;
+    if (action.to === "person") {
+      const { person, failure } = await findActingPerson(tx, run);
+      if (failure !== null) return failure;
+      recipientId = person.id;
+    }
+    try {
+      const record = await writeRecordIn(tx, collection, {
+        environmentId: run.environmentId,
+        data: run.renderData(action.data as Json),
+        ownerId: null,
+        recipientId,
+        by: `relay:${run.relay.name}`,
+        eventId: run.event.id,
+        nowMs: run.nowMs,
+        rendered: true,
+      });
+      return {
+        outcome: "done",
+        before: null,
+        after: { collection: collection.name, record: record.id, recipient: record.recipientId },
+      };
+    } catch (error) {
+      if (error instanceof Refusal && error.code === "data_invalid") {
+        return failFinally("data_invalid", error.message);
+      }
+      throw error;
+    }
+  },
+};
+
+/** Every string is a fair template and plain text, and nothing is nested without end. */
+function checkData(field: string, value: Json, depth: number): Problem[] {
+  if (typeof value === "string") {
+    const broken = breaksPlainText(value);
+    if (broken !== null) return [{ field, message: `\`${field}\` ${broken}: remove it.` }];
+    return checkTemplateText(field, value);
+  }
+  if (!isJsonObject(value) && !Array.isArray(value)) return [];
+  if (depth > MAX_JSON_DEPTH) {
+    return [
+      { field, message: `\`${field}\` is nested more than ${MAX_JSON_DEPTH} levels deep: flatten it.` },
+    ];
+  }
+  return Object.entries(value).flatMap(([name, inner]) => checkData(`${field}.${name}`, inner, depth + 1));
+}

@@ -1,0 +1,188 @@
+/**
+ * What a change of the catalog does to what names the thing that was changed. A relay that no longer fits is told in the answer of the change,
+ * and that stands as the relay's problem until either side is mended. The mapping of receipts and the key of a product name things too: they have
+ * no relay and no problem, so that the answer alone tells of them. A relay that was saved before what it names, as one that sells is, has no
+ * problem: its save told it.
+ */
+import { type Static, Type } from "typebox";
+import type { Warning } from "../../base/refusal.ts";
+import { warnOfKeys } from "../../shop/selling/product.ts";
+import { warnOfReceipts } from "../../shop/selling/receipt.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import type { Definition } from "./definition-shape.ts";
+import type { LiveRelay } from "./live-relay.ts";
+import { findRelay, RELAY } from "./relay.ts";
+import { type Edited, settleFoundMisfits, warnOfMisfits } from "./relay-problem.ts";
+import { type Stock, stockOf } from "./relay-reference.ts";
+
+interface Followed<Result> {
+  result: Result;
+  /** What the change broke: what is no relay's, then each relay's by its name (`relays.checkout.actions.0.product`). */
+  warnings: Warning[];
+}
+
+/** Does the change of what is called `name` (`access:<slug>` of a slug; null: of every access slug), and follows what it does to relays. */
+export async function followCatalogEdit<Result>(
+  tx: Writer,
+  edited: Edited,
+  name: string | null,
+  change: () => Promise<Result>,
+): Promise<Followed<Result>> {
+  const { environmentId } = edited;
+  const before = stockOf(tx, environmentId);
+  const relays: { definition: Definition; misfits: Misfits }[] = [];
+  const naming = await listRelaysNaming(tx, environmentId, name);
+  for (const { definition } of naming.relays) {
+    relays.push({ definition, misfits: misfitsOf(await warnOfMisfits(before, definition)) });
+  }
+  const idle = misfitsOf(await warnOfKeys(tx, environmentId, name));
+  const result = await change();
+  const after = stockOf(tx, environmentId);
+  const told = name === null ? [] : await warnOfReceipts(tx, environmentId, name);
+  told.push(...(await warnOfKeys(tx, environmentId, name)).filter((warning) => !idle.has(keyOf(warning))));
+  const warnings: Warning[] = [];
+  for (const { definition, misfits } of relays) {
+    const { broken } = await settleBroken(tx, edited, after, definition, misfits);
+    warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
+  }
+  told.push(...cutToTold(warnings));
+  if (naming.more > 0)
+    told.push(warnOfOthers(naming.more, `more relays name what was changed and ${NOT_LOOKED_AT}`));
+  return { result, warnings: told };
+}
+
+const NAMED = RELAY.pick("definition");
+/** So many relays are looked at while a change is made or tried, which holds the loop; an answer says how many more there are. */
+const MAX_RELAYS = 25;
+/** So many warnings of relays stand in one answer, which says how many more there are. */
+const MAX_TOLD = 50;
+
+const NOT_LOOKED_AT = "were not looked at: a save of each tells what it does not fit";
+
+function cutToTold(warnings: readonly Warning[]): Warning[] {
+  const told = warnings.slice(0, MAX_TOLD);
+  const more = warnings.length - told.length;
+  const what = "more warnings of this change are told by the problems of its relays, once it is made";
+  return more > 0 ? [...told, warnOfOthers(more, what)] : told;
+}
+
+/** How a definition begins to name an access slug. */
+const ANY_ACCESS = JSON.stringify("access:").slice(0, -1);
+
+/** Relays whose definitions hold the name, and maybe others; one that is no JSON fits nothing. */
+const NAMING = "WHERE environment_id = $environmentId AND instr(definition, $text) > 0";
+
+async function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
+  const named = { environmentId, text: name === null ? ANY_ACCESS : JSON.stringify(name) };
+  const rest = `${NAMING} AND json_valid(definition) ORDER BY name LIMIT ${MAX_RELAYS}`;
+  const relays = await NAMED.all(tx, rest, named);
+  if (relays.length < MAX_RELAYS) return { relays, more: 0 };
+  const all = await tx.get<{ count: number }>(`SELECT count(*) AS count FROM relay ${NAMING}`, named);
+  return { relays, more: (all?.count ?? 0) - relays.length };
+}
+
+function warnOfOthers(count: number, what: string): Warning {
+  return { code: "relays_not_told", field: "relays", message: `${count} ${what}.` };
+}
+
+const STANDING = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
+
+/** What relays do not fit before several things of the catalog change at once. `more`: relays that were not looked at. */
+interface Standing {
+  misfits: ReadonlyMap<string, Misfits>;
+  more: number;
+}
+
+/** Looks at the first relays by name, but for those that are saved with the change. */
+export async function readMisfits(
+  tx: Reader,
+  environmentId: number,
+  saved: ReadonlySet<string>,
+): Promise<Standing> {
+  const stock = stockOf(tx, environmentId);
+  const all = await tx.all<{ name: string }>(`SELECT name FROM relay ${STANDING}`, environmentId);
+  const names = all.map(({ name }) => name).filter((name) => !saved.has(name));
+  const misfits = new Map<string, Misfits>();
+  for (const name of names.slice(0, MAX_RELAYS)) {
+    const row = await findRelay(tx, environmentId, name);
+    if (row !== null) misfits.set(name, misfitsOf(await warnOfMisfits(stock, row.definition)));
+  }
+  return { misfits, more: Math.max(0, names.length - MAX_RELAYS) };
+}
+
+/** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand, and how many it did not look at. */
+export async function settleMisfits(tx: Writer, edited: Edited, before: Standing): Promise<Warning[]> {
+  const stock = stockOf(tx, edited.environmentId);
+  const warnings: Warning[] = [];
+  for (const [name, misfits] of before.misfits) {
+    const row = await findRelay(tx, edited.environmentId, name);
+    if (row === null) continue;
+    const { broken } = await settleBroken(tx, edited, stock, row.definition, misfits);
+    warnings.push(...broken.map((warning) => ofRelay(name, warning)));
+  }
+  const told = cutToTold(warnings);
+  if (before.more > 0)
+    told.push(
+      warnOfOthers(before.more, `more relays stand beside this change of the catalog and ${NOT_LOOKED_AT}`),
+    );
+  return told;
+}
+
+/** Which misfits a relay has, to know new ones by. */
+export type Misfits = ReadonlySet<string>;
+
+function misfitsOf(warnings: readonly Warning[]): Misfits {
+  return new Set(warnings.map(keyOf));
+}
+
+function keyOf({ code, field }: Warning): string {
+  return `${code} ${field}`;
+}
+
+/**
+ * What the relay does not fit now and did before the catalog changed, and its problem. `before` is null where nothing is known of it: then
+ * nothing counts as broken by the change.
+ */
+export async function settleBroken(
+  tx: Writer,
+  edited: Edited,
+  stock: Stock,
+  definition: Definition,
+  before: Misfits | null,
+): Promise<{ broken: Warning[]; after: Misfits }> {
+  const found = await warnOfMisfits(stock, definition);
+  const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
+  await settleFoundMisfits(tx, edited, definition.name, found, broken.length > 0);
+  return { broken, after: misfitsOf(found) };
+}
+
+function ofRelay(name: string, { code, field, message }: Warning): Warning {
+  return { code, field: `relays.${name}.${field}`, message: `The relay ${name}: ${message}` };
+}
+
+export const catalogUse = Type.Object({
+  /** A product's or plan's name, or `access:<slug>`. */
+  name: Type.String(),
+  relay: Type.String(),
+  /** The action's type. */
+  action: Type.String(),
+});
+export type CatalogUse = Static<typeof catalogUse>;
+
+/** The fields of actions that name something of the catalog. */
+const FIELDS = ["product", "plan", "entitlement"] as const;
+
+/** Each once, by the relay's name. */
+export function listCatalogUses(relays: readonly Pick<LiveRelay, "name" | "definition">[]): CatalogUse[] {
+  const uses = new Map<string, CatalogUse>();
+  for (const { name: relay, definition } of relays) {
+    for (const action of definition.actions) {
+      for (const field of FIELDS) {
+        const name = action[field];
+        if (typeof name !== "string") continue;
+        uses.set(`${relay} ${action.type} ${name}`, { name, relay, action: action.type });
+      }
+    }
+  }
+  return [...uses.values()].sort((one, other) => one.relay.localeCompare(other.relay));
+}

@@ -1,0 +1,291 @@
+/**
+ * The shape of a whole definition, made from the registries' shapes, and as JSON Schema. A new trigger, scheme or action is in it by itself.
+ * And the parts of a value that does not fit it, on which the rules beyond the shapes are checked all the same, so that all problems are told
+ * at once: a field that does not fit is stood in for by one of the type's own examples; its problem is told by the shape alone.
+ */
+import { type TSchema, Type } from "typebox";
+import { checkShape, dropStrangers } from "../../base/check-shape.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
+import { RELAY_NAME } from "../../base/shape.ts";
+import { ACTIONS, findAction } from "../action/registry.ts";
+import { findTrigger, TRIGGERS, type Trigger } from "../trigger/registry.ts";
+import { findScheme, SCHEMES } from "../verify/registry.ts";
+
+export type Definition = {
+  /** 2 to 63 characters: the file's name and the last segment of the receiver URL. */
+  name: string;
+  trigger: Trigger;
+  /** 1 to 10, run in order. */
+  actions: ActionDefinition[];
+};
+
+/** An action as its type's shape says. */
+export interface ActionDefinition {
+  type: string;
+  [field: string]: Json;
+}
+
+const triggerShape = Type.Union(
+  TRIGGERS.map((trigger): TSchema => trigger.shape),
+  {
+    description: "What the relay waits for: exactly one trigger.",
+    expects: `one trigger object, such as { "kind": "schedule", "every": "1d" }`,
+    discriminator: "kind",
+  },
+);
+
+const actionShape = Type.Union(
+  ACTIONS.map((action): TSchema => action.shape),
+  {
+    description: "One thing that the relay does.",
+    expects: `an action object, such as { "type": "call_url", "url": "https://example.com/notice" }`,
+    discriminator: "type",
+  },
+);
+
+export const definitionShape = Type.Object(
+  {
+    name: Type.String({
+      pattern: RELAY_NAME.source,
+      description:
+        "The relay's name: its file's name and the last segment of its receiver URL; fixed once created.",
+      expects: "2 to 63 characters, lowercase letters, digits and hyphens, starting with a letter",
+    }),
+    trigger: triggerShape,
+    actions: Type.Array(actionShape, {
+      minItems: 1,
+      maxItems: MAX_ACTIONS_PER_RELAY,
+      description: "What the relay does, in order; a failure stops the rest.",
+      expects: `a list of 1 to ${MAX_ACTIONS_PER_RELAY} actions, run in order`,
+    }),
+  },
+  {
+    additionalProperties: false,
+    description: "A relay: when the trigger happens, run the actions in order.",
+    expects: "a JSON object with name, trigger and actions",
+    strangers: {
+      $schema: "remove it; editors find the schema through their settings, which `relay init` writes",
+      secret:
+        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
+      triggers: "name it `trigger`; a relay has exactly one",
+      action: "name it `actions` and make it a list",
+      when: "move it into `trigger`",
+      map: "move it into `trigger`",
+      verify: "move it into `trigger`",
+    },
+  },
+);
+
+/** The keywords of JSON Schema that the shapes use; every other property of a shape is the house's own and stays in it. */
+const KEYWORDS = [
+  "type",
+  "const",
+  "enum",
+  "required",
+  "additionalProperties",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minLength",
+  "maxLength",
+  "minimum",
+  "maximum",
+  "minProperties",
+  "maxProperties",
+  "pattern",
+] as const;
+
+/** The house's words that an editor completes from, under names that JSON Schema leaves to others. */
+const OWN_WORDS = { names: "x-names", knownNames: "x-known-names", templated: "x-templated" } as const;
+
+/** What each first word of a template path offers, where that is fixed. */
+export const TEMPLATE_NAMES: Readonly<Record<string, readonly string[]>> = {
+  person: ["email", "id"],
+  previous: ["data", "id"],
+  record: ["data", "id"],
+  tick: ["periodStart"],
+};
+
+function templatePaths(roots: readonly string[]): string[] {
+  return roots.flatMap((root) => TEMPLATE_NAMES[root]?.map((name) => `${root}.${name}`) ?? [root]);
+}
+
+/** Title and examples of each variant, by the literal that tells it apart. */
+const NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
+  ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
+  ...TRIGGERS.map(
+    ({ kind, title, examples, templateRoots }) =>
+      [kind, { title, examples, "x-template-paths": templatePaths(templateRoots) }] as const,
+  ),
+  ...SCHEMES.map(({ name, title, examples }) => [name, { title, examples }] as const),
+]);
+
+interface VariantNotes {
+  title: string;
+  examples: readonly unknown[];
+  /** Of a trigger: what a template may read. */
+  "x-template-paths"?: readonly string[];
+}
+
+/** A new copy each time. */
+export function makeDefinitionSchema(): JsonObject {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Relay definition",
+    ...toJsonSchema(definitionShape),
+  };
+}
+
+/** A shape of ours as plain JSON Schema, for editors. */
+export function toJsonSchema(shape: object): JsonObject {
+  return translate(shape as Shape);
+}
+
+type Shape = { [keyword: string]: unknown };
+
+function translate(shape: Shape): JsonObject {
+  const schema: Shape = {};
+  const description = describe(shape);
+  if (description !== null) schema.description = description;
+  for (const keyword of KEYWORDS) {
+    const value = shape[keyword];
+    if (value !== undefined) schema[keyword] = isShape(value) ? translate(value) : structuredClone(value);
+  }
+  for (const [word, keyword] of Object.entries(OWN_WORDS)) {
+    if (shape[word] !== undefined) schema[keyword] = structuredClone(shape[word]);
+  }
+  for (const keyword of ["properties", "patternProperties"]) {
+    const named = shape[keyword];
+    if (isShape(named)) {
+      schema[keyword] = Object.fromEntries(
+        Object.entries(named).map(([name, part]) => [name, translate(part as Shape)]),
+      );
+    }
+  }
+  // A name that fits no pattern is refused by the check too.
+  if (isShape(shape.patternProperties)) schema.additionalProperties ??= false;
+  if (isShape(shape.items)) schema.items = translate(shape.items);
+  if (Array.isArray(shape.anyOf)) Object.assign(schema, translateUnion(shape, shape.anyOf as Shape[]));
+  return schema as JsonObject;
+}
+
+function translateUnion(shape: Shape, variants: readonly Shape[]): Shape {
+  const literals = variants.map((variant) => variant.const);
+  if (literals.every((literal) => literal !== undefined)) return { enum: literals };
+  const { discriminator } = shape;
+  if (typeof discriminator !== "string") return { anyOf: variants.map(translate) };
+  const names = variants.map((variant) => readLiteral(variant, discriminator));
+  return {
+    type: "object",
+    required: [discriminator],
+    // Said once more outside the variants, so that an editor completes the name before a variant is chosen.
+    properties: { [discriminator]: { enum: names } },
+    oneOf: variants.map((variant, index) => ({ ...NOTES.get(names[index] ?? ""), ...translate(variant) })),
+  };
+}
+
+function readLiteral(variant: Shape, discriminator: string): string {
+  const properties = variant.properties as Record<string, Shape> | undefined;
+  return String(properties?.[discriminator]?.const);
+}
+
+function describe({ description, expects, type, properties }: Shape): string | null {
+  if (typeof description !== "string") return null;
+  const told = typeof expects === "string" && type !== "object" && properties === undefined;
+  return told ? `${description} It must be ${expects}.` : description;
+}
+
+function isShape(value: unknown): value is Shape {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export interface DefinitionParts {
+  /** `kind`, and the fields that fit or could be stood in for; null without a known kind. */
+  trigger: ({ kind: Trigger["kind"] } & JsonObject) | null;
+  /** Whether `trigger.verify` is as written, so that it may be asked whether the sender signs. */
+  verifyFits: boolean;
+  /** By index: an action of a known type that fits, with stand-ins where needed; else its type alone; null without any type. */
+  actions: readonly ({ action: ActionDefinition; fits: boolean } | null)[];
+}
+
+/** The parts of any object that breaks no bound. */
+export function readParts(value: JsonObject): DefinitionParts {
+  const trigger = readTrigger(value.trigger);
+  const given = isJsonObject(value.trigger) ? value.trigger.verify : undefined;
+  return {
+    trigger,
+    verifyFits: trigger?.kind === "receiver" && isJsonObject(given) && fitsScheme(given),
+    actions: Array.isArray(value.actions) ? value.actions.map(readAction) : [],
+  };
+}
+
+function readTrigger(given: Json | undefined): DefinitionParts["trigger"] {
+  if (!isJsonObject(given) || typeof given.kind !== "string") return null;
+  const trigger = findTrigger(given.kind);
+  if (trigger === null) return null;
+  const value = dropStrangers(trigger.shape, given) as JsonObject;
+  const parts: JsonObject = {};
+  for (const [name, shape] of Object.entries(propertiesOf(trigger.shape))) {
+    const part = Object.hasOwn(value, name) ? value[name] : undefined;
+    const mended = part === undefined ? undefined : mendPart(name, shape, part);
+    if (mended !== undefined) parts[name] = mended;
+  }
+  return { ...parts, kind: trigger.kind };
+}
+
+/** The part as it is where it fits, else with stand-ins for what does not, else undefined. */
+function mendPart(name: string, shape: TSchema, part: Json): Json | undefined {
+  if (fits(shape, part)) return part;
+  if (!isJsonObject(part)) return undefined;
+  const scheme = name === "verify" && typeof part.scheme === "string" ? findScheme(part.scheme) : null;
+  if (scheme !== null) return mendObject(scheme.shape, part, scheme.examples as readonly JsonObject[]);
+  const entry = Object.values(
+    (shape as { patternProperties?: Record<string, TSchema> }).patternProperties ?? {},
+  )[0];
+  if (entry === undefined) return undefined;
+  return Object.fromEntries(
+    Object.entries(part).map(([key, one]) => [key, fits(entry, one) ? one : "stand-in"]),
+  );
+}
+
+function readAction(given: Json): { action: ActionDefinition; fits: boolean } | null {
+  if (!isJsonObject(given) || typeof given.type !== "string") return null;
+  const type = findAction(given.type);
+  if (type === null) return { action: given as ActionDefinition, fits: false };
+  const value = dropStrangers(type.shape, given) as JsonObject;
+  const mended = mendObject(type.shape, value, type.examples as readonly JsonObject[]);
+  return mended === undefined
+    ? { action: given as ActionDefinition, fits: false }
+    : { action: mended as ActionDefinition, fits: true };
+}
+
+function mendObject(
+  shape: TSchema,
+  value: JsonObject,
+  examples: readonly JsonObject[],
+): JsonObject | undefined {
+  const required = (shape as { required?: readonly string[] }).required ?? [];
+  const mended: JsonObject = {};
+  for (const [name, property] of Object.entries(propertiesOf(shape))) {
+    const part = Object.hasOwn(value, name) ? value[name] : undefined;
+    if (part === undefined && !required.includes(name)) continue;
+    const standIn =
+      part !== undefined && fits(property, part) ? part : examples.find((one) => name in one)?.[name];
+    if (standIn !== undefined) mended[name] = standIn;
+  }
+  return fits(shape, mended) ? mended : undefined;
+}
+
+function fitsScheme(verify: JsonObject): boolean {
+  const scheme = typeof verify.scheme === "string" ? findScheme(verify.scheme) : null;
+  return scheme !== null && fits(scheme.shape, dropStrangers(scheme.shape, verify));
+}
+
+function fits(shape: TSchema, value: unknown): boolean {
+  return checkShape(shape, value).length === 0;
+}
+
+function propertiesOf(shape: TSchema): Record<string, TSchema> {
+  return (shape as { properties?: Record<string, TSchema> }).properties ?? {};
+}

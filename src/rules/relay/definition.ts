@@ -1,0 +1,343 @@
+/**
+ * The definition of a relay: what it is, and the check that every path which saves or carries one goes through. All problems are told
+ * at once. It looks nothing up: whether a collection, product or relay exists is the save's question.
+ * Source: the specification's "Relay definition".
+ */
+
+import { checkShape } from "../../base/check-shape.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { MAX_JSON_DEPTH } from "../../base/limit.ts";
+import { capProblems, type Problem, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { joinField, placeProblems, showNames, showText } from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../../platform/outbound/call-target.ts";
+import { hasTemplate, listTemplateUses } from "../../platform/template/template.ts";
+import { findAction } from "../action/registry.ts";
+import { parseExpiry } from "../action/shape.ts";
+import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
+import {
+  type ActionDefinition,
+  type Definition,
+  type DefinitionParts,
+  definitionShape,
+  readParts,
+  TEMPLATE_NAMES,
+} from "./definition-shape.ts";
+import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
+
+/** A definition without problems; `checkDefinition` alone makes one. */
+export interface Checked {
+  definition: Definition;
+  warnings: Warning[];
+}
+
+const THIS = "The definition";
+
+/**
+ * The definition with its warnings, or its problems, at most `MAX_PROBLEMS`. Never throws and takes bounded time on any JSON value. `definition` is the value
+ * itself, not a copy. `nowMs`: what is past by then is warned of; null: no time is known.
+ */
+export function checkDefinition(
+  value: unknown,
+  nowMs: number | null = null,
+): Checked | { problems: Problem[] } {
+  const unbounded = checkBounds(value);
+  if (unbounded.length > 0) return { problems: capProblems(unbounded, THIS) };
+  if (!isJsonObject(value)) {
+    const message =
+      'The definition is not a JSON object: write { "name": …, "trigger": { … }, "actions": [ … ] }.';
+    return { problems: [{ field: "", message }] };
+  }
+  const misfits = checkShape(definitionShape, value);
+  const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
+  if (problems.length > 0) return { problems: capProblems(problems, THIS) };
+  const definition = value as Definition;
+  return { definition, warnings: listWarnings(definition, nowMs) };
+}
+
+/** As `checkDefinition`; throws the Refusal `invalid_definition` with every problem. */
+export function requireDefinition(value: unknown, nowMs: number | null = null): Checked {
+  const checked = checkDefinition(value, nowMs);
+  if ("problems" in checked) throw refuseDefinition(checked.problems);
+  return checked;
+}
+
+/** Objects, lists and scalars together. */
+const MAX_DEFINITION_VALUES = 2_500;
+/** Characters of all names and texts together: ten of the longest e-mails and as much again. */
+const MAX_DEFINITION_CHARS = 256 * 1024;
+/** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
+const MAX_DEFINITION_TEMPLATES = 2_000;
+
+const RESERVED = "__proto__";
+
+interface Place {
+  value: unknown;
+  depth: number;
+  field: string;
+}
+
+/** The bound that the value breaks, if any, or every place of a reserved name. Takes time bounded by the limits, whatever the value. */
+function checkBounds(root: unknown): Problem[] {
+  const open: Place[] = [{ value: root, depth: 0, field: "" }];
+  const problems: Problem[] = [];
+  let values = 0;
+  let chars = 0;
+  let templates = 0;
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value, depth, field } = place;
+    values += 1;
+    if (typeof value === "string") {
+      chars += value.length;
+      templates += countOpenings(value, MAX_DEFINITION_TEMPLATES - templates);
+    }
+    if (templates > MAX_DEFINITION_TEMPLATES) {
+      return [tooLarge(`more than ${MAX_DEFINITION_TEMPLATES.toLocaleString("en")} templates`)];
+    }
+    if (typeof value === "bigint" && isLong(value)) return [tooLarge("a number of more than 300 digits")];
+    if (depth > MAX_JSON_DEPTH) return [tooLarge(`nested more than ${MAX_JSON_DEPTH} levels deep`)];
+    const names = isJsonObject(value) ? Object.keys(value) : null;
+    const size = names?.length ?? (Array.isArray(value) ? value.length : 0);
+    if (values + open.length + size > MAX_DEFINITION_VALUES) {
+      return [tooLarge(`more than ${MAX_DEFINITION_VALUES.toLocaleString("en")} values`)];
+    }
+    for (const name of names ?? []) {
+      chars += name.length;
+      if (name === RESERVED) problems.push(refuseReserved(field));
+      open.push({
+        value: (value as Record<string, unknown>)[name],
+        depth: depth + 1,
+        field: joinField(field, name),
+      });
+    }
+    if (Array.isArray(value)) {
+      value.forEach((item, index) => {
+        open.push({ value: item, depth: depth + 1, field: joinField(field, String(index)) });
+      });
+    }
+    if (chars > MAX_DEFINITION_CHARS) {
+      return [tooLarge(`more than ${MAX_DEFINITION_CHARS.toLocaleString("en")} characters`)];
+    }
+  }
+  return problems;
+}
+
+/** Stops counting behind `most`. */
+function countOpenings(text: string, most: number): number {
+  let count = 0;
+  for (let at = text.indexOf("{{"); at >= 0 && count <= most; at = text.indexOf("{{", at + 2)) count += 1;
+  return count;
+}
+
+/** Comparing is cheap, writing its digits is not. */
+function isLong(value: bigint): boolean {
+  return value >= LONGEST || value <= -LONGEST;
+}
+
+const LONGEST = 10n ** 300n;
+
+function refuseReserved(field: string): Problem {
+  const place = joinField(field, RESERVED);
+  return {
+    field: place,
+    message: `\`${place}\` is a name that no object may have here: choose another name.`,
+  };
+}
+
+function tooLarge(what: string): Problem {
+  return {
+    field: "",
+    message: `The definition is ${what.startsWith("nested") ? what : `too large: ${what}`}; make it smaller.`,
+  };
+}
+
+/** The rules beyond the shapes; a field that the shapes refused already is not told twice. */
+function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
+  const parts = told.length === 0 ? partsOf(value as Definition) : readParts(value);
+  const { trigger } = parts;
+  const problems: Problem[] = [];
+  if (trigger !== null) {
+    problems.push(...placeProblems("trigger", findTrigger(trigger.kind)?.check(trigger) ?? []));
+  }
+  parts.actions.forEach((part, index) => {
+    if (part?.fits !== true) return;
+    const found = findAction(part.action.type)?.check(part.action) ?? [];
+    problems.push(...placeProblems(`actions.${index}`, found));
+  });
+  const fields = new Set(told.map((problem) => problem.field));
+  return [
+    ...problems.filter((problem) => !fields.has(problem.field)),
+    ...checkPersonRule(parts),
+    ...checkUnsignedParts(parts),
+  ];
+}
+
+/** Of one that fits every shape. */
+function partsOf({ trigger, actions }: Definition): DefinitionParts {
+  return {
+    trigger,
+    verifyFits: trigger.kind === "receiver",
+    actions: actions.map((action) => ({ action, fits: true })),
+  };
+}
+
+function checkUnsignedParts({ trigger, verifyFits, actions }: DefinitionParts): Problem[] {
+  if (trigger === null || !verifyFits) return [];
+  // A type that is unknown is refused as such, not for what it might do.
+  const known = actions.map((part) =>
+    part !== null && findAction(part.action.type) !== null ? part.action : null,
+  );
+  return checkUnsignedRule({ trigger, actions: known });
+}
+
+/** In the order of the definition: name, trigger, actions by index, and what does not belong. */
+function sortProblems(problems: readonly Problem[]): Problem[] {
+  const rank = ({ field }: Problem): number => {
+    const [first = "", second = ""] = field.split(".");
+    const place = ["name", "trigger", "actions"].indexOf(first);
+    if (place === -1) return Number.MAX_SAFE_INTEGER;
+    return place === 2 ? place + (Number(second) || 0) : place;
+  };
+  return problems.toSorted((left, right) => rank(left) - rank(right));
+}
+
+/** One problem an action that needs a person under a trigger that never has one. */
+function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[] {
+  if (trigger === null || findTrigger(trigger.kind)?.canHavePerson !== false) return [];
+  const problems: Problem[] = [];
+  actions.forEach((part, index) => {
+    const type = part === null ? null : findAction(part.action.type);
+    if (part === null || type?.needsPerson(part.action) !== true) return;
+    const toPerson = part.action.to === "person";
+    const field = toPerson ? `actions.${index}.to` : `actions.${index}.type`;
+    const what = toPerson ? 'is "person"' : `is ${type.type}, which acts on the event's person`;
+    const todo = toPerson ? "leave `to` out" : "remove the action";
+    const message = `\`${field}\` ${what}, but a ${trigger.kind} has no person: ${todo}, or use a receiver or data_change trigger.`;
+    problems.push({ field, message });
+  });
+  return problems;
+}
+
+/** Every warning of a definition that has no problems; what is past is told where a time is given. */
+function listWarnings(definition: Definition, nowMs: number | null): Warning[] {
+  const optIn = unsignedWarning(definition);
+  return [
+    ...(optIn === null ? [] : [optIn]),
+    ...definition.actions.flatMap((action, index) => [
+      ...warnPerson(definition.trigger, action, index),
+      ...warnPaths(definition.trigger, action, `actions.${index}`),
+      ...warnRef(definition.actions, index),
+      ...warnExpiry(action, index, nowMs),
+      ...warnUrl(action, index),
+    ]),
+  ];
+}
+
+/** `why` follows the field's name. */
+function warn(code: Warning["code"], field: string, why: string): Warning[] {
+  return [{ code, field, message: `\`${field}\` ${why}` }];
+}
+
+const sells = ({ type }: ActionDefinition): boolean => findAction(type)?.sells === true;
+
+function warnRef(actions: readonly ActionDefinition[], index: number): Warning[] {
+  const action = actions[index] as ActionDefinition;
+  const { type, ref } = action;
+  const field = `actions.${index}.ref`;
+  if (typeof ref === "string" && !hasTemplate(ref)) {
+    const what =
+      type === "grant_credits"
+        ? "each person gets these credits once, whatever else they pay"
+        : "it can name one payment alone, and every other one is refused";
+    return warn(
+      "ref_not_unique",
+      field,
+      `is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
+    );
+  }
+  const refunds = type === "refund_product";
+  if (refunds && ref === undefined) {
+    const why = `is absent, so that the event's own id stands for it, under which nothing was ever fulfilled: write the ref that the payment was fulfilled under, such as {{mapped.payment_id}}.`;
+    return warn("ref_of_nothing", field, why);
+  }
+  if (!refunds && !sells(action)) return [];
+  const earlier = actions.findIndex((one) => (refunds ? one.type === type : sells(one)) && one.ref === ref);
+  if (earlier === index || (refunds && actions[earlier]?.product === action.product)) return [];
+  const what = ref === undefined ? "is absent as in" : "is the ref of";
+  const so = refunds
+    ? "one of the two is refused on every event and nothing after it runs: make a relay for each product, told apart by `when`"
+    : `the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}"`;
+  const why = `${what} actions.${earlier} too, and a ref belongs to one purchase, so that ${so}.`;
+  return warn("ref_not_unique", field, why);
+}
+
+function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: number | null): Warning[] {
+  if (nowMs === null || typeof expiresAt !== "string") return [];
+  const ends = parseExpiry(expiresAt, nowMs);
+  if (ends === null || ends > nowMs) return [];
+  return warn(
+    "expiry_past",
+    `actions.${index}.expiresAt`,
+    `is past (${expiresAt}), so that every grant ends before it begins: write a later date, or a duration such as "30d".`,
+  );
+}
+
+function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
+  if (type !== "call_url" || typeof url !== "string" || !isCalledLocallyAlone(url)) return [];
+  return warn(
+    "url_local",
+    `actions.${index}.url`,
+    `is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
+  );
+}
+
+/** Calls to the service itself, which refuses them; `baseUrl`: its public origin. */
+export function warnOwnHost(definition: Definition, baseUrl: string): Warning[] {
+  const isOwn = (url: string) =>
+    checkCallUrl(url, { local: true, ownHosts: [ownHostOf(baseUrl)] })?.code === "own_host";
+  return definition.actions.flatMap(({ type, url }, index) =>
+    type === "call_url" && typeof url === "string" && isOwn(url)
+      ? warn(
+          "own_host",
+          `actions.${index}.url`,
+          `is this service's own host, which refuses it on every event: name a server of yours.`,
+        )
+      : [],
+  );
+}
+
+function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): Warning[] {
+  if (canHavePerson(trigger) || findAction(action.type)?.needsPerson(action) !== true) return [];
+  return warn(
+    "person_never_found",
+    `actions.${index}`,
+    `(${action.type}) acts on the event's person, but the map names none, so that every event fails: map person_email, person_id or person_token.`,
+  );
+}
+
+function warnPaths(trigger: Trigger, action: ActionDefinition, field: string): Warning[] {
+  return listTemplateUses(action, field).flatMap((use): Warning[] => {
+    const fault = findFault(trigger, use.path);
+    if (fault === null) return [];
+    const message = `\`${use.field}\` holds ${showText(`{{${use.path}}}`)}, which renders empty: ${fault}.`;
+    return [{ code: "path_names_nothing", field: use.field, message }];
+  });
+}
+
+/** Why the path never names anything on this trigger's events, or null. */
+function findFault(trigger: Trigger, path: string): string | null {
+  const [root = "", name] = path.split(".");
+  const roots = findTrigger(trigger.kind)?.templateRoots ?? [];
+  if (!roots.includes(root)) return `a ${trigger.kind} offers ${showNames(roots)}`;
+  if (root === "person" && !canHavePerson(trigger)) return "the map names no person";
+  if (root === "previous" && trigger.kind === "data_change" && trigger.on.every((on) => on === "created"))
+    return "a record that is created has no earlier state, and trigger.on names no other change";
+  if (name === undefined) return null;
+  const known =
+    root === "mapped" && trigger.kind === "receiver" ? Object.keys(trigger.map) : TEMPLATE_NAMES[root];
+  if (known === undefined || known.includes(name)) return null;
+  const near = findNearestName(name, known);
+  const what =
+    root === "mapped" ? `${showText(name)} is not a name in map` : `${root} offers ${showNames(known)}`;
+  return near === null ? what : `${what}; did you mean ${root}.${near}?`;
+}

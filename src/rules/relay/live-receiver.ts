@@ -1,0 +1,247 @@
+/**
+ * A relay's receiver ready to verify: its verifier prepared with the unsealed secret, or the reason why it verifies nothing. It throws where
+ * a secret cannot be opened; it never shows one. And what it reads of an event: the mapped names out of the body, whether `when` matches, and
+ * the event's own id, by own properties and paths alone; it never converts a value, and never looks at headers.
+ * Source: the specification's "Triggers" and "Map names"; recipes, "Reading the event"; decisions section 3.
+ */
+import { type Json, type JsonObject, scalarText } from "../../base/json.ts";
+import type { PersonKey } from "../../base/shape.ts";
+import { isKeyText } from "../../base/text.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { type Path, parsePath, readField, readPath } from "../../platform/template/template.ts";
+import { findPersonKey, type When } from "../trigger/receiver.ts";
+import type { BodyKinds, ReceivedCall, Verifier } from "../verify/contract.ts";
+import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";
+import { type BoundScheme, bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+import {
+  processorSecretContext,
+  type RelayRow,
+  receiverSecretContext,
+  receiverUrl,
+  secretMark,
+} from "./relay.ts";
+import { arrivesUnsigned } from "./unsigned-rule.ts";
+
+/** Why a receiver verifies nothing at all. */
+export type Closed =
+  | "scheme_renamed"
+  | "relay_unsigned_event"
+  | "relay_key_as_secret"
+  | "no_secret"
+  /** The stored definition or secret cannot be opened; the log says why. */
+  | "unreadable";
+
+export interface LiveReceiver {
+  /** The receiver URL, byte for byte as the relay's page shows it. */
+  url: string;
+  /** null while closed. */
+  verifier: Verifier | null;
+  closed: Closed | null;
+  /** What bodies its scheme reads. */
+  bodies: BodyKinds;
+  map: CompiledMap;
+  /** The name in the map that says who the event is about; null: it names nobody. */
+  personKey: PersonKey | null;
+  when: When | null;
+  /** Whether the sender does not sign the event itself. */
+  unsigned: boolean;
+  /** When calls last verified by which secret, while two do; null: one secret alone verifies. */
+  overlap: SecretUse | null;
+  /** What signatures that count once name their secret by; null: there is none. */
+  secretMarks: { present: Uint8Array | null; previous: Uint8Array | null };
+  /** What its sender asks this URL; null: its definition names nothing. */
+  handshake: LiveHandshake | null;
+}
+
+/** A handshake with what answers it. */
+export interface LiveHandshake {
+  handshake: NamedHandshake;
+  verifyToken: string;
+  /** The secrets that answer it, where one does; "" where there is none. */
+  present: string;
+  previous: string;
+}
+
+/** Milliseconds since the epoch; null: none since the service started or the relay was last changed. */
+export interface SecretUse {
+  /** When the earlier one ends. */
+  until: number;
+  presentAt: number | null;
+  previousAt: number | null;
+}
+
+type ReceiverRow = Pick<
+  RelayRow,
+  | "id"
+  | "name"
+  | "environmentId"
+  | "secretKind"
+  | "secret"
+  | "secretDigest"
+  | "previousSecret"
+  | "previousSecretDigest"
+  | "previousSecretUntil"
+> & { appId: string; processorSecret: Uint8Array | null };
+
+export function openReceiver(
+  row: ReceiverRow,
+  definition: Definition,
+  barsUnsigned: boolean,
+  deps: { sealer: Sealer; baseUrl: () => string },
+): LiveReceiver | null {
+  const trigger = definition.trigger;
+  if (trigger.kind !== "receiver") return null;
+  const scheme = bindScheme(trigger.verify);
+  const renamed = trigger.verify.scheme === RENAMED_SCHEME;
+  const unsigned = !renamed && arrivesUnsigned(trigger);
+  const opened: Closed | Verifier = renamed
+    ? "scheme_renamed"
+    : unsigned && barsUnsigned
+      ? "relay_unsigned_event"
+      : openVerifier(row, scheme, deps.sealer);
+  return {
+    url: receiverUrl(deps.baseUrl(), row.appId, row.name),
+    verifier: typeof opened === "string" ? null : opened,
+    closed: typeof opened === "string" ? opened : null,
+    bodies: scheme?.bodies ?? "json_or_form",
+    map: compileMap(trigger.map),
+    personKey: findPersonKey(trigger.map),
+    when: trigger.when ?? null,
+    unsigned,
+    overlap:
+      row.previousSecret === null
+        ? null
+        : { until: row.previousSecretUntil ?? 0, presentAt: null, previousAt: null },
+    secretMarks: { present: secretMark(row.secretDigest), previous: secretMark(row.previousSecretDigest) },
+    handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
+  };
+}
+
+function openHandshake(
+  row: ReceiverRow,
+  handshake: NamedHandshake | null,
+  sealer: Sealer,
+): LiveHandshake | null {
+  if (handshake === null) return null;
+  const open = (sealed: Uint8Array | null): string =>
+    sealed === null || handshake.answer === undefined
+      ? ""
+      : sealer.unseal(sealed, receiverSecretContext(row.id));
+  return {
+    handshake,
+    verifyToken: sealer.verifyToken(row.id),
+    present: open(row.secret),
+    previous: open(row.previousSecret),
+  };
+}
+
+/** Whether a call is what the relay's sender asks when the URL is registered, verified or not. */
+export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCall): boolean {
+  return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
+}
+
+function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Sealer): Closed | Verifier {
+  if (scheme === null) return "no_secret";
+  const need = scheme.secretNeed();
+  if (need === "processor") {
+    if (row.processorSecret === null) return "no_secret";
+    return scheme.prepare(sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)));
+  }
+  if (row.secret === null) return "no_secret";
+  if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
+  const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
+  if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
+    return "relay_key_as_secret";
+  const verifier = scheme.prepare(secret);
+  if (row.previousSecret === null || row.previousSecretUntil === null) return verifier;
+  const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
+  if (need === "shared" && isKeyText(previous)) return verifier;
+  return overlapVerifiers(verifier, scheme.prepare(previous), row.previousSecretUntil);
+}
+
+/** `untilMs`: from then on (milliseconds since the epoch) `previous` verifies nothing. */
+function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number): Verifier {
+  return {
+    verify(call) {
+      const verdict = present.verify(call);
+      if (verdict.verified || call.nowMs >= untilMs) return verdict;
+      const earlier = previous.verify(call);
+      return earlier.verified ? { ...earlier, byPrevious: true } : verdict;
+    },
+  };
+}
+
+/** A map with its paths parsed; made once per saved relay, used for every call. */
+export type CompiledMap = readonly (readonly [name: string, path: Path])[];
+
+/** A path that is not one names nothing; the definition check refuses it before it is ever saved. */
+export function compileMap(map: Readonly<Record<string, string>>): CompiledMap {
+  const compiled: [string, Path][] = [];
+  for (const [name, text] of Object.entries(map)) {
+    const path = parsePath(text);
+    if (path !== null) compiled.push([name, path]);
+  }
+  return compiled;
+}
+
+/** A parsed body: its JSON value, and a form's pairs where it was a form, else null. */
+interface ReadBody {
+  value: Json;
+  form: readonly unknown[] | null;
+}
+
+/**
+ * The mapped names and their values, in the map's order; a path that names nothing leaves its name out, a JSON null stays null.
+ * In a form's fields, one whose literal name is the whole path wins over the path.
+ */
+export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
+  const read = body.form === null ? readPath : readField;
+  const found: [string, Json][] = [];
+  for (const [name, path] of compiled) {
+    const value = read(body.value, path);
+    if (value !== undefined) found.push([name, value]);
+  }
+  return Object.fromEntries(found);
+}
+
+/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event says there. */
+export interface WhenMismatch {
+  name: string;
+  wanted: string | readonly string[];
+  /** null: no text, number, true or false. */
+  found: string | null;
+  /** Where `found` is null: what stands there, which never matches. */
+  instead: "nothing" | "null" | "an object" | "a list" | null;
+}
+
+/**
+ * null when every name of `when` equals the mapped value's text (`4200` is "4200") or holds it in its list, else the first that does not;
+ * a mapped object, list or null never matches.
+ */
+export function matchesWhen(when: When | null | undefined, mapped: JsonObject): WhenMismatch | null {
+  for (const [name, wanted] of Object.entries(when ?? {})) {
+    const found = Object.hasOwn(mapped, name) ? scalarText(mapped[name]) : null;
+    const matches = typeof wanted === "string" ? found === wanted : found !== null && wanted.includes(found);
+    if (!matches) return { name, wanted, found, instead: found === null ? nameKind(mapped, name) : null };
+  }
+  return null;
+}
+
+function nameKind(mapped: JsonObject, name: string): WhenMismatch["instead"] {
+  if (!Object.hasOwn(mapped, name)) return "nothing";
+  if (mapped[name] === null) return "null";
+  return Array.isArray(mapped[name]) ? "a list" : "an object";
+}
+
+const INTEGER = /^-?\d+$/;
+
+/** The mapped `event_id` as text: a non-empty string or an integer, all its digits kept; anything else is as if not mapped. */
+export function readEventId(mapped: JsonObject): string | null {
+  const value = Object.hasOwn(mapped, "event_id") ? mapped.event_id : undefined;
+  if (typeof value === "string") return value === "" ? null : value;
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : null;
+  const digits = scalarText(value);
+  return digits !== null && INTEGER.test(digits) ? digits : null;
+}

@@ -1,0 +1,323 @@
+/**
+ * The relays as they are now, ready to use: definitions parsed, secrets unsealed, verifiers prepared. Kept in memory, read again after
+ * every change by this process or another. It never writes.
+ */
+
+import { type Json, writeCanonicalJson } from "../../base/json.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { digestAddress } from "../../shop/people/person-erase.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { type BoundAction, bindAction } from "../action/registry.ts";
+import type { ActionDefinition, Definition } from "./definition-shape.ts";
+import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";
+import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay.ts";
+import { barsUnsigned } from "./unsigned-rule.ts";
+
+export interface LiveAction extends BoundAction {
+  /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
+  fingerprint: string;
+}
+
+export interface LiveRelay {
+  id: string;
+  /** What stands on its events for it, and for its name. */
+  key: number;
+  nameKey: number;
+  name: string;
+  environmentId: number;
+  appId: string;
+  environmentName: string;
+  /** Local development. */
+  local: boolean;
+  definition: Definition;
+  /** Counts the saves of the definition. */
+  version: number;
+  actions: readonly LiveAction[];
+  /** The list of actions as canonical JSON, and its fingerprint. */
+  actionList: { text: string; fingerprint: string };
+  /** Whether any action leaves the house. */
+  sends: boolean;
+  /** Whether an unsigned event may not act: it has acting actions and no opt-in. */
+  barsUnsigned: boolean;
+  /** Paused, or its environment is on hold: events wait. */
+  waiting: boolean;
+  /** Its environment's hold was released, and events of all its relays run in the order of their arrival until those that waited have run. */
+  releasing: boolean;
+  /** What its events wait for, if they do; null for a relay that cannot be opened, too. */
+  waitsFor: "paused" | "held" | "both" | null;
+  receiver: LiveReceiver | null;
+  signingSecret: string | null;
+  /** What an erased address is kept as. */
+  digestAddress: (email: string) => Uint8Array;
+}
+
+export type ReceiverRelay = LiveRelay & { receiver: LiveReceiver };
+
+export class Snapshot {
+  readonly relays: readonly LiveRelay[];
+  /** Relays that send and are not waiting. */
+  readonly sendingCount: number;
+  readonly hasSchedule: boolean;
+  /** Relays that a release is in progress for, whether any event of theirs waits or none. */
+  readonly releasing: readonly string[];
+  readonly #byId = new Map<string, LiveRelay>();
+  readonly #receivers = new Map<string, ReceiverRelay[]>();
+
+  constructor(relays: readonly LiveRelay[]) {
+    this.relays = relays;
+    this.sendingCount = relays.filter(({ sends, waiting }) => sends && !waiting).length;
+    this.releasing = relays.filter(({ releasing, waiting }) => releasing && !waiting).map(({ id }) => id);
+    this.hasSchedule = relays.some(({ definition }) => definition.trigger.kind === "schedule");
+    for (const relay of relays) {
+      this.#byId.set(relay.id, relay);
+      if (relay.receiver === null) continue;
+      const path = `${relay.appId}/${relay.name}`;
+      const there = this.#receivers.get(path);
+      if (there === undefined) this.#receivers.set(path, [relay as ReceiverRelay]);
+      else there.push(relay as ReceiverRelay);
+    }
+  }
+
+  findRelay(id: string): LiveRelay | null {
+    return this.#byId.get(id) ?? null;
+  }
+
+  /** Relays of `before` that wait no longer, for others either, or are gone: events of theirs that waited are due. */
+  listReleased(before: Snapshot): string[] {
+    return before.relays.flatMap(({ id, waiting, releasing }) => {
+      const now = this.findRelay(id);
+      return now === null || (waiting && !now.waiting) || (releasing && !now.releasing) ? [id] : [];
+    });
+  }
+
+  /** The receivers of this name, one an environment at most. */
+  receiversOf(appId: string, name: string): readonly ReceiverRelay[] {
+    return this.#receivers.get(`${appId}/${name}`) ?? [];
+  }
+}
+
+interface LiveRelayDeps {
+  store: Store;
+  sealer: Sealer;
+  /** Public origin without a trailing slash. */
+  baseUrl: () => string;
+  /** Told of a relay that cannot be opened. */
+  onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
+  /** Told after a reload of each relay that waits no longer, or is gone: events of it that waited are due. */
+  onReleased?: (relayId: string) => void;
+  /** Told after a reload where there are schedules; `before`: as the relays were told last. */
+  onSchedules?: (snapshot: Snapshot, before: Snapshot | null) => void;
+}
+
+export class LiveRelays {
+  readonly #deps: LiveRelayDeps;
+  #snapshot: Snapshot | null = null;
+  #told: Snapshot | null = null;
+  /** By id, what each was opened from. */
+  #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
+  #loading: Promise<Snapshot> | null = null;
+  #generation = 0;
+
+  constructor(deps: LiveRelayDeps) {
+    this.#deps = deps;
+  }
+
+  /** The relays as of the last change. */
+  current(): Snapshot | Promise<Snapshot> {
+    return this.#snapshot ?? this.#load();
+  }
+
+  /** As of the last commit; null: a change is being read. */
+  get known(): Snapshot | null {
+    return this.#snapshot;
+  }
+
+  /** Call after every committed change of a relay, a secret or a hold. */
+  readonly invalidate = (): void => {
+    this.#generation += 1;
+    this.#snapshot = null;
+    this.#loading = null;
+    void this.#load().catch(() => undefined);
+  };
+
+  /** Opens what changed: opening costs a tenth of a millisecond, and every change of any relay comes here. */
+  #openAll(rows: readonly LiveRow[]): LiveRelay[] {
+    const baseUrl = this.#deps.baseUrl();
+    const before = this.#opened;
+    this.#opened = new Map();
+    return rows.map((row) => {
+      const known = before.get(row.id);
+      if (known === undefined || known.baseUrl !== baseUrl || !isSame(known.row, row)) return this.#open(row);
+      this.#opened.set(row.id, known);
+      return known.relay;
+    });
+  }
+
+  /** One that cannot be opened is closed alone: its events wait, every other relay goes on, and it is tried again with the next change. */
+  #open(row: LiveRow): LiveRelay {
+    try {
+      const relay = openRelay({ ...row }, this.#deps);
+      this.#opened.set(row.id, { row, baseUrl: this.#deps.baseUrl(), relay });
+      return relay;
+    } catch (error) {
+      this.#deps.onUnreadable?.(row, error);
+      return closeRelay(row, this.#deps);
+    }
+  }
+
+  #load(): Promise<Snapshot> {
+    if (this.#loading !== null) return this.#loading;
+    const generation = this.#generation;
+    const loading = this.#deps.store.read(listLiveRows).then(
+      (rows) => {
+        const snapshot = new Snapshot(this.#openAll(rows));
+        if (generation === this.#generation) {
+          this.#snapshot = snapshot;
+          this.#loading = null;
+          this.#tell(snapshot);
+        }
+        return snapshot;
+      },
+      (error: unknown) => {
+        if (generation === this.#generation) this.#loading = null;
+        throw error;
+      },
+    );
+    this.#loading = loading;
+    return loading;
+  }
+
+  #tell(snapshot: Snapshot): void {
+    const before = this.#told;
+    this.#told = snapshot;
+    const { onReleased, onSchedules } = this.#deps;
+    if (before !== null) for (const id of snapshot.listReleased(before)) onReleased?.(id);
+    if (snapshot.hasSchedule) onSchedules?.(snapshot, before);
+  }
+}
+
+/** The actions of a definition, ready to run. Throws on a type this version does not know. */
+export function openActions(actions: readonly ActionDefinition[]): LiveAction[] {
+  return actions.map((action) => {
+    const bound = bindAction(action);
+    if (bound === null) throw new Error(`This version knows no action ${action.type}.`);
+    return { ...bound, fingerprint: fingerprintOf(writeCanonicalJson(action)) };
+  });
+}
+
+/** The list as it is remembered of an attempt. */
+function listActions(actions: readonly unknown[]): LiveRelay["actionList"] {
+  const text = writeCanonicalJson(actions as Json[]);
+  return { text, fingerprint: fingerprintOf(text) };
+}
+
+/** 128 bits of SHA-256, 22 characters. */
+function fingerprintOf(text: string): string {
+  const digest = Bun.CryptoHasher.hash("sha256", text) as Buffer;
+  return digest.subarray(0, 16).toString("base64url");
+}
+
+function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
+  const { definition } = RELAY.read(row);
+  const actions = openActions(definition.actions);
+  const bars = barsUnsigned(definition);
+  return {
+    ...nameRelay(row, deps),
+    definition,
+    actions,
+    actionList: listActions(definition.actions),
+    sends: actions.some(({ sends }) => sends),
+    barsUnsigned: bars,
+    waiting: row.state === "paused" || row.heldAt !== null,
+    releasing: row.releasedThrough !== null,
+    waitsFor:
+      row.state === "paused"
+        ? row.heldAt === null
+          ? "paused"
+          : "both"
+        : row.heldAt === null
+          ? null
+          : "held",
+    receiver: openReceiver(row, definition, bars, deps),
+    signingSecret:
+      row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
+  };
+}
+
+/** What is known of every relay, however its definition reads. */
+function nameRelay(
+  { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
+  deps: LiveRelayDeps,
+) {
+  const digest = (email: string) => digestAddress(deps.sealer, email);
+  return {
+    id,
+    key,
+    nameKey,
+    name,
+    environmentId,
+    appId,
+    version,
+    environmentName,
+    local: environmentName === "local",
+    digestAddress: digest,
+  };
+}
+
+/** Stands for a relay of which nothing is known but that it is there. */
+function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
+  const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
+  return {
+    ...nameRelay(row, deps),
+    definition: { name: row.name, trigger, actions: [] },
+    actions: [],
+    actionList: listActions([]),
+    sends: false,
+    barsUnsigned: true,
+    waiting: true,
+    releasing: false,
+    waitsFor: null,
+    receiver: {
+      url: receiverUrl(deps.baseUrl(), row.appId, row.name),
+      verifier: null,
+      closed: "unreadable",
+      bodies: "json",
+      map: compileMap({}),
+      personKey: null,
+      when: null,
+      unsigned: false,
+      overlap: null,
+      secretMarks: { present: null, previous: null },
+      handshake: null,
+    },
+    signingSecret: null,
+  };
+}
+
+/** A relay's row with its environment's, secrets still sealed and the definition still text, so that one that cannot be read stands alone. */
+type LiveRow = Omit<RelayRow, "definition"> & {
+  definition: string;
+  key: number;
+  nameKey: number;
+  environmentName: string;
+  appId: string;
+  heldAt: number | null;
+  releasedThrough: number | null;
+  processorSecret: Uint8Array | null;
+};
+
+function isSame(one: LiveRow, other: LiveRow): boolean {
+  return (Object.keys(one) as (keyof LiveRow)[]).every((name) => {
+    const [was, is] = [one[name], other[name]];
+    return was === is || (was instanceof Uint8Array && is instanceof Uint8Array && Bun.deepEquals(was, is));
+  });
+}
+
+function listLiveRows(tx: Reader): Promise<LiveRow[]> {
+  return tx.all<LiveRow>(
+    `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
+       environment.held_at AS heldAt, environment.released_through AS releasedThrough, environment.processor_secret AS processorSecret
+     FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id
+     WHERE environment.deleted_at IS NULL ORDER BY relay.id`,
+  );
+}

@@ -1,0 +1,101 @@
+/** Which master key a database's secrets are sealed under: another one is known as such before anything is sealed with it. */
+import { Refusal } from "../../base/refusal.ts";
+import { findMasterKey, loadMasterKey, masterKeyFile } from "../../platform/secret/master-key.ts";
+import { Sealer } from "../../platform/secret/seal.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { processorSecretContext, receiverSecretContext, signingSecretContext } from "./relay.ts";
+
+interface Sealed {
+  bytes: Uint8Array;
+  context: string;
+}
+
+/** `none`: nothing is sealed in it. `opens`: the newest secret of each kind opens. `foreign`: one does not. */
+type SealedState = "none" | "opens" | "foreign";
+
+/** Tries the key on the newest secret of each kind; with null, whether anything is sealed at all (then `foreign`). */
+export async function trySealed(tx: Reader, sealer: Sealer | null): Promise<SealedState> {
+  const samples = await findSamples(tx);
+  if (samples.length === 0) return "none";
+  if (sealer === null) return "foreign";
+  try {
+    for (const { bytes, context } of samples) sealer.unseal(bytes, context);
+    return "opens";
+  } catch {
+    return "foreign";
+  }
+}
+
+async function findSamples(tx: Reader): Promise<Sealed[]> {
+  const newest = async <Id>(
+    table: string,
+    column: string,
+    context: (id: Id) => string,
+  ): Promise<Sealed[]> => {
+    const rows = await tx.all<{ id: Id; bytes: Uint8Array }>(
+      `SELECT id, ${column} AS bytes FROM ${table} WHERE ${column} IS NOT NULL ORDER BY ${column}_set_at DESC LIMIT 1`,
+    );
+    return rows.map(({ id, bytes }) => ({ bytes, context: context(id) }));
+  };
+  return [
+    ...(await findProof(tx)),
+    ...(await newest("relay", "secret", receiverSecretContext)),
+    ...(await newest("relay", "signing_secret", signingSecretContext)),
+    ...(await newest("environment", "processor_secret", processorSecretContext)),
+  ];
+}
+
+const PROOF = "master key proof";
+
+/** What the master key sealed when the database had its first; a database of an earlier schema has no place for it. */
+async function findProof(tx: Reader): Promise<Sealed[]> {
+  if ((await tx.get("SELECT 1 FROM schema_migration WHERE number >= 11")) === null) return [];
+  const rows = await tx.all<{ bytes: Uint8Array }>("SELECT sealed AS bytes FROM master_key_proof");
+  return rows.map(({ bytes }) => ({ bytes, context: PROOF }));
+}
+
+/** Binds the database to the master key, so that another one is known as such before anything is sealed; unless it is bound already. */
+async function keepProof(store: Store, sealer: Sealer): Promise<void> {
+  if ((await store.read(findProof)).length > 0) return;
+  await store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO master_key_proof (one, sealed) VALUES (1, ?1) ON CONFLICT DO NOTHING",
+      sealer.seal(PROOF, PROOF),
+    ),
+  );
+}
+
+/** `masterKey` is RELAY_MASTER_KEY's. */
+interface KeyPlace {
+  dataDir: string;
+  masterKey: string | null;
+}
+
+/** The data directory's sealer; where nothing was sealed yet, a first key is made. Refuses as `requireMasterKey`. */
+export async function openSealer(store: Store, place: KeyPlace): Promise<Sealer> {
+  const found = await store.read((tx) => requireMasterKey(tx, place));
+  const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
+  await keepProof(store, sealer);
+  // Another node may have bound it meanwhile, with a key of its own.
+  await store.read((tx) => requireMasterKey(tx, place));
+  return sealer;
+}
+
+/** The key, or null where none was made yet. Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
+export async function requireMasterKey(
+  tx: Reader,
+  { dataDir, masterKey }: KeyPlace,
+): Promise<Uint8Array | null> {
+  const found = await findMasterKey(dataDir, masterKey);
+  const state = await trySealed(tx, found === null ? null : new Sealer(found));
+  if (state === "foreign") {
+    const file = masterKeyFile(dataDir);
+    throw new Refusal(
+      "invalid_input",
+      found === null
+        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it; and where this is another installation, give it a database of its own.`,
+    );
+  }
+  return found;
+}

@@ -1,0 +1,313 @@
+/**
+ * What is wrong with a relay as it stands. Its save warns of all that it does not fit as the stock stands. Here: what a relay that watches a
+ * collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
+ * write, because a relay's writes never start a relay. What else it names is relay-reference.ts's.
+ * And the problems that stand of a stored one, raised and cleared here; the relay is never changed: what it does not fit since the catalog
+ * changed, and what its row breaks of today's rules, worked out from the row, as an older one may. While one of these stands, the receiver
+ * refuses every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
+ */
+
+import type { Warning } from "../../base/refusal.ts";
+import { joinField, showNames, showText } from "../../base/shape.ts";
+import { cutToLine, findNearestName, isKeyText } from "../../base/text.ts";
+import { clearProblem, hasProblem, raiseProblem } from "../../platform/audit/problem.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { listTemplateUses } from "../../platform/template/template.ts";
+import type { CollectionDefinition } from "../../shop/records/collection-definition.ts";
+import { refuseFieldValue } from "../../shop/records/record-data.ts";
+import type { Writer } from "../../store/port.ts";
+import type { DataChangeTrigger } from "../trigger/data-change.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
+import {
+  checkWrites,
+  MAX_NAMED,
+  type Stock,
+  stockOf,
+  warnOfMissing,
+  warnOfWrites,
+} from "./relay-reference.ts";
+import { openReceiverSecret } from "./relay-secret.ts";
+import { sellsOnCall, warnOfOverlap } from "./selling-overlap.ts";
+import { arrivesUnsigned, barsUnsigned } from "./unsigned-rule.ts";
+
+const MISFIT = "relay_misfit" as const;
+const MAX_MESSAGE = 1_000;
+
+export interface Edited {
+  environmentId: number;
+  nowMs: number;
+}
+
+/**
+ * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
+ * a watched collection can be.
+ */
+export async function warnOfReferences(stock: Stock, definition: Definition): Promise<Warning[]> {
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+    ...(await warnOfWatchers(stock, definition)),
+    ...(sellsOnCall(definition) ? warnOfOverlap(definition, await stock.listSellers()) : []),
+  ];
+}
+
+/** As `warnOfReferences`, without what one relay has to do with another, and with what a save would refuse: what a change of the catalog can break. */
+export async function warnOfMisfits(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const refused = await checkWrites(stock, definition);
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...refused.map((problem): Warning => ({ code: "record_does_not_fit", ...problem })),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+  ];
+}
+
+/** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
+export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
+  const { environmentId } = edited;
+  const key = { environmentId, code: MISFIT, target: relayTarget(definition.name) };
+  if (!(await hasProblem(tx, key))) return;
+  const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
+  await settleFoundMisfits(tx, edited, definition.name, misfits, true);
+}
+
+/** `raises`: whether what is wrong becomes a problem where none stands. */
+export async function settleFoundMisfits(
+  tx: Writer,
+  { environmentId, nowMs }: Edited,
+  name: string,
+  misfits: readonly Warning[],
+  raises: boolean,
+): Promise<void> {
+  const key = { environmentId, code: MISFIT, target: relayTarget(name) };
+  if (misfits.length === 0) {
+    await clearProblem(tx, { ...key, nowMs });
+    return;
+  }
+  if (!raises && !(await hasProblem(tx, key))) return;
+  const what = misfits.map(({ message }) => message).join(" ");
+  const message = cutToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
+  await raiseProblem(tx, { ...key, message, nowMs });
+}
+
+/** Of a relay that watches; none of another one. */
+async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const { trigger } = definition;
+  if (trigger.kind !== "data_change") return [];
+  const collection = await stock.findCollection(trigger.collection);
+  if (collection === null) return [await warnOfGhost(stock, trigger.collection)];
+  return [...warnOfWhere(trigger.where ?? {}, collection), ...warnOfFields(definition, collection)];
+}
+
+async function warnOfGhost(stock: Stock, name: string): Promise<Warning> {
+  const field = "trigger.collection";
+  const near = findNearestName(name, await stock.listCollections());
+  const todo =
+    near === null ? `${stock.make}, or name one that exists` : `did you mean ${near}? Else ${stock.make}`;
+  const message = `\`${field}\`: there is no collection named ${name} ${stock.place} yet, so that no record changes and this relay never runs: ${todo}.`;
+  return { code: "reference_missing", field, message };
+}
+
+function warnOfWhere(
+  where: NonNullable<DataChangeTrigger["where"]>,
+  { name, fields }: CollectionDefinition,
+): Warning[] {
+  return Object.entries(where).flatMap(([key, wanted]): Warning[] => {
+    const field = joinField("trigger.where", key);
+    const warn = (why: string): Warning[] => [
+      { code: "where_never_matches", field, message: `\`${field}\` ${why}` },
+    ];
+    const rule = fields.get(key);
+    if (rule === undefined) {
+      return warn(
+        `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${sayNearest(key, fields)}.`,
+      );
+    }
+    const refused = refuseFieldValue(rule, wanted);
+    if (refused === null) return [];
+    return warn(
+      `${refused}, as the collection ${name} says, or no record matches and this relay never runs.`,
+    );
+  });
+}
+
+/** Templates that read a field which the collection has not, or something below one that holds nothing else. */
+function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
+  return listTemplateUses(actions, "actions").flatMap(({ field, path }): Warning[] => {
+    const [root, part, key, below] = path.split(".");
+    if ((root !== "record" && root !== "previous") || part !== "data" || key === undefined) return [];
+    const rule = fields.get(key);
+    const start = `\`${field}\` holds ${showText(`{{${path}}}`)}, which renders empty`;
+    const warn = (why: string): Warning[] => [
+      { code: "path_names_nothing", field, message: `${start}: ${why}.` },
+    ];
+    if (rule === undefined)
+      return warn(`${key} is not a field of the collection ${name}: ${sayNearest(key, fields)}`);
+    if (below === undefined || rule.type === "json") return [];
+    return warn(`${key} is a ${rule.type} field of the collection ${name}, with nothing below it`);
+  });
+}
+
+function sayNearest(key: string, fields: CollectionDefinition["fields"]): string {
+  const names = [...fields.keys()];
+  const near = findNearestName(key, names);
+  if (near !== null) return `perhaps ${near} was meant`;
+  return names.length === 0 ? "it has none" : `it has ${showNames(names)}`;
+}
+
+/** Both sides: what others write that this one watches, and who watches what this one writes. */
+async function warnOfWatchers(stock: Stock, { name, trigger, actions }: Definition): Promise<Warning[]> {
+  const warnings: Warning[] = [];
+  const others = (names: readonly string[]) => names.filter((other) => other !== name);
+  if (trigger.kind === "data_change" && trigger.on.includes("created")) {
+    const writers = others(await stock.listWriters(trigger.collection));
+    if (writers.length > 0) {
+      const [what, whose] =
+        writers.length === 1
+          ? [`the relay ${sayRelays(writers)} writes`, "its"]
+          : [`the relays ${sayRelays(writers)} write`, "their"];
+      warnings.push(
+        warnUnseen(
+          "trigger.collection",
+          `${what} ${trigger.collection} too, and what a relay writes never starts a relay: ${whose} records are not seen here, so put these actions there as well.`,
+        ),
+      );
+    }
+  }
+  for (const [index, action] of actions.entries()) {
+    if (action.type !== "write_record" || typeof action.collection !== "string") continue;
+    const { collection } = action;
+    const watchers = others(await stock.listWatchers(collection));
+    if (watchers.length === 0) continue;
+    const names = sayRelays(watchers);
+    const what = watchers.length === 1 ? `the relay ${names} watches` : `the relays ${names} watch`;
+    warnings.push(
+      warnUnseen(
+        `actions.${index}.collection`,
+        `${what} ${collection}, but what a relay writes never starts a relay: add what should follow to this relay's actions.`,
+      ),
+    );
+  }
+  return warnings;
+}
+
+/** Of so many, there may be more. */
+function sayRelays(names: readonly string[]): string {
+  return showNames(names.length < MAX_NAMED - 1 ? names : [...names.slice(0, MAX_NAMED - 2), "others"]);
+}
+
+function warnUnseen(field: string, why: string): Warning {
+  return { code: "relay_write_unseen", field, message: `\`${field}\`: ${why}` };
+}
+
+/** Whether the relay writes records into the collection. */
+export function writesTo({ actions }: Definition, collection: string): boolean {
+  return actions.some((action) => action.type === "write_record" && action.collection === collection);
+}
+
+/** Whether the making of such a record starts the relay. */
+export function watchesMaking({ trigger }: Definition, collection: string): boolean {
+  return (
+    trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
+  );
+}
+
+const BROKEN = ["relay_unsigned_event", "relay_key_as_secret"] as const;
+
+interface RelayProblem {
+  code: (typeof BROKEN)[number];
+  message: string;
+}
+
+/**
+ * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has
+ * none: a key stored as a pasted secret is found only by its text.
+ */
+export function listRelayProblems(
+  definition: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): RelayProblem[] {
+  const problems: RelayProblem[] = [];
+  if (arrivesUnsigned(definition.trigger) && barsUnsigned(definition)) {
+    problems.push({
+      code: "relay_unsigned_event",
+      message:
+        "The sender does not sign the event itself and the relay acts on it, so every event is refused: remove those actions (and person_email from the map), or set trigger.trustUnsignedEvents if you accept that.",
+    });
+  }
+  if (holdsKeyAsSecret(definition, secretKind, secretText)) {
+    problems.push({
+      code: "relay_key_as_secret",
+      message:
+        "The recipe checks a shared secret but a key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
+    });
+  }
+  return problems;
+}
+
+/** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
+export async function settleRelayProblems(
+  tx: Writer,
+  row: RelayRow,
+  sealer: Sealer,
+  nowMs: number,
+  isNew = false,
+): Promise<readonly RelayProblem[]> {
+  return await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
+}
+
+function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
+  return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
+}
+
+async function settleFound(
+  tx: Writer,
+  { environmentId, name }: RelayRow,
+  found: readonly RelayProblem[],
+  nowMs: number,
+  isNew: boolean,
+): Promise<readonly RelayProblem[]> {
+  for (const code of BROKEN) {
+    const key = { environmentId, code, target: relayTarget(name) };
+    const problem = found.find((candidate) => candidate.code === code);
+    if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
+    else if (!isNew) await clearProblem(tx, { ...key, nowMs });
+  }
+  return found;
+}
+
+/**
+ * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
+ * of it: whoever opens it closes it alone, and says so.
+ */
+export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
+  for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
+    const read = tryToRead(stored, sealer);
+    if (read !== null) await settleFound(tx, read.row, read.found, nowMs, false);
+  }
+}
+
+function tryToRead(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
+  try {
+    const row = RELAY.read(stored);
+    return { row, found: findProblems(row, sealer) };
+  } catch {
+    return null;
+  }
+}
+
+function holdsKeyAsSecret(
+  { trigger }: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const scheme = bindScheme(trigger.verify);
+  if (scheme?.secretNeed() !== "shared") return false;
+  if (secretKind === "public_key") return true;
+  return scheme.name !== "shared_token" && secretText !== null && isKeyText(secretText);
+}

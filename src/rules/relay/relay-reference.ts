@@ -1,0 +1,289 @@
+/**
+ * The stock of what a definition may name, an environment's or a set of files' (sync/file-set.ts), so that `relay validate` finds without a
+ * database what a save finds with one; and what a relay names and does not fit as the stock stands. A missing collection, entitlement, product or
+ * plan, and one that is not sold through this relay, is a warning, which never refuses a save; the same thing missing when an event runs makes
+ * the event dead. A sale bound to a relay that does not exist is refused, because nothing can fulfil it.
+ */
+import { type Static, Type } from "typebox";
+import { isJsonObject } from "../../base/json.ts";
+import { type Problem, Refusal, type Warning } from "../../base/refusal.ts";
+import { oneOf } from "../../base/schema.ts";
+import { joinField } from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { findEntitlement } from "../../shop/people/entitlement.ts";
+import { findCollection, listFields } from "../../shop/records/collection.ts";
+import type { CollectionDefinition } from "../../shop/records/collection-definition.ts";
+import { plans } from "../../shop/selling/plan.ts";
+import { products } from "../../shop/selling/product.ts";
+import type { Reader } from "../../store/port.ts";
+import type { Reference } from "../action/contract.ts";
+import { ACTIONS, findAction } from "../action/registry.ts";
+import type { ActionDefinition, Definition } from "./definition-shape.ts";
+import { findRelay, RELAY } from "./relay.ts";
+
+const ACCESS = "access:";
+
+export interface Stock {
+  /** Where something is missing, in words. */
+  place: string;
+  /** What to do about what is missing, in words: "create it". */
+  make: string;
+  findCollection(name: string): Promise<CollectionDefinition | null>;
+  listCollections(): Promise<string[]>;
+  /** `access:<slug>`, a product or a plan. */
+  hasEntitlement(name: string): Promise<boolean>;
+  /** The relay that it is sold through, if any; null where there is no such item. */
+  findItem(kind: "product" | "plan", name: string): Promise<{ relay: string | null } | null>;
+  /** Relays that write records into the collection, by name; at most `MAX_NAMED`. */
+  listWriters(collection: string): Promise<string[]>;
+  /** Relays that the making of such a record starts, likewise. */
+  listWatchers(collection: string): Promise<string[]>;
+  /** Receivers that sell something; at most `MAX_NAMES`. */
+  listSellers(): Promise<Definition[]>;
+}
+
+export const MAX_NAMED = 6;
+
+/** Enough to find the nearest name in. */
+const MAX_NAMES = 200;
+
+const WRITES = `EXISTS (SELECT 1 FROM json_each(definition, '$.actions')
+    WHERE value ->> '$.type' = 'write_record' AND value ->> '$.collection' = $collection)`;
+const WATCHES = `definition ->> '$.trigger.kind' = 'data_change' AND definition ->> '$.trigger.collection' = $collection
+    AND EXISTS (SELECT 1 FROM json_each(definition, '$.trigger.on') WHERE value = 'created')`;
+const SELLING = ACTIONS.filter(({ sells }) => sells === true).map(({ type }) => type);
+const SELLS = `CASE WHEN json_valid(definition) THEN definition ->> '$.trigger.kind' = 'receiver'
+    AND EXISTS (SELECT 1 FROM json_each(definition, '$.actions') WHERE value ->> '$.type' IN ('${SELLING.join("', '")}')) END`;
+const SELLER = RELAY.pick("definition");
+
+/** An environment's, as it is now: what was looked up once is not asked again. */
+export function stockOf(tx: Reader, environmentId: number): Stock {
+  const listRelays = async (how: string, collection: string): Promise<string[]> => {
+    // The text is looked for first, which is quick; a definition that is no JSON names nothing.
+    const sql = `SELECT name FROM relay WHERE environment_id = $environmentId AND instr(definition, $text) > 0
+      AND CASE WHEN json_valid(definition) THEN ${how} END ORDER BY name LIMIT ${MAX_NAMED}`;
+    const named = { environmentId, collection, text: JSON.stringify(collection) };
+    return (await tx.all<{ name: string }>(sql, named)).map(({ name }) => name);
+  };
+  const listed = once(async () => {
+    const sql = "SELECT name FROM collection WHERE environment_id = ?1 LIMIT ?2";
+    return (await tx.all<{ name: string }>(sql, environmentId, MAX_NAMES)).map(({ name }) => name);
+  });
+  const findItem = (kind: "product" | "plan") =>
+    once(async (name) => {
+      const item = await (kind === "product" ? products : plans).find(tx, environmentId, name);
+      if (item === null) return null;
+      return { relay: item.soldThrough?.kind === "relay" ? item.soldThrough.relay : null };
+    });
+  const items = { product: findItem("product"), plan: findItem("plan") };
+  return {
+    place: "in this environment",
+    make: "create it in the dashboard or with relay catalog set",
+    findCollection: once(async (name) => {
+      const row = await findCollection(tx, environmentId, name);
+      return row === null ? null : { name, kind: row.kind, fields: listFields(row) };
+    }),
+    listCollections: () => listed(""),
+    hasEntitlement: once(async (name) => (await findEntitlement(tx, environmentId, name)) !== null),
+    findItem: (kind, name) => items[kind](name),
+    listWriters: once((collection) => listRelays(WRITES, collection)),
+    listWatchers: once((collection) => listRelays(WATCHES, collection)),
+    async listSellers() {
+      const rest = `WHERE environment_id = $environmentId AND ${SELLS} ORDER BY name LIMIT ${MAX_NAMES}`;
+      return (await SELLER.all(tx, rest, { environmentId })).map(({ definition }) => definition);
+    },
+  };
+}
+
+/** Asks once a name. */
+function once<Found>(find: (name: string) => Promise<Found>): (name: string) => Promise<Found> {
+  const known = new Map<string, Promise<Found>>();
+  return (name) => {
+    const found = known.get(name) ?? find(name);
+    known.set(name, found);
+    return found;
+  };
+}
+
+/** What a relay names and cannot work with as the stock stands. */
+export const missingThing = Type.Object({
+  /** `access`: a slug. An entitlement that is none is told as a product. */
+  kind: oneOf(["collection", "product", "plan", "access"]),
+  name: Type.String(),
+  /** Whether it is there and only not sold through this relay. */
+  there: Type.Boolean(),
+});
+export type MissingThing = Static<typeof missingThing>;
+
+/** Each once, in the order of the actions. */
+export async function listMissing(stock: Stock, definition: Definition): Promise<MissingThing[]> {
+  const missing = new Map<string, MissingThing>();
+  for (const reference of listReferences(definition)) {
+    const there = await isThere(stock, reference);
+    if (there && (!reference.sells || (await findSeller(stock, reference)) === definition.name)) continue;
+    const { kind, name } = reference;
+    const isSlug = kind === "entitlement" && name.startsWith(ACCESS);
+    const thing: MissingThing = isSlug
+      ? { kind: "access", name: name.slice(ACCESS.length), there }
+      : { kind: kind === "entitlement" ? "product" : kind, name, there };
+    missing.set(`${thing.kind} ${thing.name}`, thing);
+  }
+  return [...missing.values()];
+}
+
+/** One warning for each name that is missing, or sold elsewhere, now. */
+export async function warnOfMissing(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const warnings: Warning[] = [];
+  for (const reference of listReferences(definition)) {
+    const { kind, name, field, sells } = reference;
+    if (!(await isThere(stock, reference))) {
+      const near = kind === "collection" ? findNearestName(name, await stock.listCollections()) : null;
+      const meant = near === null ? "" : ` (did you mean ${near}?)`;
+      const message = `\`${field}\`: there is no ${inWords(reference)} ${stock.place} yet${meant}; ${stock.make} before the first event, which ends dead without it.`;
+      warnings.push({ code: "reference_missing", field, message });
+    } else if (sells && (await findSeller(stock, reference)) !== definition.name) {
+      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, which ends dead without it.`;
+      warnings.push({ code: "not_sold_here", field, message });
+    }
+  }
+  return warnings;
+}
+
+/** One sentence each thing that is sold through a relay of this name, where there is none: nothing fulfils it until there is one again. */
+export async function warnOfSold(tx: Reader, environmentId: number, relay: string): Promise<Warning[]> {
+  if ((await findRelay(tx, environmentId, relay)) !== null) return [];
+  const warnings: Warning[] = [];
+  for (const kind of ["product", "plan"] as const) {
+    const sql = `SELECT name FROM ${kind} WHERE environment_id = ?1
+      AND sold_through ->> '$.kind' = 'relay' AND sold_through ->> '$.relay' = ?2 ORDER BY name LIMIT ${MAX_NAMES}`;
+    for (const { name } of await tx.all<{ name: string }>(sql, environmentId, relay)) {
+      const message = `The ${kind} ${name} is sold through the relay ${relay}, which is not there any more: nothing fulfils it until there is a relay of that name again, or its soldThrough names another way.`;
+      warnings.push({ code: "reference_missing", field: `${kind}s.${name}.soldThrough.relay`, message });
+    }
+  }
+  return warnings;
+}
+
+/**
+ * The selling actions on a product or plan whose sold-through setting names a relay that does not exist here; the relay that is being saved
+ * exists. Source: the specification's "Relay-sold products and plans".
+ */
+export async function checkSellers(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<Problem[]> {
+  const stock = stockOf(tx, environmentId);
+  const problems: Problem[] = [];
+  for (const reference of listReferences(definition)) {
+    const seller = reference.sells ? await findSeller(stock, reference) : null;
+    if (seller === null || seller === definition.name) continue;
+    if ((await findRelay(tx, environmentId, seller)) !== null) continue;
+    const { kind, name, field } = reference;
+    const message = `\`${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`;
+    problems.push({ field, message });
+  }
+  return problems;
+}
+
+/** Refuses with `relay_missing` what `checkSellers` finds first. */
+export async function requireSellingRelays(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<void> {
+  const [first] = await checkSellers(tx, environmentId, definition);
+  if (first !== undefined) throw new Refusal("relay_missing", first.message);
+}
+
+/** What the actions name, each by its field in the definition and with whether it is named to be sold. */
+function listReferences({ actions }: Definition): (Reference & { sells: boolean })[] {
+  return actions.flatMap((action, index) => {
+    const type = findAction(action.type);
+    const sells = type?.sells === true;
+    return (type?.references(action) ?? []).map((one) => ({
+      ...one,
+      field: `actions.${index}.${one.field}`,
+      sells,
+    }));
+  });
+}
+
+async function isThere(stock: Stock, { kind, name }: Reference): Promise<boolean> {
+  if (kind === "collection") return (await stock.findCollection(name)) !== null;
+  if (kind === "entitlement") return await stock.hasEntitlement(name);
+  return (await stock.findItem(kind, name)) !== null;
+}
+
+function inWords({ kind, name }: Reference): string {
+  if (kind !== "entitlement") return `${kind} named ${name}`;
+  return name.startsWith(ACCESS)
+    ? `access slug named ${name.slice(ACCESS.length)}`
+    : `plan or product named ${name}`;
+}
+
+/** The relay that a product or plan is sold through, by name; null for none. */
+async function findSeller(stock: Stock, { kind, name }: Reference): Promise<string | null> {
+  if (kind !== "product" && kind !== "plan") return null;
+  return (await stock.findItem(kind, name))?.relay ?? null;
+}
+
+interface Write {
+  action: ActionDefinition;
+  /** `actions.0` */
+  place: string;
+  collection: CollectionDefinition;
+}
+
+/** One problem each write_record that leaves out `to` where the collection's records need a recipient. */
+export async function checkWrites(stock: Stock, definition: Definition): Promise<Problem[]> {
+  const writes = await listWrites(stock, definition);
+  return writes.flatMap(({ action, place, collection: { kind, name } }) => {
+    if (action.to === "person" || (kind !== "addressed" && kind !== "direct")) return [];
+    const field = `${place}.to`;
+    const what = `the collection ${name} is ${kind} and each of its records needs the person it is for`;
+    const todo = `write "to": "person", or name a shared or private collection`;
+    return [{ field, message: `\`${field}\` is missing, but ${what}: ${todo}.` }];
+  });
+}
+
+/** One sentence each field that ends the event dead as the collection stands. */
+export async function warnOfWrites(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const writes = await listWrites(stock, definition);
+  return writes.flatMap(({ action, place, collection }) => {
+    const { fields } = collection;
+    const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
+    const strange = given.filter((name) => !fields.has(name));
+    const missing = [...fields].filter(([name, { required }]) => required && !given.includes(name));
+    const warn = (field: string, message: string): Warning => ({
+      code: "record_does_not_fit",
+      field,
+      message,
+    });
+    return [
+      ...strange.map((name) => {
+        const field = joinField(`${place}.data`, name);
+        return warn(
+          field,
+          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event ends dead.`,
+        );
+      }),
+      ...missing.map(([name]) =>
+        warn(
+          joinField(`${place}.data`, name),
+          `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event ends dead.`,
+        ),
+      ),
+    ];
+  });
+}
+
+async function listWrites(stock: Stock, definition: Definition): Promise<Write[]> {
+  const writes: Write[] = [];
+  for (const [index, action] of definition.actions.entries()) {
+    if (action.type !== "write_record" || typeof action.collection !== "string") continue;
+    const collection = await stock.findCollection(action.collection);
+    if (collection !== null) writes.push({ action, place: `actions.${index}`, collection });
+  }
+  return writes;
+}

@@ -1,0 +1,317 @@
+/**
+ * Saving a relay: creating it and replacing its definition, with the secrets that follow from either, its warnings, its problems and its
+ * audit row, all in one transaction. Every path that saves (dashboard, API, command line, sync, promote) goes through here.
+ *
+ * And pausing, resuming and deleting. A paused receiver still receives and records; what it records waits. Ticks during a pause are not
+ * recorded: a resumed schedule counts from its resume. A deleted relay's events stay for their 30 days, and the signatures accepted once are
+ * remembered under its name for 24 hours more, so that making it again does not open it to a replay.
+ */
+
+import { newId } from "../../base/id.ts";
+import { writeCanonicalJson } from "../../base/json.ts";
+import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { clearExpiring, clearProblemsOf } from "../../platform/audit/problem.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { cronOf } from "../trigger/schedule.ts";
+import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
+import type { Definition } from "./definition-shape.ts";
+import {
+  auditRelay,
+  findRelay,
+  NO_OVERLAP,
+  type OriginKind,
+  RELAY,
+  type RelayContext,
+  type RelayRow,
+  relayTarget,
+  requireRelay,
+  requireRelayVersion,
+  settleSignatures,
+  withSecret,
+} from "./relay.ts";
+import { settleMisfit, settleRelayProblems, warnOfReferences } from "./relay-problem.ts";
+import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
+import {
+  callsUrl,
+  followSecret,
+  followSigning,
+  type MadeSecret,
+  type MadeSigningSecret,
+  makeFirstSecret,
+  makeSigningSecret,
+  NO_SIGNING_SECRET,
+  refuseKeptElsewhere,
+  refuseWithoutCallUrl,
+  warnOfSecret,
+} from "./relay-secret.ts";
+import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { widensUnsigned } from "./unsigned-rule.ts";
+
+/** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed; `promotedFrom`: of which environment. */
+interface SaveOrigin {
+  kind: OriginKind;
+  synced: boolean;
+  promotedFrom?: string;
+}
+
+/** What is saved: a value that is checked here, or what was checked already, because checking many in one transaction holds the loop. */
+type Given = { definition: unknown } | { checked: Checked };
+
+function check(given: Given, nowMs: number): Checked {
+  return "checked" in given ? given.checked : requireDefinition(given.definition, nowMs);
+}
+
+export type NewRelay = Given & {
+  /** A pasted secret or public key; null mints one where the scheme has one. */
+  secret: string | null;
+  /** A signing secret of one's own; null mints one where there is a call_url. */
+  signingSecret: string | null;
+  origin: SaveOrigin;
+};
+
+/** A save that is done. Secrets that it made are in it and in no later answer; null: it made none. */
+interface Saved {
+  row: RelayRow;
+  receiverSecret: string | null;
+  signingSecret: string | null;
+  warnings: Warning[];
+  /** Warnings of what it names as the catalog stands now. */
+  misfits: Warning[];
+  /** Of a new one: all that stands of it. */
+  standing: RelayView["problems"] | undefined;
+}
+
+/** The save as the API answers it. */
+export async function viewSaved(
+  tx: Reader,
+  context: RelayContext,
+  { row, receiverSecret, signingSecret, warnings, misfits, standing }: Saved,
+): Promise<SavedRelay> {
+  const relay = await showRelay(tx, context, row, standing);
+  return {
+    relay,
+    ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
+    ...(receiverSecret === null ? {} : { receiverSecret }),
+    ...(signingSecret === null ? {} : { signingSecret }),
+    warnings: [...warnings, ...misfits],
+  };
+}
+
+/**
+ * Creates a relay. Refuses with `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit),
+ * `no_call_url` (a signing secret for nothing to sign) or `relay_missing` (a sale bound to a relay that does not exist).
+ */
+export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
+  const { environment, nowMs, sealer } = context;
+  const { definition, warnings } = check(input, nowMs);
+  await refuseNameTaken(tx, context, definition.name);
+  await refuseCapped(tx, context);
+  const id = newId("rly", nowMs);
+  const made = makeFirstSecret({ relayId: id, definition, sealer, nowMs }, input.secret);
+  await refuseKeptElsewhere(tx, context, definition.name, made.kept);
+  if (!callsUrl(definition) && input.signingSecret !== null) throw refuseWithoutCallUrl();
+  const signing = callsUrl(definition) ? makeSigningSecret(id, input.signingSecret, sealer, nowMs) : null;
+  const row: RelayRow = {
+    id,
+    environmentId: environment.id,
+    name: definition.name,
+    definition,
+    version: 1,
+    state: "active",
+    originKind: input.origin.kind,
+    originAt: nowMs,
+    syncedAt: input.origin.synced ? nowMs : null,
+    ...promotedAs(input.origin, 1),
+    ...made.kept,
+    ...NO_OVERLAP,
+    ...(signing?.kept ?? NO_SIGNING_SECRET),
+    activeSince: nowMs,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  await RELAY.insert(tx, row);
+  if (input.secret !== null) await settleSignatures(tx, { before: null, after: row, nowMs }, true);
+  const todo = warnOfSecret(definition, made.kept.secretKind, environment);
+  return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
+}
+
+/** `recordDue`: records what a schedule is due until now, as the scheduler would; nothing where the clock is not believed. */
+export interface UpdateContext extends RelayContext {
+  recordDue(tx: Writer, relayId: string, nowMs: number): Promise<unknown>;
+}
+
+/**
+ * Replaces the definition of a relay that was read at `version`. What its schedule is due is recorded before another trigger takes its place.
+ * Refuses with `invalid_definition` (also another name), `not_found`, `version_conflict` (the current version in `details.version`),
+ * `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the definition is of, for the audit.
+ */
+export async function updateRelay(
+  tx: Writer,
+  context: UpdateContext,
+  name: string,
+  input: Given & { version: number; origin: SaveOrigin; restores?: number },
+): Promise<Saved> {
+  const { environment, nowMs } = context;
+  const before = await requireRelay(tx, environment.id, name);
+  const { definition, warnings } = check(input, nowMs);
+  refuseOtherName(name, definition);
+  requireRelayVersion(before, input.version);
+  refuseOtherKind(context, before, definition);
+  const made = await followSecret(tx, context, before, definition);
+  const signing = followSigning(context, before, definition);
+  const alike = ticksAlike(before.definition, definition);
+  if (!alike && before.definition.trigger.kind === "schedule") await context.recordDue(tx, before.id, nowMs);
+  const next: RelayRow = {
+    ...before,
+    definition,
+    version: before.version + 1,
+    originKind: input.origin.kind,
+    originAt: nowMs,
+    syncedAt: input.origin.synced ? nowMs : before.syncedAt,
+    ...promotedAs(input.origin, before.version + 1),
+    activeSince: alike ? before.activeSince : nowMs,
+    updatedAt: nowMs,
+    ...signing?.kept,
+  };
+  const after = made === null ? next : withSecret(next, made.kept, nowMs);
+  await RELAY.update(tx, after);
+  if (made !== null && before.secret !== null) await settleSignatures(tx, { before, after, nowMs });
+  // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
+  const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
+  const { restores } = input;
+  return await finish(tx, context, { before, after, made, signing, restores }, [
+    ...warnings.filter(({ code }) => code !== quiet),
+    ...(made?.warnings ?? warnOfSecret(definition, after.secretKind, environment)),
+    ...(signing?.warnings ?? []),
+  ]);
+}
+
+interface Written {
+  before: RelayRow | null;
+  after: RelayRow;
+  made: MadeSecret | null;
+  signing: MadeSigningSecret | null;
+  /** The version whose definition it is, where it was taken from there. */
+  restores?: number | undefined;
+}
+
+async function finish(
+  tx: Writer,
+  context: RelayContext,
+  { before, after, made, signing, restores }: Written,
+  warnings: readonly Warning[],
+): Promise<Saved> {
+  const { environmentId, definition } = after;
+  const stock = stockOf(tx, environmentId);
+  const unfit = await checkWrites(stock, definition);
+  if (unfit.length > 0) throw refuseDefinition(unfit);
+  await requireSellingRelays(tx, environmentId, definition);
+  const found = await settleRelayProblems(tx, after, context.sealer, context.nowMs, before === null);
+  const change = before === null ? "relay.created" : "relay.updated";
+  await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
+  // A relay that is deleted takes its problems along, so that none stands of a new one.
+  if (before !== null) await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
+  return {
+    row: after,
+    receiverSecret: made?.minted ?? null,
+    signingSecret: signing?.shown ?? null,
+    warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
+    misfits: await warnOfReferences(stock, definition),
+    standing: before === null ? found.map(({ code, message }) => ({ code, message })) : undefined,
+  };
+}
+
+async function refuseNameTaken(tx: Reader, context: RelayContext, name: string): Promise<void> {
+  if ((await findRelay(tx, context.environment.id, name)) === null) return;
+  throw new Refusal(
+    "name_taken",
+    `A relay named ${name} exists in this environment: choose another name, or save that relay.`,
+  );
+}
+
+async function refuseCapped(tx: Reader, context: RelayContext): Promise<void> {
+  const limit = context.limits.relaysPerEnvironment;
+  const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
+  const count = (await tx.get<{ count: number }>(sql, context.environment.id))?.count ?? 0;
+  if (count < limit) return;
+  throw new Refusal(
+    "relay_capped",
+    `This environment holds ${count} relays, and its limit is ${limit}: delete one that is no longer used, or raise the limit in the server's configuration.`,
+  );
+}
+
+function promotedAs({ promotedFrom }: SaveOrigin, version: number) {
+  return promotedFrom === undefined
+    ? { promotedFrom: null, promotedVersion: null }
+    : { promotedFrom, promotedVersion: version };
+}
+
+function refuseOtherName(name: string, definition: Definition): void {
+  if (definition.name === name) return;
+  const message = `\`name\` is fixed once the relay is created: keep ${name}, or create a relay with the new name and delete this one.`;
+  throw refuseDefinition([{ field: "name", message }]);
+}
+
+function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definition): void {
+  if (before.syncedAt === null || context.environment.name === "local") return;
+  const { kind } = before.definition.trigger;
+  if (kind === after.trigger.kind) return;
+  const way =
+    context.environment.name === "production"
+      ? `delete it in production's dashboard, because a prune is of development alone, and carry it there again`
+      : "take its file away, prune it in development with relay sync --prune, put the file back and sync again";
+  throw new Refusal(
+    "trigger_kind_fixed",
+    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay; or ${way}.`,
+  );
+}
+
+/** A hold or a pause needs no key. */
+type StateContext = Omit<RelayContext, "sealer" | "limits">;
+
+/** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
+export function pauseRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
+  return setState(tx, context, name, "paused");
+}
+
+/** Whether their periods are the same ones, however they are written: what is due of them and did not tick yet stays due. */
+function ticksAlike({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
+  if (before.kind === "schedule" && after.kind === "schedule") return cronOf(before) === cronOf(after);
+  return writeCanonicalJson(before) === writeCanonicalJson(after);
+}
+
+/** Resumes the relay: what waited runs in order. Refuses with `not_found`. */
+export function resumeRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
+  return setState(tx, context, name, "active");
+}
+
+async function setState(
+  tx: Writer,
+  context: StateContext,
+  name: string,
+  state: RelayRow["state"],
+): Promise<RelayView> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (before.state === state) return await showRelay(tx, context, before);
+  const { nowMs } = context;
+  const activeSince = state === "active" ? nowMs : before.activeSince;
+  const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
+  await RELAY.update(tx, after);
+  const { environmentId } = after;
+  if (state === "active") await clearExpiring(tx, environmentId, nowMs);
+  await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
+  return await showRelay(tx, context, after);
+}
+
+/** Deletes the relay with its secrets. Refuses with `not_found`. */
+export async function deleteRelay(
+  tx: Writer,
+  context: Pick<RelayContext, "environment" | "actor" | "nowMs">,
+  name: string,
+): Promise<void> {
+  const row = await requireRelay(tx, context.environment.id, name);
+  await RELAY.delete(tx, row);
+  await settleSignatures(tx, { before: row, after: null, nowMs: context.nowMs });
+  await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);
+  await auditRelay(tx, context, "relay.deleted", row, null);
+}

@@ -1,0 +1,324 @@
+/**
+ * What a relay's receiver secret must be, and making one: minted or pasted, checked, sealed, fingerprinted. It decides which value
+ * goes with which scheme, and when a stored one no longer does; it answers a minted one exactly once.
+ * And one secret, one environment: a call to a receiver URL names no environment, so no secret may verify calls of one relay name in two
+ * environments of an app. Here stands every way in which a secret comes to verify, once, for all who store one. Compared by keyed digest;
+ * nothing is opened. Source: the specification's "Secrets"; decisions, section 2.
+ */
+
+import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
+import {
+  type Environment,
+  type KeptProcessorSecret,
+  setProcessorSecret,
+} from "../../platform/account/environment.ts";
+import { fingerprintStored, type Sealer } from "../../platform/secret/seal.ts";
+import {
+  fitsAsSecret,
+  mintReceiverSecret,
+  mintSigningSecret,
+  readPastedSecret,
+} from "../../platform/secret/secret-text.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { findAction } from "../action/registry.ts";
+import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+import {
+  type ReceiverSecret,
+  type RelayContext,
+  type RelayRow,
+  receiverSecretContext,
+  type SecretKind,
+  signingSecretContext,
+} from "./relay.ts";
+
+/** A secret to keep, and its text where it was minted just now, to be shown once. */
+export interface MadeSecret {
+  kept: ReceiverSecret;
+  minted: string | null;
+}
+
+const NO_SECRET: ReceiverSecret = {
+  secretKind: "none",
+  secret: null,
+  secretFingerprint: null,
+  secretDigest: null,
+  secretSetAt: null,
+};
+
+/** The environment's own processor secret stands in; nothing is stored on the relay. */
+const PROCESSOR_SECRET: ReceiverSecret = { ...NO_SECRET, secretKind: "processor" };
+
+interface SecretMaking {
+  relayId: string;
+  definition: Definition;
+  sealer: Sealer;
+  nowMs: number;
+}
+
+/** What the definition's receiver needs; null where it is no receiver, or names a scheme that no longer exists. */
+function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
+  const verify = verifyOf(definition);
+  return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
+}
+
+/**
+ * The secret of a new relay. Without a value a shared one is minted; a public key waits to be pasted. Refuses with `invalid_input` a
+ * value that does not fit, or that does not belong here.
+ */
+export function makeFirstSecret(making: SecretMaking, value: string | null): MadeSecret {
+  if (value !== null) return makeNextSecret(making, value);
+  switch (secretNeedOf(making.definition)) {
+    case "shared":
+      return mintSecret(making);
+    case "processor":
+      return { kept: PROCESSOR_SECRET, minted: null };
+    default:
+      return { kept: NO_SECRET, minted: null };
+  }
+}
+
+/**
+ * The secret of a rotation. Refuses with `provider_secret_required` a public-key recipe without a value, with `invalid_input` a value
+ * that does not fit, or a relay that holds no secret of its own.
+ */
+export function makeNextSecret(making: SecretMaking, value: string | null): MadeSecret {
+  const verify = verifyOf(making.definition);
+  const need = secretNeedOf(making.definition);
+  if (verify === null || need === null) {
+    throw new Refusal(
+      "invalid_input",
+      "secret is not for this relay: only a receiver under a current verification scheme has one.",
+    );
+  }
+  if (need === "processor") {
+    throw new Refusal(
+      "invalid_input",
+      "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which the dashboard's settings and relay settings set processorSecret set.",
+    );
+  }
+  if (value !== null) return { kept: keepPasted(making, verify, value), minted: null };
+  if (need === "shared") return mintSecret(making);
+  throw new Refusal(
+    "provider_secret_required",
+    "The recipe checks the sender's public key, which the service never makes: paste the key the sender shows, as hex, base64 or a PEM block.",
+  );
+}
+
+/** The row's secret opened, or null where it holds none or it was sealed under another master key. */
+export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer: Sealer): string | null {
+  if (row.secret === null) return null;
+  try {
+    return sealer.unseal(row.secret, receiverSecretContext(row.id));
+  } catch {
+    return null;
+  }
+}
+
+/** Whether what the row holds can go on under the new definition; where the scheme and algorithm stay, it always can. */
+function secretStays(row: RelayRow, after: Definition, sealer: Sealer): boolean {
+  const need = secretNeedOf(after);
+  if (need === null) return row.secretKind === "none";
+  if (need === "processor") return row.secretKind === "processor";
+  if (row.secret === null) return need === "public_key" && row.secretKind === "none";
+  if ((need === "public_key") !== (row.secretKind === "public_key")) return false;
+  const [was, is] = [verifyOf(row.definition), verifyOf(after)];
+  if (is === null) return false;
+  if (was?.scheme === is.scheme && was.algorithm === is.algorithm) return true;
+  const text = openReceiverSecret(row, sealer);
+  // A secret stored under earlier rules need not pass today's for pasting, only work under the scheme.
+  return text !== null && fitsAsSecret(is, text);
+}
+
+function keepPasted(making: SecretMaking, verify: VerifyFields, value: string): ReceiverSecret {
+  const { kind, stored } = readPastedSecret(verify, value);
+  return keep(making, kind, stored);
+}
+
+function mintSecret(making: SecretMaking): MadeSecret {
+  const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
+  return { kept: keep(making, "minted", minted), minted };
+}
+
+function keep(making: SecretMaking, kind: "minted" | "pasted" | "public_key", text: string): ReceiverSecret {
+  const { sealer, relayId, nowMs } = making;
+  return {
+    secretKind: kind,
+    secret: sealer.seal(text, receiverSecretContext(relayId)),
+    secretFingerprint: fingerprintStored(sealer, kind, text),
+    secretDigest: sealer.digest(text),
+    secretSetAt: nowMs,
+  };
+}
+
+function verifyOf({ trigger }: Pick<Definition, "trigger">): VerifyFields | null {
+  return trigger.kind === "receiver" ? trigger.verify : null;
+}
+
+/** The secret that `after` asks for in the row's place, with what is to be said of the change; null: the row's goes on. */
+export async function followSecret(
+  tx: Reader,
+  { environment, sealer, nowMs }: RelayContext,
+  row: RelayRow,
+  after: Definition,
+): Promise<(MadeSecret & { warnings: Warning[] }) | null> {
+  if (secretStays(row, after, sealer)) return null;
+  const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
+  await refuseKeptElsewhere(tx, { environment, nowMs }, row.name, made.kept);
+  const todo = warnOfSecret(after, made.kept.secretKind, environment);
+  return { ...made, warnings: row.secret === null ? todo : [warnOfReplaced(made.kept, todo)] };
+}
+
+function warnOfReplaced({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
+  const message =
+    secretKind === "minted"
+      ? "The stored value does not fit the new recipe, so it was cleared and a new secret was minted: give it to the sender, or paste the sender's own."
+      : ["The stored value does not fit the new recipe, so it was cleared.", ...tellWarnings(todo)].join(" ");
+  return { code: "secret_replaced", field: "trigger.verify", message };
+}
+
+/** What is left to do before a receiver with such a secret can verify anything. */
+export function warnOfSecret(
+  definition: Definition,
+  kind: SecretKind,
+  environment: Pick<Environment, "processorSecret">,
+): Warning[] {
+  const warn = (message: string): Warning[] => [{ code: "secret_missing", field: "trigger.verify", message }];
+  if (kind === "none" && secretNeedOf(definition) === "public_key") {
+    return warn(
+      "The recipe checks the sender's public key and none is stored: paste it, or every call answers 401 bad_signature.",
+    );
+  }
+  if (kind === "processor" && environment.processorSecret === null) {
+    return warn(
+      "The scheme processor uses the environment's own processor secret and none is stored: set it in the dashboard's settings or with relay settings set processorSecret, or every call answers 401 bad_signature.",
+    );
+  }
+  return [];
+}
+
+/** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
+export interface MadeSigningSecret {
+  kept: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
+  /** The text, to be shown once; null where the last one was dropped. */
+  shown: string | null;
+}
+
+export const NO_SIGNING_SECRET: MadeSigningSecret["kept"] = { signingSecret: null, signingSecretSetAt: null };
+
+/** Whether any action posts signed notices. */
+export function callsUrl(definition: Pick<Definition, "actions">): boolean {
+  return definition.actions.some((action) => findAction(action.type)?.effect === "calls");
+}
+
+/** A signing secret: the given one, checked as a pasted secret of no scheme is, or a minted one. Refuses with `invalid_input`. */
+export function makeSigningSecret(
+  relayId: string,
+  value: string | null,
+  sealer: Sealer,
+  nowMs: number,
+): MadeSigningSecret & { shown: string } {
+  const shown =
+    value === null ? mintSigningSecret() : readPastedSecret({ scheme: "shared_token" }, value).stored;
+  const signingSecret = sealer.seal(shown, signingSecretContext(relayId));
+  return { kept: { signingSecret, signingSecretSetAt: nowMs }, shown };
+}
+
+/** Made when the first call_url appears, dropped with the last one; null: it stays as it is. */
+export function followSigning(
+  { sealer, nowMs }: RelayContext,
+  row: RelayRow,
+  after: Definition,
+): (MadeSigningSecret & { warnings: Warning[] }) | null {
+  const calls = callsUrl(after);
+  if (calls === (row.signingSecret !== null)) return null;
+  if (calls) return { ...makeSigningSecret(row.id, null, sealer, nowMs), warnings: [] };
+  const message =
+    "The relay has no call_url any more, so its signing secret was removed; a later call_url gets a new one.";
+  return {
+    kept: NO_SIGNING_SECRET,
+    shown: null,
+    warnings: [{ code: "signing_secret_removed", field: "actions", message }],
+  };
+}
+
+/** Refuses with `no_call_url`. */
+export function refuseWithoutCallUrl(): Refusal {
+  return new Refusal(
+    "no_call_url",
+    "The relay has no call_url action, so that nothing would be signed: add one first, and it gets its signing secret when it is saved.",
+  );
+}
+
+/** What verifies at ?1: a relay's own secret, the one before it while they overlap, and the environment's for the scheme processor. */
+const VERIFYING = `
+  SELECT environment_id AS environmentId, name, secret_digest AS digest FROM relay WHERE secret_digest IS NOT NULL
+  UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > $nowMs
+  UNION ALL SELECT environment_id, relay.name, processor_secret_digest FROM relay
+    JOIN environment ON environment.id = relay.environment_id WHERE secret_kind = 'processor'`;
+
+type Place = Pick<RelayContext, "environment" | "nowMs">;
+
+/** Refuses with `invalid_input` a secret that another environment's relay of this name verifies with; for `processor`, its processor's. */
+export async function refuseKeptElsewhere(
+  tx: Reader,
+  context: Place,
+  name: string,
+  { secretKind, secretDigest }: Pick<RelayRow, "secretKind" | "secretDigest">,
+): Promise<void> {
+  const { id } = context.environment;
+  const digest = secretKind === "processor" ? await findProcessorDigest(tx, id) : secretDigest;
+  if (digest !== null) await refuseDigestElsewhere(tx, context, name, digest);
+}
+
+/**
+ * Stores the environment's processor secret, or removes it with null. Refuses with `invalid_input` one that is another environment's, or
+ * that verifies there under the name of any relay that would verify with it here.
+ */
+export async function keepProcessorSecret(
+  tx: Writer,
+  { environment, nowMs }: Place,
+  secret: KeptProcessorSecret | null,
+): Promise<void> {
+  const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY name";
+  const relays = secret === null ? [] : await tx.all<{ name: string }>(sql, environment.id);
+  await setProcessorSecret(tx, environment, secret, nowMs);
+  if (secret === null) return;
+  for (const { name } of relays) await refuseDigestElsewhere(tx, { environment, nowMs }, name, secret.digest);
+}
+
+/** Relay names, with their app, that one secret verifies in two environments: from before this was refused. */
+export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<string[]> {
+  const sql = `WITH verifying AS (${VERIFYING}), placed AS (
+      SELECT environmentId, environment.app_id AS appId, verifying.name AS name, digest FROM verifying
+      JOIN environment ON environment.id = environmentId WHERE digest IS NOT NULL)
+    SELECT DISTINCT one.appId || '/' || one.name AS name FROM placed AS one JOIN placed AS other
+      ON other.appId = one.appId AND other.name = one.name AND other.digest = one.digest
+        AND other.environmentId > one.environmentId
+    ORDER BY 1`;
+  return (await tx.all<{ name: string }>(sql, { nowMs })).map(({ name }) => name);
+}
+
+async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
+  const sql = "SELECT processor_secret_digest AS digest FROM environment WHERE id = ?1";
+  return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;
+}
+
+async function refuseDigestElsewhere(
+  tx: Reader,
+  { environment, nowMs }: { environment: Pick<Environment, "id" | "appId">; nowMs: number },
+  name: string,
+  digest: Uint8Array,
+): Promise<void> {
+  const sql = `SELECT environment.name AS name FROM (${VERIFYING}) AS verifying
+    JOIN environment ON environment.id = verifying.environmentId
+    WHERE environment.app_id = $appId AND environment.id <> $id AND verifying.name = $name AND verifying.digest = $digest LIMIT 1`;
+  const { id, appId } = environment;
+  const other = await tx.get<{ name: string }>(sql, { nowMs, appId, id, name, digest });
+  if (other === null) return;
+  throw new Refusal(
+    "invalid_input",
+    `The secret is already the one of ${other.name} for the relay ${name}, and the secret alone decides which environment receives: make a webhook endpoint of its own for this environment at the sender and paste that one's secret.`,
+  );
+}

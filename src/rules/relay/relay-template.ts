@@ -1,0 +1,195 @@
+/**
+ * Definitions to start from that name what has to stand beside them: the dashboard and the command line offer them, a person changes what is
+ * theirs and saves. A new template is one entry here. It saves nothing. The stores' own notifications (JWS, base64) are no plain JSON and are not
+ * received here: what stands between them and a relay speaks plain JSON.
+ * Source: the specification's "Relay-sold products and plans" (the two templates of app-store purchases).
+ */
+import type { JsonObject } from "../../base/json.ts";
+import type { Definition } from "./definition-shape.ts";
+
+interface RelayTemplate {
+  /** What the offer is called by, in an address or on a command line. */
+  name: string;
+  title: string;
+  /** One sentence: what happens when. */
+  summary: string;
+  definition: Definition;
+  /** What the definition names, in the shape of catalog.json; products and plans are saved after the relay that sells them. */
+  catalog: JsonObject;
+  /** What is left to do, one sentence each, in order. */
+  steps: readonly string[];
+}
+
+/**
+ * App stores themselves send what no map reads and sign what no recipe checks (see THE_STORES_THEMSELVES); a service between them and the app
+ * (RevenueCat is the one these fields and types are named after) sends plain JSON and a token of the app's own choosing, so that the opt-in
+ * to unsigned events is needed to act. Its types: a subscription's first payment is INITIAL_PURCHASE and each later one, also after a lapse, a
+ * RENEWAL with a transaction of its own; CANCELLATION says only that it will not renew; access ends with EXPIRATION. PRODUCT_CHANGE and
+ * UNCANCELLATION move no money by themselves: a payment of their own follows.
+ */
+const STORE_VERIFY = { scheme: "shared_token", header: "authorization" };
+const STORE_MAP = {
+  event_id: "event.id",
+  event_type: "event.type",
+  person_token: "event.app_user_id",
+  transaction: "event.transaction_id",
+};
+/** The second one is of payments that arrive days after, such as by bank transfer. A checkout of a subscription has no payment of its own: its invoices have. */
+const PAID_CHECKOUTS = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
+/** Where a session of a checkout keeps what the template maps. The page about selling shows the same. */
+const CHECKOUT_MAP = {
+  event_id: "id",
+  event_type: "type",
+  person_email: "data.object.customer_details.email",
+  product: "data.object.metadata.product",
+  mode: "data.object.mode",
+  paid: "data.object.payment_status",
+};
+const DISTINGUISH =
+  'Put "product": "premium" into the metadata of the payment link or checkout session, so that only payments of this product match. For each further product make a relay of its own with another text there. Where only payment links distinguish your products, map "product": "data.object.payment_link" and match the link\'s id.';
+const FILE_TOKEN =
+  "File the account token that your app gives the store for each person: PUT …/persons/{id}/tokens/{token}.";
+const PASTE_TOKEN =
+  "Paste the same long random text here as the relay's secret and at the sender as its authorization header.";
+const THE_STORES_THEMSELVES =
+  "The stores' own notifications cannot be received here: Apple's are one signed text (JWS) and Google's carry their event in base64, and a map reads neither. Let a service between them and you send plain JSON, as this template expects.";
+const ONE_ENVIRONMENT =
+  "Let the sender's sandbox purchases go to your development environment alone: they cost nothing.";
+
+export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
+  {
+    name: "checkout",
+    title: "Paid checkout",
+    summary:
+      "A checkout that was paid at your payment processor fulfils a product for the buyer, once per payment, and mails them.",
+    definition: {
+      name: "checkout",
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "processor" },
+        map: {
+          ...CHECKOUT_MAP,
+          payment: "data.object.payment_intent",
+          amount: "data.object.amount_total",
+          currency: "data.object.currency",
+        },
+        when: { event_type: PAID_CHECKOUTS, product: "premium", mode: "payment", paid: "paid" },
+      },
+      actions: [
+        { type: "fulfil_product", product: "premium", ref: "{{mapped.payment}}" },
+        {
+          type: "email_person",
+          subject: "Thank you for your order",
+          text: "Hello,\n\nyour payment has arrived, and what you bought is yours now.\n\nYour payment: {{mapped.payment}}",
+        },
+      ],
+    },
+    catalog: {
+      products: { premium: { title: "Premium", soldThrough: { kind: "relay", relay: "checkout" } } },
+    },
+    steps: [
+      "The types and fields are Stripe's: at another processor, put its own into `map` and `when`.",
+      DISTINGUISH,
+      "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it. Stripe gives each destination a secret of its own, so where there are two, begin with the sender Stripe instead.",
+      "Make the product and let its soldThrough name this relay.",
+      "Set a sender domain and a mail server for the mail, or remove email_person.",
+      'For refunds make another relay with "payment": "data.object.payment_intent", "product": "data.object.metadata.product" and "whole": "data.object.refunded" in its map, "when": { "event_type": "charge.refunded", "product": "premium", "whole": "true" }, as a part that is paid back is told likewise, and refund_product under the same ref. A charge has the metadata of its payment: put the product into payment_intent_data.metadata of the checkout session too.',
+      "An order that costs nothing has no payment: add the template Free checkout if you give discounts of 100 %.",
+    ],
+  },
+  {
+    name: "checkout-free",
+    title: "Free checkout",
+    summary:
+      "A checkout that needed no payment, such as one with a discount of 100 %, fulfils the product too, once per checkout session.",
+    definition: {
+      name: "checkout-free",
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "processor" },
+        map: { ...CHECKOUT_MAP, session: "data.object.id" },
+        when: {
+          event_type: "checkout.session.completed",
+          product: "premium",
+          mode: "payment",
+          paid: "no_payment_required",
+        },
+      },
+      actions: [{ type: "fulfil_product", product: "premium-free", ref: "{{mapped.session}}" }],
+    },
+    catalog: {
+      products: {
+        premium: { title: "Premium" },
+        "premium-free": {
+          title: "Premium, free",
+          key: "premium",
+          soldThrough: { kind: "relay", relay: "checkout-free" },
+        },
+      },
+    },
+    steps: [
+      "Such a checkout has no payment, so the session's id is the ref.",
+      "One relay sells one product, and the relay of paid checkouts sells premium. So make the product premium-free, whose key is premium: a buyer gets the same entitlement. Give it the same credits.",
+      DISTINGUISH,
+      "Store the processor's signing secret in this environment's settings, or begin with the sender Stripe where each destination has its own.",
+    ],
+  },
+  {
+    name: "store-purchase",
+    title: "App-store purchase",
+    summary:
+      "A purchase in an app store, and each renewal of it, fulfils a product for the person whose store account token it carries.",
+    definition: {
+      name: "store-purchase",
+      trigger: {
+        kind: "receiver",
+        verify: STORE_VERIFY,
+        map: STORE_MAP,
+        when: { event_type: ["INITIAL_PURCHASE", "RENEWAL"] },
+        trustUnsignedEvents: true,
+      },
+      actions: [{ type: "fulfil_product", product: "premium", ref: "{{mapped.transaction}}" }],
+    },
+    catalog: {
+      products: { premium: { title: "Premium", soldThrough: { kind: "relay", relay: "store-purchase" } } },
+    },
+    steps: [
+      FILE_TOKEN,
+      PASTE_TOKEN,
+      "Make the product and let its soldThrough name this relay.",
+      "Each renewal has a transaction of its own, so that it is a purchase of its own: credits of the product are given every time.",
+      "For what is bought once, let `when` read NON_RENEWING_PURCHASE; nothing tells of its end.",
+      'If your app sells more than one thing, add "store_product": "event.product_id" to the map and the store\'s ids of this product to `when`, and make a relay a product; a PRODUCT_CHANGE then is a payment under the other id.',
+      ONE_ENVIRONMENT,
+      THE_STORES_THEMSELVES,
+    ],
+  },
+  {
+    name: "store-expiry",
+    title: "App-store expiry or cancellation",
+    summary:
+      "A store subscription that expired, also because it was cancelled, ends the person's access to what it had given.",
+    definition: {
+      name: "store-expiry",
+      trigger: {
+        kind: "receiver",
+        verify: STORE_VERIFY,
+        map: STORE_MAP,
+        when: { event_type: "EXPIRATION" },
+        trustUnsignedEvents: true,
+      },
+      actions: [{ type: "revoke_access", entitlement: "premium" }],
+    },
+    catalog: { products: { premium: { title: "Premium" } } },
+    steps: [
+      FILE_TOKEN,
+      PASTE_TOKEN,
+      "Name the product that the purchase's relay fulfils.",
+      "A CANCELLATION ends nothing by itself: it says that the subscription will not renew, the time that was paid goes on, and EXPIRATION comes at its end; UNCANCELLATION takes it back.",
+      'A refund comes as a CANCELLATION too: for it make another relay with "cancel_reason": "event.cancel_reason" in its map, "when": { "event_type": "CANCELLATION", "cancel_reason": "CUSTOMER_SUPPORT" } and refund_product under the same ref as the purchase.',
+      "To end access as soon as a person cancels, although the time is paid, let `when` list both: EXPIRATION and CANCELLATION.",
+      ONE_ENVIRONMENT,
+      THE_STORES_THEMSELVES,
+    ],
+  },
+];

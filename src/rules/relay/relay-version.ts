@@ -1,0 +1,113 @@
+/**
+ * A relay's versions: each save's row in the audit has the definition with what stood before it, and one may be found to be saved again. A relay
+ * that was made anew under a name has its own versions alone.
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { isJsonObject, type Json } from "../../base/json.ts";
+import { listDifferences } from "../../base/json-diff.ts";
+import { type Page, type PageRequest, readCursor } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { json, oneOf, orNull, time } from "../../base/schema.ts";
+import { listChangesOf } from "../../platform/audit/audit.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { relayTarget, requireRelay } from "./relay.ts";
+
+const SAVES = ["relay.created", "relay.updated"] as const;
+/** Fields that one version is told to differ in. */
+const MAX_CHANGED = 20;
+const STEP = 20;
+
+export const relayVersion = Type.Object({
+  /** Of its row in the audit. */
+  id: Type.String(),
+  version: Type.Integer(),
+  at: time,
+  /** In the audit's words: `owner:<email>`, `key:<id>`, `command line`. */
+  actor: Type.String(),
+  /** The address of a person, the name of a key; null: the actor is neither, or is gone. */
+  actorName: orNull(Type.String()),
+  origin: oneOf(["file", "dashboard"]),
+  /** The environment that it was promoted from. */
+  promotedFrom: Type.Optional(Type.String()),
+  /** The version whose definition was saved again. */
+  restores: Type.Optional(Type.Integer()),
+  definition: json,
+  /** The definition of the version before; null: this one made the relay. */
+  before: orNull(json),
+  /** The fields in which it differs from the one before, the first 20. */
+  changed: Type.Array(Type.String()),
+});
+export type RelayVersion = Static<typeof relayVersion>;
+
+/** A page of the relay's versions, newest first. Refuses with `not_found`. */
+export async function listVersions(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  request: PageRequest,
+): Promise<Page<RelayVersion>> {
+  const { createdAt } = await requireRelay(tx, environmentId, name);
+  const saves = { target: relayTarget(name), actions: SAVES, sinceMs: createdAt };
+  return await listChangesOf(
+    tx,
+    environmentId,
+    saves,
+    request,
+    ({ id, at, actor, actorName, before, after }) => {
+      const [was, is] = [savedOf(before), savedOf(after)];
+      const differences = before === null ? [] : listDifferences(was.definition, is.definition);
+      return {
+        id,
+        version: Number(is.version),
+        at: toIso(at),
+        actor,
+        actorName,
+        origin: is.origin === "file" ? "file" : "dashboard",
+        ...(typeof is.promotedFrom === "string" ? { promotedFrom: is.promotedFrom } : {}),
+        ...(is.restores === null ? {} : { restores: Number(is.restores) }),
+        definition: is.definition,
+        before: before === null ? null : was.definition,
+        changed: differences.slice(0, MAX_CHANGED).map(({ field }) => field),
+      };
+    },
+  );
+}
+
+/** What the audit says of one save. */
+function savedOf(
+  side: Json,
+): Record<"version" | "origin" | "promotedFrom" | "restores" | "definition", Json> {
+  const {
+    version = null,
+    origin = null,
+    promotedFrom = null,
+    restores = null,
+    definition = null,
+  } = isJsonObject(side) ? side : {};
+  return { version, origin, promotedFrom, restores, definition };
+}
+
+/** The definition of one version, as it was saved. Refuses with `not_found`. */
+export async function readVersion(
+  store: Store,
+  environmentId: number,
+  name: string,
+  version: number,
+): Promise<Json> {
+  let after: string | null = null;
+  do {
+    const page: Page<RelayVersion> = await store.read((tx) =>
+      listVersions(tx, environmentId, name, { limit: STEP, after }),
+    );
+    const found = page.items.find((one) => one.version === version);
+    if (found !== undefined) return found.definition as Json;
+    after = page.next === null ? null : readCursor(page.next);
+    await turnLoop();
+  } while (after !== null);
+  throw new Refusal(
+    "not_found",
+    `The relay ${name} has no version ${version}: its history lists the versions there are.`,
+  );
+}

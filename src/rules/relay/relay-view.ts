@@ -1,0 +1,322 @@
+/**
+ * Relays as the API shows them, with what each did lately: every query walks an index and looks at a bounded number of rows, so that it
+ * costs the same beside ten million events. A secret is shown by its kind, fingerprint and date alone; its value stands in no view.
+ */
+
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { DAY_MS } from "../../base/limit.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { oneOf, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import { standingProblemsOf } from "../../platform/audit/problem.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { pageByName } from "../../store/index-scan.ts";
+import type { Reader } from "../../store/port.ts";
+import { firstSeqAbout } from "../../store/time-index.ts";
+import { describeTrigger } from "../trigger/registry.ts";
+import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
+import { listRelayProblems } from "./relay-problem.ts";
+
+/** How the events of the last 24 hours stand. */
+const relayCounts = Type.Object({
+  done: Type.Integer(),
+  failed: Type.Integer(),
+  dead: Type.Integer(),
+  /** Queued, running, or waiting for a retry. */
+  waiting: Type.Integer(),
+  /** There where there were more events than are counted, so that the figures are only about right. */
+  approximate: Type.Optional(Type.Literal(true)),
+});
+type RelayCounts = Static<typeof relayCounts>;
+
+const item = {
+  id: Type.String(),
+  name: Type.String(),
+  state: oneOf(["active", "paused"]),
+  trigger: oneOf(["receiver", "schedule", "data_change"]),
+  /** "every Monday at 09:00 UTC", "when order.paid arrives". */
+  triggerInWords: Type.String(),
+  /** How many. */
+  actions: Type.Integer(),
+  version: Type.Integer(),
+  /** `file`: `at` is when it was synced, or promoted from the environment that `promotedFrom` names; `dashboard`: when it was edited there. */
+  origin: Type.Object({
+    kind: oneOf(["file", "dashboard"]),
+    at: time,
+    promotedFrom: Type.Optional(Type.String()),
+  }),
+  /** Receivers alone. */
+  receiverUrl: Type.Optional(Type.String()),
+  /** Schedules alone; `at`: null while it is paused or its environment on hold. */
+  nextTick: Type.Optional(Type.Object({ at: timeOrNull, message: Type.String() })),
+  lastEventAt: timeOrNull,
+  last24h: relayCounts,
+};
+
+/** A relay in the list. */
+export const relayItem = Type.Object(item);
+export type RelayItem = Static<typeof relayItem>;
+
+/** A relay on its own. */
+export const relayView = Type.Object({
+  ...item,
+  definition: Type.Unsafe<Definition>(Type.Unknown()),
+  createdAt: time,
+  updatedAt: time,
+  /** `previousUntil`: until then the secret before the last rotation verifies too. */
+  secret: Type.Object({
+    kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
+    fingerprint: Type.Optional(Type.String()),
+    setAt: timeOrNull,
+    previousUntil: Type.Optional(time),
+  }),
+  /** Only a relay with a call_url has one. */
+  signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  /** What its sender asks when the URL is registered; `verifyToken`: what the sender has to be given for that. */
+  handshake: Type.Optional(
+    Type.Object({ name: Type.String(), message: Type.String(), verifyToken: Type.Optional(Type.String()) }),
+  ),
+  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+});
+export type RelayView = Static<typeof relayView>;
+
+/** What a save answers; a secret that it made stands in it and in no later answer. */
+export const savedRelay = Type.Object({
+  relay: relayView,
+  receiverUrl: Type.Optional(Type.String()),
+  receiverSecret: Type.Optional(Type.String()),
+  signingSecret: Type.Optional(Type.String()),
+  warnings: Type.Array(warningView),
+  ...savedFile,
+});
+export type SavedRelay = Static<typeof savedRelay>;
+
+interface ViewContext {
+  environment: Environment;
+  /** Absent: the server's own key is not at hand. */
+  sealer?: Pick<Sealer, "verifyToken">;
+  baseUrl: string;
+  nowMs: number;
+}
+
+/** A page of the environment's relays, newest first. */
+export async function listRelays(
+  tx: Reader,
+  context: ViewContext,
+  request: PageRequest,
+): Promise<Page<RelayItem>> {
+  const { items, next } = await pageByName(tx, RELAY, "name", context.environment.id, request, (row) => row);
+  return { items: await showRows(tx, context, items), next };
+}
+
+/** One relay in full. `standing`: what stands of it, where that is known. */
+export async function showRelay(
+  tx: Reader,
+  context: ViewContext,
+  row: RelayRow,
+  standing?: RelayView["problems"],
+): Promise<RelayView> {
+  const [item] = await showRows(tx, context, [row]);
+  if (item === undefined) throw new Error("A relay row gave no item.");
+  const signing = row.signingSecretSetAt;
+  return {
+    ...item,
+    definition: row.definition,
+    createdAt: toIso(row.createdAt),
+    updatedAt: toIso(row.updatedAt),
+    secret: showSecret(context, row),
+    ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
+    ...showHandshake(context, row),
+    problems: showProblems(row, standing ?? (await listStanding(tx, row))),
+  };
+}
+
+async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRow[]): Promise<RelayItem[]> {
+  const { id } = context.environment;
+  const lastEvents = new Map<string, number | null>();
+  await Promise.all(rows.map(async ({ name }) => lastEvents.set(name, await findLastEventAt(tx, id, name))));
+  // Events are found by the relay's name, so that one made anew goes on where the one before it ended; where none ever came, none is counted.
+  const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
+  const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
+  return rows.map((row) =>
+    viewItem(context, row, lastEvents.get(row.name) ?? null, counts?.get(row.name) ?? NOTHING_YET),
+  );
+}
+
+const NOTHING_YET: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };
+
+function viewItem(
+  { environment, baseUrl, nowMs }: ViewContext,
+  row: RelayRow,
+  lastEventAt: number | null,
+  last24h: RelayCounts,
+): RelayItem {
+  const { trigger, actions } = row.definition;
+  const isReceiver = trigger.kind === "receiver";
+  return {
+    id: row.id,
+    name: row.name,
+    state: row.state,
+    trigger: trigger.kind,
+    triggerInWords: describeTrigger(trigger),
+    actions: actions.length,
+    version: row.version,
+    origin: {
+      kind: row.originKind,
+      at: toIso(row.originAt),
+      ...(row.promotedFrom !== null && row.promotedVersion === row.version
+        ? { promotedFrom: row.promotedFrom }
+        : {}),
+    },
+    ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+    ...(trigger.kind === "schedule" ? { nextTick: tellNextTick(trigger, row, environment, nowMs) } : {}),
+    lastEventAt: toIsoOrNull(lastEventAt),
+    last24h,
+  };
+}
+
+/** When a schedule ticks next, and why not sooner, in words. `at`: null while it is paused or its environment on hold. */
+export function tellNextTick(
+  trigger: ScheduleTrigger,
+  { state, activeSince }: Pick<RelayRow, "state" | "activeSince">,
+  { heldAt }: Pick<Environment, "heldAt">,
+  nowMs: number,
+): { at: string | null; message: string } {
+  const period = periodOf(trigger);
+  const startMs = period.startAt(nowMs);
+  const next = toIso(period.nextAfter(nowMs));
+  if (heldAt !== null || state === "paused") {
+    const [brake, end] =
+      heldAt !== null ? ["The environment is on hold", "release"] : ["The relay is paused", "resume"];
+    const message = `${brake}: ticks are not recorded; the first one after the ${end} is of the next period to begin, at ${next} if it comes before then.`;
+    return { at: null, message };
+  }
+  // The mark is the beginning of the last period that ticked, or the moment from which on it ticks.
+  if (activeSince <= startMs || activeSince > nowMs)
+    return { at: next, message: `The next tick is at ${next}.` };
+  const since = toIso(activeSince);
+  const message = `The next tick is at ${next}: it counts from ${since}, when it was made, changed or resumed or a hold of its environment ended, and a period that began before that ticks no more.`;
+  return { at: next, message };
+}
+
+function showHandshake({ sealer }: ViewContext, { id, definition }: RelayRow): Pick<RelayView, "handshake"> {
+  const { trigger } = definition;
+  const handshake = trigger.kind === "receiver" ? bindScheme(trigger.verify)?.handshake : null;
+  if (handshake == null) return {};
+  const { name, todo: message, byToken } = handshake;
+  const token = byToken === true && sealer !== undefined ? { verifyToken: sealer.verifyToken(id) } : {};
+  return { handshake: { name, message, ...token } };
+}
+
+/** A processor relay shows the environment's own secret. */
+function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayView["secret"] {
+  const isProcessor = row.secretKind === "processor";
+  const fingerprint = isProcessor ? environment.processorSecretFingerprint : row.secretFingerprint;
+  const setAt = isProcessor ? environment.processorSecretSetAt : row.secretSetAt;
+  return {
+    kind: row.secretKind,
+    ...(fingerprint === null ? {} : { fingerprint }),
+    setAt: toIsoOrNull(setAt),
+    ...(overlaps(row, nowMs) ? { previousUntil: toIso(row.previousSecretUntil) } : {}),
+  };
+}
+
+/** What stands, and what the row breaks although nothing raised it yet. */
+function showProblems(row: RelayRow, standing: RelayView["problems"]): RelayView["problems"] {
+  const derived = listRelayProblems(row.definition, row.secretKind, null);
+  return [...standing, ...derived.filter(({ code }) => !standing.some((problem) => problem.code === code))];
+}
+
+async function listStanding(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
+  const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
+  return standing.map(({ code, message }) => ({ code, message }));
+}
+
+/** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */
+const MAX_COUNTED = 200_000;
+/** Failed and waiting events are few; of a flood this many are counted. */
+const MAX_UNHAPPY = 2_000;
+
+interface StateCount {
+  relayName: string;
+  state: string;
+  count: number;
+}
+
+/** When the relay's newest event arrived, or null. */
+export async function findLastEventAt(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<number | null> {
+  const sql = `SELECT created_at AS at FROM event INDEXED BY event_of_relay
+    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2) ORDER BY seq DESC LIMIT 1`;
+  const row = await tx.get<{ at: number }>(sql, environmentId, name);
+  return row?.at ?? null;
+}
+
+/** The last 24 hours of the named relays, by name. */
+async function countLastDay(
+  tx: Reader,
+  environmentId: number,
+  names: readonly string[],
+  nowMs: number,
+): Promise<Map<string, RelayCounts>> {
+  const since = await firstSeqAbout(tx, "event", nowMs - DAY_MS);
+  const [unhappy, unfinished] = [
+    await countStates(tx, environmentId, since, "event_unhappy", "'failed', 'dead'"),
+    await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
+  ];
+  const counts = new Map<string, RelayCounts>();
+  let left = MAX_COUNTED;
+  for (const name of names) {
+    const all = await countAll(tx, environmentId, name, since, left);
+    const failed = countOf(unhappy.rows, name, ["failed"]);
+    const dead = countOf(unhappy.rows, name, ["dead"]);
+    const waiting = countOf(unfinished.rows, name, ["queued", "running"]);
+    const done = Math.max(0, all - failed - dead - waiting);
+    const bounded = all === left || unhappy.bounded || unfinished.bounded;
+    left -= all;
+    counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
+  }
+  return counts;
+}
+
+async function countAll(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  since: number,
+  most: number,
+): Promise<number> {
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_of_relay
+    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name) AND seq >= $since LIMIT $most)`;
+  return (await tx.get<{ count: number }>(sql, { environmentId, name, since, most }))?.count ?? 0;
+}
+
+/** Counts by relay and state over one of the partial indexes, whose condition is `state IN (states)`. */
+async function countStates(
+  tx: Reader,
+  environmentId: number,
+  since: number,
+  index: "event_unhappy" | "event_unfinished",
+  states: string,
+): Promise<{ rows: StateCount[]; bounded: boolean }> {
+  const sql = `SELECT (SELECT name FROM relay_name WHERE key = name_key) AS relayName, state, count(*) AS count FROM (
+      SELECT name_key, state FROM event INDEXED BY ${index}
+      WHERE environment_id = ?1 AND state IN (${states}) AND seq >= ?2 LIMIT ${MAX_UNHAPPY})
+    GROUP BY name_key, state`;
+  const rows = await tx.all<StateCount>(sql, environmentId, since);
+  const total = rows.reduce((sum, row) => sum + row.count, 0);
+  return { rows, bounded: total === MAX_UNHAPPY };
+}
+
+function countOf(rows: readonly StateCount[], name: string, states: readonly string[]): number {
+  return rows
+    .filter((row) => row.relayName === name && states.includes(row.state))
+    .reduce((sum, row) => sum + row.count, 0);
+}

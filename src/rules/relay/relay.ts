@@ -1,0 +1,254 @@
+/**
+ * The relay's row, finding it, and what is told of a change of it. It decides the names under which a relay's secrets are sealed and its audit rows
+ * stand, and how long the signatures of a secret that goes are remembered; saving and its rules stand elsewhere.
+ */
+
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { type RaisableLimits, SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { type Actor, actorWords } from "../../platform/account/api-key.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import { writeAudit } from "../../platform/audit/audit.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
+import type { Definition } from "./definition-shape.ts";
+
+export type SecretKind = "minted" | "pasted" | "public_key" | "processor" | "none";
+export type OriginKind = "file" | "dashboard";
+
+export const RELAY = defineTable({
+  name: "relay",
+  key: ["id"],
+  topic: "relay",
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    name: text(),
+    /** As saved; one saved under an older version's rules may name a scheme that no longer exists. */
+    definition: json<Definition>(),
+    /** Counts the saves of the definition. */
+    version: integer(),
+    state: text<"active" | "paused">(),
+    originKind: text<OriginKind>(),
+    originAt: integer(),
+    /** When a sync last wrote it; null where none ever did. */
+    syncedAt: orNull(integer()),
+    /** The environment whose definition the last save carried here; null: it was no promote. */
+    promotedFrom: orNull(text()),
+    /** The version that this promote made: of another one a node of before saved it since, and left these as they were. */
+    promotedVersion: orNull(integer()),
+    secretKind: text<SecretKind>(),
+    /** Sealed under `receiverSecretContext`. */
+    secret: orNull(bytes()),
+    secretFingerprint: orNull(text()),
+    secretDigest: orNull(bytes()),
+    secretSetAt: orNull(integer()),
+    /** The secret before the last rotation, sealed as the present one; it verifies until then. null: there is no overlap. */
+    previousSecret: orNull(bytes()),
+    previousSecretDigest: orNull(bytes()),
+    previousSecretUntil: orNull(integer()),
+    /** Sealed under `signingSecretContext`. */
+    signingSecret: orNull(bytes()),
+    signingSecretSetAt: orNull(integer()),
+    /** Since when a schedule counts: creation, resume, or the last change of the trigger. */
+    activeSince: integer(),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
+
+export type RelayRow = RowOf<typeof RELAY>;
+
+/** The columns of a receiver secret. */
+export type ReceiverSecret = Pick<
+  RelayRow,
+  "secretKind" | "secret" | "secretFingerprint" | "secretDigest" | "secretSetAt"
+>;
+
+export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil"> = {
+  previousSecret: null,
+  previousSecretDigest: null,
+  previousSecretUntil: null,
+};
+
+/** The row with another receiver secret; an overlap that ran is over. */
+export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
+  return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
+}
+
+/** By which a signature that counts once names the secret it was made with. */
+export function secretMark(digest: Uint8Array | null): Uint8Array | null {
+  return digest?.subarray(0, 8) ?? null;
+}
+
+/** Of signatures that were remembered before they named their secret. */
+const ANY_SECRET = new Uint8Array(0);
+
+/**
+ * Signatures that count once are remembered as long as their secret verifies and a day longer. A secret that goes is noted beside them, one that
+ * comes back is not gone any more; the caretakers forget what is noted, however much it is. null: there is no relay. `pasted`: the present
+ * secret may be one that verified before.
+ */
+export async function settleSignatures(
+  tx: Writer,
+  { before, after, nowMs }: { before: RelayRow | null; after: RelayRow | null; nowMs: number },
+  pasted = false,
+): Promise<void> {
+  const { environmentId, name } = (after ?? before) as RelayRow;
+  const [present, ending] = [secretMark(after?.secretDigest ?? null), after?.previousSecretDigest ?? null];
+  const endMs = Math.max(nowMs, after?.previousSecretUntil ?? 0) + SIGNATURE_MEMORY_AFTER_DELETE_MS;
+  const back = `DELETE FROM gone_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
+  if (present !== null) await tx.run(back, environmentId, name, present);
+  if (pasted) await tx.run(back, environmentId, name, ANY_SECRET);
+  const gone = `INSERT INTO gone_secret (environment_id, relay_name, secret, until, swept) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, swept = excluded.swept`;
+  const note = (secret: Uint8Array, until: number) =>
+    tx.run(gone, environmentId, name, secret, until, ANY_SECRET);
+  for (const digest of [before?.secretDigest ?? null, before?.previousSecretDigest ?? null]) {
+    const mark = secretMark(digest);
+    if (mark === null || Bun.deepEquals(mark, present)) continue;
+    const ends = Bun.deepEquals(digest, ending);
+    await note(mark, ends ? endMs : nowMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+  }
+  if (before !== null && !pasted) await note(ANY_SECRET, endMs);
+}
+
+/** The environment's relay of this name, or null. */
+export function findRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow | null> {
+  return RELAY.get(tx, "WHERE environment_id = $environmentId AND name = $name", { environmentId, name });
+}
+
+/** As `findRelay`; refuses with `not_found`. */
+export async function requireRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow> {
+  const row = await findRelay(tx, environmentId, name);
+  if (row !== null) return row;
+  throw refuseUnknownRelay(name);
+}
+
+/** What every road to a relay that is not there is refused with. */
+export function refuseUnknownRelay(name: string): Refusal {
+  const where = "in this environment: relay relays list shows the ones there are.";
+  return new Refusal("not_found", `There is no relay ${JSON.stringify(name.slice(0, 80))} ${where}`);
+}
+
+/** Every relay of the environment, by name; there are never many. */
+export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayRow[]> {
+  return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
+}
+
+/** Refuses with `version_conflict` unless `version` is the row's; the current one is in `details.version`. */
+export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, version: number): void {
+  if (version === row.version) return;
+  throw new Refusal(
+    "version_conflict",
+    `The relay ${row.name} is at version ${row.version} and you read version ${version}: read it again, apply your change to it and save.`,
+    { details: { version: row.version } },
+  );
+}
+
+/** Whether the secret before the last rotation still verifies. */
+export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
+  row: Row,
+  nowMs: number,
+): row is Row & { previousSecretUntil: number } {
+  return row.previousSecretUntil !== null && nowMs < row.previousSecretUntil;
+}
+
+/** What a relay is called in audit rows, problems and alerts. */
+export function relayTarget(name: string): string {
+  return `relay:${name}`;
+}
+
+/** The contexts under which secrets are sealed: a sealed value copied to another row does not open there. */
+export function receiverSecretContext(relayId: string): string {
+  return `relay:${relayId}:receiver`;
+}
+
+export function signingSecretContext(relayId: string): string {
+  return `relay:${relayId}:signing`;
+}
+
+export function processorSecretContext(environmentId: number): string {
+  return `environment:${environmentId}:processor`;
+}
+
+/** The address a provider posts to; it names no environment. `baseUrl` has no trailing slash. */
+export function receiverUrl(baseUrl: string, appId: string, name: string): string {
+  return `${baseUrl}/hooks/${appId}/${name}`;
+}
+
+export interface RelayContext {
+  environment: Environment;
+  actor: Actor;
+  nowMs: number;
+  limits: Pick<RaisableLimits, "relaysPerEnvironment">;
+  sealer: Sealer;
+  /** Public origin without a trailing slash. */
+  baseUrl: string;
+}
+
+type RelayChange =
+  | "relay.created"
+  | "relay.updated"
+  | "relay.deleted"
+  | "relay.paused"
+  | "relay.resumed"
+  | "relay.secret_changed"
+  | "relay.signing_secret_changed";
+
+/** Writes the change's row; null stands for a relay that is not there. */
+export async function auditRelay(
+  tx: Writer,
+  context: Pick<RelayContext, "environment" | "actor" | "nowMs">,
+  change: RelayChange,
+  before: RelayRow | null,
+  after: RelayRow | null,
+  more: { restores?: number } = {},
+): Promise<void> {
+  const name = (after ?? before)?.name ?? "";
+  await writeAudit(tx, {
+    environmentId: context.environment.id,
+    nowMs: context.nowMs,
+    by: actorWords(context.actor),
+    action: change,
+    target: relayTarget(name),
+    before: before === null ? null : describe(change, before),
+    after: after === null ? null : { ...describe(change, after), ...more },
+  });
+}
+
+function describe(change: RelayChange, row: RelayRow): Record<string, unknown> {
+  switch (change) {
+    case "relay.paused":
+    case "relay.resumed":
+      return { state: row.state };
+    case "relay.secret_changed":
+      return { secret: describeSecret(row) };
+    case "relay.signing_secret_changed":
+      return { signingSecret: describeSigning(row) };
+    default:
+      return {
+        version: row.version,
+        origin: row.originKind,
+        ...(row.promotedFrom === null ? {} : { promotedFrom: row.promotedFrom }),
+        definition: row.definition,
+        secret: describeSecret(row),
+        signingSecret: describeSigning(row),
+      };
+  }
+}
+
+function describeSecret(row: RelayRow): Record<string, unknown> {
+  const { secretKind, secretFingerprint, secretSetAt, previousSecretUntil } = row;
+  return {
+    kind: secretKind,
+    fingerprint: secretFingerprint,
+    setAt: toIsoOrNull(secretSetAt),
+    ...(previousSecretUntil === null ? {} : { previousUntil: toIso(previousSecretUntil) }),
+  };
+}
+
+function describeSigning(row: RelayRow): Record<string, unknown> | null {
+  return row.signingSecretSetAt === null ? null : { setAt: toIsoOrNull(row.signingSecretSetAt) };
+}

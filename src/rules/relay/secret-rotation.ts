@@ -1,0 +1,198 @@
+/**
+ * Rotating a relay's receiver secret, in three steps: read the slot, prepare the value against the recipe as it was read, store it if
+ * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing. The secret before
+ * it verifies nothing from then on, or, where an overlap is asked for, until that ends; never more than the two.
+ */
+import { toIso } from "../../base/clock.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { type Sealer, UNKEYED_FINGERPRINT } from "../../platform/secret/seal.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import type { Definition } from "./definition-shape.ts";
+import {
+  auditRelay,
+  NO_OVERLAP,
+  overlaps,
+  processorSecretContext,
+  RELAY,
+  type ReceiverSecret,
+  type RelayContext,
+  type RelayRow,
+  receiverSecretContext,
+  requireRelay,
+  requireRelayVersion,
+  settleSignatures,
+  withSecret,
+} from "./relay.ts";
+import { settleRelayProblems } from "./relay-problem.ts";
+import {
+  callsUrl,
+  type MadeSecret,
+  makeNextSecret,
+  makeSigningSecret,
+  refuseKeptElsewhere,
+  refuseWithoutCallUrl,
+} from "./relay-secret.ts";
+
+/** The place for a secret, as it was when the value was read. */
+interface SecretSlot {
+  relayId: string;
+  name: string;
+  version: number;
+  definition: Definition;
+}
+
+/** A value that fits the slot, sealed. */
+interface PreparedSecret {
+  slot: SecretSlot;
+  made: MadeSecret;
+}
+
+/** The relay's slot now. Refuses with `not_found`. */
+export async function readSecretSlot(tx: Reader, environmentId: number, name: string): Promise<SecretSlot> {
+  const row = await requireRelay(tx, environmentId, name);
+  return { relayId: row.id, name, version: row.version, definition: row.definition };
+}
+
+/**
+ * Checks and seals the value, or mints one for null; needs no transaction. Refuses with `invalid_input`, or with
+ * `provider_secret_required` where the service cannot make one.
+ */
+export function prepareSecret(
+  slot: SecretSlot,
+  value: string | null,
+  sealer: Sealer,
+  nowMs: number,
+): PreparedSecret {
+  const { relayId, definition } = slot;
+  return { slot, made: makeNextSecret({ relayId, definition, sealer, nowMs }, value) };
+}
+
+/**
+ * Stores the prepared secret; the old one verifies for `overlapSeconds` more (0: not at all), `previousUntil` saying until when.
+ * `receiverSecret` is there when it was minted, this once. Refuses with `version_conflict`, `not_found`, or with `invalid_input` another
+ * environment's secret.
+ */
+export async function storeSecret(
+  tx: Writer,
+  context: RelayContext,
+  { slot, made }: PreparedSecret,
+  overlapSeconds = 0,
+): Promise<{ receiverSecret?: string; previousUntil?: string }> {
+  const before = await requireRelay(tx, context.environment.id, slot.name);
+  if (before.id !== slot.relayId) throw refuseReplaced(slot.name, before.version);
+  requireRelayVersion(before, slot.version);
+  await refuseKeptElsewhere(tx, context, slot.name, made.kept);
+  const after = {
+    ...withSecret(before, made.kept, context.nowMs),
+    ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
+  };
+  await RELAY.update(tx, after);
+  await settleSignatures(tx, { before, after, nowMs: context.nowMs }, made.minted === null);
+  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await auditRelay(tx, context, "relay.secret_changed", before, after);
+  return {
+    ...(made.minted === null ? {} : { receiverSecret: made.minted }),
+    ...(overlaps(after, context.nowMs) ? { previousUntil: toIso(after.previousSecretUntil) } : {}),
+  };
+}
+
+/**
+ * What goes on verifying beside the new secret. The same value stored again, as when an answer was lost, moves the end of an overlap
+ * that still runs. A key never overlaps with a secret.
+ */
+function overlapOf(
+  before: RelayRow,
+  kept: ReceiverSecret,
+  nowMs: number,
+  overlapSeconds: number,
+): typeof NO_OVERLAP {
+  if (overlapSeconds === 0 || before.secret === null) return NO_OVERLAP;
+  if ((before.secretKind === "public_key") !== (kept.secretKind === "public_key")) return NO_OVERLAP;
+  const previousSecretUntil = nowMs + overlapSeconds * 1_000;
+  if (isSame(before.secretDigest, kept.secretDigest)) {
+    const { previousSecret, previousSecretDigest } = before;
+    return overlaps(before, nowMs)
+      ? { previousSecret, previousSecretDigest, previousSecretUntil }
+      : NO_OVERLAP;
+  }
+  return { previousSecret: before.secret, previousSecretDigest: before.secretDigest, previousSecretUntil };
+}
+
+function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  return one !== null && other !== null && Buffer.compare(one, other) === 0;
+}
+
+/** Ends the overlap now: the secret before the present one verifies nothing from here on. Refuses with `not_found`, also where there is none. */
+export async function endOverlap(tx: Writer, context: RelayContext, name: string): Promise<void> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (!overlaps(before, context.nowMs))
+    throw new Refusal(
+      "not_found",
+      `The relay ${name} has no secret beside the present one that still verifies: there is nothing to end.`,
+    );
+  const after = { ...before, ...NO_OVERLAP, updatedAt: context.nowMs };
+  await RELAY.update(tx, after);
+  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await auditRelay(tx, context, "relay.secret_changed", before, after);
+}
+
+/** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
+export function forgetPreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
+  const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
+    WHERE previous_secret_until <= ?1`;
+  return tx.run(sql, nowMs);
+}
+
+function refuseReplaced(name: string, version: number): Refusal {
+  return new Refusal(
+    "version_conflict",
+    `The relay ${name} was deleted and made again since you read it: read it again and paste the secret once more.`,
+    { details: { version } },
+  );
+}
+
+/**
+ * Shows secrets kept by an earlier version by a keyed fingerprint instead of a plain hash, against which guesses could be tested. A secret
+ * that cannot be opened keeps its own: the relay's problem tells of it.
+ */
+export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<void> {
+  const rekey = async <Id extends string | number>(
+    table: string,
+    column: string,
+    context: (id: Id) => string,
+  ): Promise<void> => {
+    // Compared letter by letter, as LIKE would take a public key's SHA256 for one too.
+    const old = `SELECT id, ${column} AS sealed FROM ${table} WHERE substr(${column}_fingerprint, 1, ${UNKEYED_FINGERPRINT.length}) = ?1 AND ${column} IS NOT NULL`;
+    for (const { id, sealed } of await tx.all<{ id: Id; sealed: Uint8Array }>(old, UNKEYED_FINGERPRINT)) {
+      const fingerprint = fingerprintSealed(sealer, sealed, context(id));
+      if (fingerprint !== null)
+        await tx.run(`UPDATE ${table} SET ${column}_fingerprint = ?2 WHERE id = ?1`, id, fingerprint);
+    }
+  };
+  await rekey("relay", "secret", receiverSecretContext);
+  await rekey("environment", "processor_secret", processorSecretContext);
+}
+
+function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string): string | null {
+  try {
+    return sealer.fingerprint(sealer.unseal(sealed, context));
+  } catch {
+    return null;
+  }
+}
+
+/** Mints a new signing secret; the next notice is signed with it. Answers it once. Refuses with `not_found` or `no_call_url`. */
+export async function rotateSigningSecret(
+  tx: Writer,
+  context: RelayContext,
+  name: string,
+): Promise<{ signingSecret: string }> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (!callsUrl(before.definition)) throw refuseWithoutCallUrl();
+  const { nowMs, sealer } = context;
+  const { kept, shown } = makeSigningSecret(before.id, null, sealer, nowMs);
+  const after: RelayRow = { ...before, ...kept, updatedAt: nowMs };
+  await RELAY.update(tx, after);
+  await auditRelay(tx, context, "relay.signing_secret_changed", before, after);
+  return { signingSecret: shown };
+}

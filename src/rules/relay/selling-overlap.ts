@@ -1,0 +1,72 @@
+/**
+ * Two relays that one payment may start, although they sell different things: their providers sign alike, and no mapped value that both filters
+ * read keeps them apart. A buyer of one thing then gets the other as well.
+ */
+
+import type { Warning } from "../../base/refusal.ts";
+import { showNames } from "../../base/shape.ts";
+import { findAction } from "../action/registry.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import type { VerifyFields } from "../verify/contract.ts";
+import type { Definition } from "./definition-shape.ts";
+
+/** Other relays that one warning names. */
+const MAX_NAMED = 5;
+
+/** One warning if another of the relays sells something else and may run on the same payment. `others` may hold the relay itself. */
+export function warnOfOverlap(definition: Definition, others: readonly Definition[]): Warning[] {
+  const { name, trigger } = definition;
+  const sold = listSold(definition);
+  if (trigger.kind !== "receiver" || sold.size === 0) return [];
+  const both = others.filter(
+    (other) =>
+      other.name !== name &&
+      [...listSold(other)].some((item) => !sold.has(item)) &&
+      other.trigger.kind === "receiver" &&
+      readProvider(other.trigger.verify) === readProvider(trigger.verify) &&
+      mayBothMatch(trigger, other.trigger),
+  );
+  if (both.length === 0) return [];
+  const names = showNames(both.slice(0, MAX_NAMED).map((other) => other.name));
+  const [relays, sell] = both.length === 1 ? ["the relay", "sells"] : ["the relays", "sell"];
+  const items = showNames([...new Set(both.flatMap((other) => [...listSold(other)]))].slice(0, MAX_NAMED));
+  const message = `\`trigger.when\`: ${relays} ${names} ${sell} ${items}, and one payment may match both filters, so that a buyer of one thing gets the other too: map the field that distinguishes products, such as data.object.metadata.product, and match it in \`when\` of both.`;
+  return [{ code: "sales_overlap", field: "trigger.when", message }];
+}
+
+/** Whether the relay sells on a provider's call. */
+export function sellsOnCall(definition: Definition): boolean {
+  return definition.trigger.kind === "receiver" && listSold(definition).size > 0;
+}
+
+/** Products and plans share their names. */
+function listSold({ actions }: Definition): Set<string> {
+  return new Set(
+    actions.flatMap((action) => {
+      const type = findAction(action.type);
+      return type?.sells === true ? type.references(action).map((one) => one.name) : [];
+    }),
+  );
+}
+
+/** What tells providers apart: where the signature is. `processor` reads Stripe's header too. */
+function readProvider(verify: VerifyFields): string {
+  const { scheme, header, signatureField } = verify as VerifyFields & Record<string, unknown>;
+  if (scheme === "processor") return "header stripe-signature";
+  if (typeof header === "string") return `header ${header.toLowerCase()}`;
+  return typeof signatureField === "string" ? `field ${signatureField}` : scheme;
+}
+
+/** Filters exclude one another if they ask for different texts of one path. */
+function mayBothMatch(one: ReceiverTrigger, other: ReceiverTrigger): boolean {
+  const wanted = listWanted(other);
+  return [...listWanted(one)].every(([path, texts]) => {
+    const also = wanted.get(path);
+    return also === undefined || texts.some((text) => also.includes(text));
+  });
+}
+
+/** The texts that a filter takes, by the path they are read from. */
+function listWanted({ map, when = {} }: ReceiverTrigger): Map<string, string[]> {
+  return new Map(Object.entries(when).map(([name, wanted]) => [map[name] ?? "", [wanted].flat()]));
+}

@@ -1,0 +1,246 @@
+/**
+ * The unsigned-event rule: what a relay may do whose sender does not sign the event itself. It reads the registries' effects and
+ * `signsEvent`, so that a new action or scheme falls under it by itself. It verifies nothing.
+ * Source: the specification's "Unsigned-event rule".
+ */
+
+import { isJsonObject, type Json } from "../../base/json.ts";
+import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
+import type { Problem, Warning } from "../../base/refusal.ts";
+import { joinField, PERSON_KEYS, showName, showNames, showText } from "../../base/shape.ts";
+import { listTemplateUses } from "../../platform/template/template.ts";
+import type { ActionEffect } from "../action/contract.ts";
+import { findAction } from "../action/registry.ts";
+import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
+import type { Trigger } from "../trigger/registry.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+
+/** What acts on a person; writing a record and calling a URL do not. */
+const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
+/** Types that act elsewhere and are unknown here, named by the rule all the same. */
+const ACTING_ELSEWHERE: ReadonlySet<string> = new Set(["start_run"]);
+const DOING: Readonly<Record<string, string>> = {
+  gives: "gives something to a person",
+  takes: "takes something from a person",
+  mails: "mails a person",
+};
+
+/** The parts of a definition that the rule reads; a part that is missing is not judged. */
+interface UnsignedParts {
+  trigger: { kind: string } & Partial<Pick<ReceiverTrigger, "verify" | "map" | "trustUnsignedEvents">>;
+  /** By index; null where there is no type to read. */
+  actions: readonly ({ type: string } | null)[];
+}
+
+/**
+ * Whether events reach this trigger without the sender's signature over the event: a token recipe, a shared token, a map that reads what a
+ * sender leaves unsigned.
+ */
+export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  return signsEvent(trigger) === false;
+}
+
+/** null: no receiver, or no scheme to ask. */
+function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null {
+  if (trigger.kind !== "receiver") return null;
+  const { verify } = trigger as UnsignedParts["trigger"];
+  if (verify === undefined) return null;
+  const name = Object.hasOwn(RENAMED_SCHEMES, verify.scheme) ? RENAMED_SCHEMES[verify.scheme] : verify.scheme;
+  const signs = bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
+  return signs === true ? listMappedUnsigned(trigger).length === 0 : signs;
+}
+
+/**
+ * Whether an unsigned event may not act: the relay acts on people (it gives, takes or mails, or its map creates a person by address) and has not
+ * taken the opt-in.
+ */
+export function barsUnsigned({ trigger, actions }: Definition): boolean {
+  return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => acts(action.type)));
+}
+
+function acts(type: string): boolean {
+  const effect = findAction(type)?.effect;
+  return effect === undefined ? ACTING_ELSEWHERE.has(type) : ACTING.has(effect);
+}
+
+function mapsAddress(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const { map } = trigger as UnsignedParts["trigger"];
+  return isJsonObject(map) && Object.hasOwn(map, "person_email");
+}
+
+function isTrusted(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  return trigger.kind === "receiver" && (trigger as ReceiverTrigger).trustUnsignedEvents === true;
+}
+
+/** Every break of the rule, one problem an action; also an opt-in where the sender signs the event, so that there is nothing to trust. */
+export function checkUnsignedRule(definition: Definition | UnsignedParts): Problem[] {
+  const { trigger, actions } = definition;
+  const signed = signedPathsOf(trigger);
+  if (signed !== null) return checkPartlySigned(definition, signed);
+  const signs = signsEvent(trigger);
+  if (signs === true && isTrusted(trigger)) {
+    const message =
+      "`trigger.trustUnsignedEvents` is true, but this sender signs its events, so there is nothing to trust: remove it.";
+    return [{ field: "trigger.trustUnsignedEvents", message }];
+  }
+  if (signs !== false || isTrusted(trigger)) return [];
+  const why =
+    "this sender does not sign the event, so that anyone who captures one call could write their own events";
+  const todo =
+    "use a recipe that signs the body, keep to write_record and call_url, or accept the risk with trigger.trustUnsignedEvents: true";
+  const problems: Problem[] = [];
+  if (mapsAddress(trigger)) {
+    const message = `\`trigger.map.person_email\` creates a person by address, which is refused because ${why}: map person_id or person_token, or accept the risk with trigger.trustUnsignedEvents: true.`;
+    problems.push({ field: "trigger.map.person_email", message });
+  }
+  actions.forEach((action, index) => {
+    if (action === null || !acts(action.type)) return;
+    const doing = DOING[findAction(action.type)?.effect ?? "gives"];
+    const message = `\`actions.${index}.type\` is ${action.type}, which ${doing}, refused because ${why}: ${todo}.`;
+    problems.push({ field: `actions.${index}.type`, message });
+  });
+  return problems;
+}
+
+/** The rule for a sender that signs some values of the body alone: a relay that acts on people reads no others. */
+function checkPartlySigned(definition: Definition | UnsignedParts, signed: readonly string[]): Problem[] {
+  const { trigger, actions } = definition;
+  const reads = listUnsignedReads(definition, acts);
+  if (isTrusted(trigger) && reads.length === 0) {
+    const message =
+      "`trigger.trustUnsignedEvents` is true, but this relay reads only what its sender signs, so there is nothing to trust: remove it.";
+    return [{ field: "trigger.trustUnsignedEvents", message }];
+  }
+  const isActing = mapsAddress(trigger) || actions.some((action) => action !== null && acts(action.type));
+  if (isTrusted(trigger) || !isActing) return [];
+  return reads.map((read) => refuseUnsignedRead(read, signed));
+}
+
+/*
+ * What a relay reads of its events that their sender leaves unsigned, where it signs some values of the body alone: whoever captures one call
+ * could write these anew and send the rest as it was. What a relay does with nobody (writing a record, calling a URL) may read them.
+ */
+
+interface UnsignedRead {
+  /** Where the definition says it. */
+  field: string;
+  /** What it reads of the body. */
+  path: string;
+}
+
+/** null: no receiver, or its sender signs the whole body or nothing of it. */
+function signedPathsOf({ kind, verify }: UnsignedParts["trigger"]): readonly string[] | null {
+  if (kind !== "receiver" || verify === undefined) return null;
+  return bindScheme(verify)?.signedPaths ?? null;
+}
+
+function listMappedUnsigned(trigger: UnsignedParts["trigger"]): UnsignedRead[] {
+  const signed = signedPathsOf(trigger);
+  if (signed === null) return [];
+  return Object.entries(trigger.map ?? {}).flatMap(([name, path]) =>
+    signed.includes(path) ? [] : [{ field: joinField("trigger.map", name), path }],
+  );
+}
+
+/** What its map reads, and the templates of those of its actions that act on people. */
+function listUnsignedReads(
+  { trigger, actions }: UnsignedParts,
+  acts: (type: string) => boolean,
+): UnsignedRead[] {
+  const signed = signedPathsOf(trigger);
+  if (signed === null) return [];
+  const templates = actions.flatMap((action, index) =>
+    action === null || !acts(action.type) ? [] : listTemplateUses(action as Json, `actions.${index}`),
+  );
+  const inTemplates = templates.flatMap(({ field, path }): UnsignedRead[] => {
+    const [root, ...rest] = path.split(".");
+    const read = rest.join(".");
+    return root !== "event" || signed.includes(read) ? [] : [{ field, path: read }];
+  });
+  return [...listMappedUnsigned(trigger), ...inTemplates];
+}
+
+/** The problem of reading such a value in a relay that acts on people. */
+function refuseUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
+  const last = signed.map((one) => one.split(".").at(-1) ?? one);
+  const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign, so that anyone who captures one call could write it anew, and this relay acts on people: read one of what is signed (${last.join(", ")}), read it with {{event.…}} in write_record or call_url alone, or accept the risk with trigger.trustUnsignedEvents: true.`;
+  return { field, message };
+}
+
+/** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */
+export function capturedCallBuys(definition: Definition): string | null {
+  const { trigger } = definition;
+  const isUnsigned = arrivesUnsigned(trigger) || listUnsignedReads(definition, acts).length > 0;
+  if (!isTrusted(trigger) || !isUnsigned) return null;
+  const types = new Set(definition.actions.map((action) => action.type).filter(acts));
+  const bought = [
+    ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
+    ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
+  ];
+  return bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
+}
+
+/** The one-line warning of the opt-in, or null where there is none or it is not taken. */
+export function unsignedWarning(definition: Definition): Warning | null {
+  const what = capturedCallBuys(definition);
+  if (what === null) return null;
+  const does =
+    signedPathsOf(definition.trigger) === null
+      ? "does not sign its events"
+      : "signs a part of its events alone";
+  return {
+    code: "unsigned_events",
+    field: "trigger.trustUnsignedEvents",
+    message: `\`trigger.trustUnsignedEvents\` is true although the sender ${does}: whoever captures one call can make this relay ${what}.`,
+  };
+}
+
+/**
+ * Whether `after`, which takes the opt-in, buys more than `before` did with a captured call: the opt-in is new, a person is newly named, a call is
+ * good for longer, more of it is unsigned, more events match `when`, or an acting action is new, changed, or larger in a number.
+ */
+export function widensUnsigned(before: Definition | null, after: Definition): boolean {
+  if (unsignedWarning(after) === null) return false;
+  if (before === null || unsignedWarning(before) === null) return true;
+  if (widensTrigger(before.trigger as ReceiverTrigger, after.trigger as ReceiverTrigger)) return true;
+  const read = listUnsignedReads(before, acts).map(({ path }) => path);
+  if (listUnsignedReads(after, acts).some(({ path }) => !read.includes(path))) return true;
+  const left = before.actions.filter((action) => acts(action.type));
+  return after.actions.some((action) => {
+    if (!acts(action.type)) return false;
+    const found = left.findIndex((earlier) => covers(earlier, action));
+    if (found === -1) return true;
+    left.splice(found, 1);
+    return false;
+  });
+}
+
+function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean {
+  const names = PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key));
+  if (names || goodForSeconds(after) > goodForSeconds(before)) return true;
+  return Object.entries(before.when ?? {}).some(([name, wanted]) => {
+    const later = after.when !== undefined && Object.hasOwn(after.when, name) ? after.when[name] : undefined;
+    if (later === undefined) return true;
+    const taken = typeof wanted === "string" ? [wanted] : wanted;
+    return (typeof later === "string" ? [later] : later).some((value) => !taken.includes(value));
+  });
+}
+
+/** How long a captured call is good: its timestamp's window; for good but once, where it signs a token alone; or for good. */
+function goodForSeconds({ verify }: ReceiverTrigger): number {
+  const isTimed = ["timestampHeader", "timestampKey", "timestampField"].some((name) => name in verify);
+  if (isTimed) return Number(verify.toleranceSeconds ?? MAX_TOLERANCE_SECONDS);
+  return "tokenField" in verify ? Number.MAX_VALUE : Number.POSITIVE_INFINITY;
+}
+
+/** Whether `later` is `earlier`, or the same with smaller numbers. */
+function covers(earlier: Definition["actions"][number], later: Definition["actions"][number]): boolean {
+  const names = new Set([...Object.keys(earlier), ...Object.keys(later)]);
+  return [...names].every((name) => {
+    const was = earlier[name];
+    const is = later[name];
+    return was === is || (typeof was === "number" && typeof is === "number" && is <= was);
+  });
+}

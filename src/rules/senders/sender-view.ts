@@ -1,0 +1,58 @@
+/** What is shown of a sender: a line of the list, and one whole, with what a relay from it begins with. */
+import { type Static, Type } from "typebox";
+import type { JsonObject } from "../../base/json.ts";
+import { oneOf } from "../../base/schema.ts";
+import type { Sender } from "./sender.ts";
+import { exampleBody, signsEvent, startCatalog, startDefinition, startSteps } from "./sender-start.ts";
+
+const line = {
+  name: Type.String(),
+  title: Type.String(),
+  summary: Type.String(),
+  signsEvent: Type.Boolean({ description: "false: the unsigned-event rule holds for its relays" }),
+};
+
+export const senderLine = Type.Object(line);
+export type SenderLine = Static<typeof senderLine>;
+
+export const senderView = Type.Object({
+  ...line,
+  definition: Type.Unsafe<JsonObject>({ type: "object", description: "a relay to begin with" }),
+  catalog: Type.Unsafe<JsonObject>({
+    type: "object",
+    description: "what the definition names, in the shape of catalog.json",
+  }),
+  personEmail: Type.Union([Type.String(), Type.Null()], {
+    description: "where the body holds the person's address; null: nowhere",
+  }),
+  secret: Type.Object({ from: oneOf(["sender", "relay", "either"]), where: Type.String() }),
+  register: Type.String({ description: "where its console takes the receiver URL" }),
+  example: Type.Object({ body: Type.String(), contentType: Type.String() }),
+  eventTypes: Type.Array(Type.Object({ type: Type.String(), meaning: Type.String() })),
+  pitfalls: Type.Array(Type.String()),
+  steps: Type.Array(Type.String(), { description: "what is left to do, in order" }),
+  docs: Type.String(),
+});
+export type SenderView = Static<typeof senderView>;
+
+export function listSender(sender: Sender): SenderLine {
+  const { name, title, summary } = sender;
+  return { name, title, summary, signsEvent: signsEvent(sender) };
+}
+
+export function viewSender(sender: Sender): SenderView {
+  const { personEmail, secret, register, example, eventTypes, pitfalls, docs } = sender;
+  return {
+    ...listSender(sender),
+    definition: startDefinition(sender),
+    catalog: startCatalog(sender),
+    personEmail,
+    secret,
+    register,
+    example: exampleBody(example),
+    eventTypes: [...eventTypes],
+    pitfalls: [...pitfalls],
+    steps: startSteps(sender),
+    docs,
+  };
+}

@@ -1,0 +1,251 @@
+/**
+ * An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts, the collection that
+ * receipts are mapped to, who may sign in. One change is one transaction and one audit row; secrets are kept sealed, and the audit is told
+ * their fingerprint alone.
+ */
+import { type Static, type TBoolean, type TOptional, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import type { Json } from "../../base/json.ts";
+import { DEFAULT_LIMITS } from "../../base/limit.ts";
+import { Refusal, type Warning } from "../../base/refusal.ts";
+import { VERSION } from "../../base/release/change.ts";
+import { fields, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
+import { findApp } from "../../platform/account/app.ts";
+import {
+  alertOn,
+  ENVIRONMENT_NAMES,
+  type Environment,
+  findEnvironmentById,
+  type KeptProcessorSecret,
+  requireVersion,
+  saveSettings,
+  setHold,
+  settingsSection,
+} from "../../platform/account/environment.ts";
+import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../../platform/audit/alert.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { clearExpiring } from "../../platform/audit/problem.ts";
+import {
+  changeMailSettings,
+  MAIL_SECTION,
+  mailSettingsInput,
+  mailSettingsView,
+  readMailSettings,
+  viewMailSettings,
+} from "../../platform/mail/mail-settings.ts";
+import { findSenderDomain, senderDomainView, viewSenderDomain } from "../../platform/mail/sender-domain.ts";
+import { parseAllowList } from "../../platform/outbound/address.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { readPastedSecret } from "../../platform/secret/secret-text.ts";
+import { findNewestArrival } from "../../shop/people/access-order.ts";
+import { isInvitedOnly, SIGNIN_SECTION } from "../../shop/portal/person-signin.ts";
+import { RECEIPTS_SECTION, warnOfReceipts } from "../../shop/selling/receipt.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { processorSecretContext } from "../relay/relay.ts";
+import { keepProcessorSecret } from "../relay/relay-secret.ts";
+
+const CONNECTOR_SECTION = "connector";
+
+/** Whether the connector's tools may change anything; on unless set. */
+export function connectorWrites(environment: Pick<Environment, "settings">): boolean {
+  return settingsSection(environment, CONNECTOR_SECTION).writes !== false;
+}
+
+const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
+
+export const settingsView = Type.Object({
+  app: Type.Object({ id: Type.String(), name: Type.String() }),
+  environment: oneOf(ENVIRONMENT_NAMES),
+  baseUrl: Type.String(),
+  docsUrl: Type.String(),
+  mode: oneOf(["local", "server"]),
+  serviceVersion: Type.String(),
+  version: Type.Integer(),
+  heldAt: timeOrNull,
+  processorSecret: orNull(Type.Object({ fingerprint: Type.String(), setAt: time })),
+  limits: Type.Record(Type.String(), Type.Integer()),
+  mail: mailSettingsView,
+  senderDomain: orNull(senderDomainView),
+  alerts: Type.Record(Type.String(), Type.Boolean()),
+  receipts: Type.Object({ collection: orNull(Type.String()) }),
+  signin: Type.Object({ invitedOnly: Type.Boolean() }),
+  connector: Type.Object({ writes: Type.Boolean() }),
+});
+
+export type SettingsView = Static<typeof settingsView>;
+
+/** Every switch there is, and no other: one that was misspelled would switch nothing off. */
+const alertsInput = fields(
+  Object.fromEntries(ALERT_SWITCHES.map((code) => [code, Type.Optional(Type.Boolean())])) as Record<
+    (typeof ALERT_SWITCHES)[number],
+    TOptional<TBoolean>
+  >,
+);
+
+/** A change; what is absent stays as it is. */
+export const settingsInput = fields({
+  version: Type.Integer({ description: "the version you read, an integer" }),
+  held: Type.Optional(Type.Boolean()),
+  processorSecret: Type.Optional(orNull(Type.String({ description: "the processor's secret, or null" }))),
+  mail: Type.Optional(mailSettingsInput),
+  alerts: Type.Optional(alertsInput),
+  receipts: Type.Optional(fields({ collection: orNull(Type.String()) })),
+  signin: Type.Optional(
+    fields({
+      invitedOnly: Type.Boolean({
+        description: "true or false: whether only people who exist may sign in",
+      }),
+    }),
+  ),
+  connector: Type.Optional(
+    fields({
+      writes: Type.Boolean({ description: "true or false: whether assistants may replay, pause and resume" }),
+    }),
+  ),
+});
+type SettingsInput = Static<typeof settingsInput>;
+
+/** Of the server: what no environment can say of itself. */
+interface ServerFacts {
+  baseUrl: string;
+  docsUrl: string;
+  mode: "local" | "server";
+  limits: Readonly<Record<string, number>>;
+}
+
+/** `environment` as it stands now. */
+export async function showSettings(
+  tx: Reader,
+  environmentId: number,
+  { limits, ...server }: ServerFacts,
+): Promise<SettingsView> {
+  const environment = await requireNow(tx, environmentId);
+  const app = await findApp(tx, environment.appId);
+  const domain = await findSenderDomain(tx, environment.id);
+  const { collection } = settingsSection(environment, RECEIPTS_SECTION);
+  return {
+    app: { id: environment.appId, name: app?.name ?? environment.appId },
+    environment: environment.name,
+    ...server,
+    serviceVersion: VERSION,
+    version: environment.version,
+    heldAt: toIsoOrNull(environment.heldAt),
+    processorSecret: showProcessorSecret(environment),
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    mail: viewMailSettings(readMailSettings(environment)),
+    senderDomain: domain === null ? null : viewSenderDomain(domain),
+    alerts: showAlerts(environment),
+    receipts: { collection: typeof collection === "string" ? collection : null },
+    signin: { invitedOnly: isInvitedOnly(environment) },
+    connector: { writes: connectorWrites(environment) },
+  };
+}
+
+function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt }: Environment) {
+  if (processorSecretFingerprint === null || processorSecretSetAt === null) return null;
+  return { fingerprint: processorSecretFingerprint, setAt: toIso(processorSecretSetAt) };
+}
+
+/** Every alert code with its switch, and `mail`, whether they are mailed; one never touched is on. */
+function showAlerts(environment: Environment): Record<string, boolean> {
+  return Object.fromEntries(ALERT_SWITCHES.map((code) => [code, alertOn(environment, code)]));
+}
+
+interface SettingDeps {
+  /** null: no secret is among the changes. */
+  sealer: Sealer | null;
+  /** Private mail servers that the operator allows. */
+  allowPrivate: readonly string[];
+}
+
+/** Makes the change, and answers what is to be warned of it. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
+export async function changeSettings(
+  tx: Writer,
+  change: Change,
+  input: SettingsInput,
+  deps: SettingDeps,
+): Promise<Warning[]> {
+  const { nowMs } = change;
+  const before = await requireNow(tx, change.environmentId);
+  requireVersion(before, input.version);
+  const sections = changeSections(before, input, deps, nowMs);
+  if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
+  if (input.held !== undefined) {
+    const newestArrival = await findNewestArrival(tx);
+    await setHold(tx, before.id, input.held, { newestArrival, nowMs });
+  }
+  if (input.held === false) await clearExpiring(tx, before.id, nowMs);
+  if (input.processorSecret !== undefined) {
+    const kept =
+      input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);
+    await keepProcessorSecret(tx, { environment: before, nowMs }, kept);
+  }
+  const after = await requireNow(tx, before.id);
+  await writeAudit(tx, {
+    ...change,
+    action: "settings.changed",
+    target: "settings",
+    before: tellSettings(before, input),
+    after: tellSettings(after, input),
+  });
+  return input.receipts === undefined ? [] : await warnOfReceipts(tx, before.id);
+}
+
+function changeSections(
+  environment: Environment,
+  input: SettingsInput,
+  { sealer, allowPrivate }: SettingDeps,
+  nowMs: number,
+): Record<string, Json> {
+  const sections: Record<string, Json> = {};
+  if (input.mail !== undefined)
+    sections[MAIL_SECTION] = changeMailSettings(
+      environment,
+      input.mail,
+      sealer,
+      nowMs,
+      parseAllowList(allowPrivate),
+    );
+  if (input.alerts !== undefined)
+    sections.alerts = { ...settingsSection(environment, "alerts"), ...input.alerts };
+  if (input.receipts !== undefined) {
+    const { collection } = input.receipts;
+    sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
+  }
+  if (input.signin !== undefined) sections[SIGNIN_SECTION] = { ...input.signin };
+  if (input.connector !== undefined) sections[CONNECTOR_SECTION] = { ...input.connector };
+  return sections;
+}
+
+function sealProcessorSecret(
+  environment: Environment,
+  value: string,
+  sealer: Sealer | null,
+): KeptProcessorSecret {
+  if (sealer === null) throw new Error("A processor secret needs the master key.");
+  const { stored } = readPastedSecret({ scheme: "processor" }, value);
+  const sealed = sealer.seal(stored, processorSecretContext(environment.id));
+  return { sealed, fingerprint: sealer.fingerprint(stored), digest: sealer.digest(stored) };
+}
+
+/** What the audit is told of the sections that were changed. */
+function tellSettings(environment: Environment, input: SettingsInput): Record<string, unknown> {
+  const { heldAt, processorSecretFingerprint } = environment;
+  return {
+    version: environment.version,
+    ...(input.held === undefined ? {} : { held: heldAt !== null }),
+    ...(input.processorSecret === undefined ? {} : { processorSecret: processorSecretFingerprint }),
+    ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
+    ...(input.alerts === undefined ? {} : { alerts: settingsSection(environment, "alerts") }),
+    ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
+    ...(input.connector === undefined ? {} : { connector: { writes: connectorWrites(environment) } }),
+    ...(input.receipts === undefined ? {} : { receipts: settingsSection(environment, RECEIPTS_SECTION) }),
+  };
+}
+
+async function requireNow(tx: Reader, id: number): Promise<Environment> {
+  const environment = await findEnvironmentById(tx, id);
+  if (environment === null)
+    throw new Refusal("not_found", "The environment is gone: it was deleted meanwhile.");
+  return environment;
+}

@@ -1,0 +1,221 @@
+/**
+ * The receiver trigger: a signed webhook from a provider. This file says what its definition may say; verification is verify/'s, the
+ * unsigned-event rule and reading an event are relay/'s.
+ * Source: the specification's "Triggers" and "Map names".
+ */
+import { type TSchema, Type } from "typebox";
+import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../../base/limit.ts";
+import type { Problem } from "../../base/refusal.ts";
+import {
+  FIELD_NAME,
+  joinField,
+  PERSON_KEYS,
+  type PersonKey,
+  placeProblems,
+  showMatch,
+  showName,
+  showWanted,
+} from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../../platform/template/template.ts";
+import type { VerifyFields } from "../verify/contract.ts";
+import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
+import type { TriggerType } from "./contract.ts";
+
+export type ReceiverTrigger = {
+  kind: "receiver";
+  verify: VerifyFields;
+  /** Name to dotted path. */
+  map: Record<string, string>;
+  when?: When;
+  trustUnsignedEvents?: boolean;
+};
+
+/** Mapped name to the text its value must have, or to several of which it must have one. */
+export type When = Record<string, string | string[]>;
+
+/** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
+export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { [RENAMED_SCHEME]: "signature" };
+
+const expectsName =
+  "letters, digits, hyphens and underscores, at most 63 of them, starting with a letter or underscore";
+
+const verifyShape = Type.Unsafe<VerifyFields>(
+  Type.Union(
+    SCHEMES.map((scheme): TSchema => scheme.shape),
+    {
+      description: "How a call is verified: a scheme and its fields.",
+      expects: 'an object that names a scheme, such as { "scheme": "hooks" }',
+      discriminator: "scheme",
+      renamed: RENAMED_SCHEMES,
+    },
+  ),
+);
+
+const whenListShape = Type.Array(
+  Type.String({
+    description: "A text of which the mapped value must have one.",
+    expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
+  }),
+  {
+    minItems: 1,
+    maxItems: MAX_WHEN_VALUES,
+    uniqueItems: true,
+    expects: `a list of 1 to ${MAX_WHEN_VALUES} texts, any of which matches`,
+  },
+);
+
+const shape = Type.Object(
+  {
+    kind: Type.Literal("receiver", {
+      description: "A signed webhook from a provider.",
+      expects: '"receiver"',
+    }),
+    verify: verifyShape,
+    map: Type.Record(
+      Type.String({ pattern: FIELD_NAME.source }),
+      Type.String({
+        description: "A dotted path into the provider's body; a number is an array index.",
+        expects: `a dotted path into the provider's body such as "data.object.id", with no empty part, at most ${MAX_PATH_SEGMENTS} parts and ${MAX_PATH_CHARS} characters`,
+      }),
+      {
+        maxProperties: MAX_MAP_NAMES,
+        description:
+          "Names for values in the provider's body; event_id, event_type, person_email, person_id and person_token have a meaning.",
+        expects: `an object of at most ${MAX_MAP_NAMES} names, each with a dotted path`,
+        expectsName,
+        knownNames: {
+          event_id: "The provider's own id of the event: a second call with the same one does nothing.",
+          event_type: "What happened, in the provider's word, such as order.paid.",
+          person_email: "Whom the event is about, by e-mail address.",
+          person_id: "Whom the event is about, by the person's id here.",
+          person_token: "Whom the event is about, by a token filed for them.",
+        },
+      },
+    ),
+    when: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: FIELD_NAME.source }),
+        Type.Union([Type.String(), whenListShape], {
+          description:
+            "The exact text the mapped value must have, or a list of texts of which it must have one.",
+          expects: `a text in quotes, or a list of 1 to ${MAX_WHEN_VALUES} of them (a number or boolean is compared as its text: "4200", "true")`,
+        }),
+        {
+          maxProperties: MAX_MAP_NAMES,
+          description: "Only events whose mapped values equal these texts exactly are taken.",
+          expects:
+            "an object of names that stand in map, each with the exact text to match or a list of such texts",
+          names: "mapped",
+          expectsName: "a name that stands in map",
+        },
+      ),
+    ),
+    trustUnsignedEvents: Type.Optional(
+      Type.Boolean({
+        description: "Lets the relay act on events whose sender does not sign them. Read the warning first.",
+        expects: "true or false",
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: "A signed webhook from a provider.",
+    expects: "a trigger object",
+    strangers: {
+      secret:
+        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
+      scheme: 'move it into `verify`, as "verify": { "scheme": … }',
+      every: 'remove it, or make the trigger\'s kind "schedule"',
+      collection: 'remove it, or make the trigger\'s kind "data_change"',
+      where: "name it `when`, which a receiver has",
+    },
+  },
+);
+
+export const receiverTrigger: TriggerType<ReceiverTrigger> = {
+  kind: "receiver",
+  title: "A signed webhook from a provider",
+  shape,
+  check: (trigger) => [
+    ...(trigger.verify === undefined
+      ? []
+      : placeProblems("verify", bindScheme(trigger.verify)?.check() ?? [])),
+    ...(trigger.map === undefined ? [] : checkMap(trigger.map)),
+    ...(trigger.map === undefined ? [] : checkWhen(trigger.when ?? {}, trigger.map)),
+  ],
+  canHavePerson: true,
+  templateRoots: ["event", "mapped", "person"],
+  inWords: (trigger) => describeReceiver(trigger),
+  examples: [
+    { kind: "receiver", verify: { scheme: "hooks" }, map: {} },
+    {
+      kind: "receiver",
+      verify: { scheme: "processor" },
+      map: {
+        event_id: "id",
+        event_type: "type",
+        person_email: "data.object.customer_details.email",
+        payment_id: "data.object.payment_intent",
+      },
+      when: { event_type: "checkout.session.completed" },
+    },
+    {
+      kind: "receiver",
+      verify: { scheme: "hooks" },
+      map: { event_type: "type", account: "data.account" },
+      when: { event_type: ["subscription.created", "subscription.renewed"], account: "main" },
+    },
+    {
+      kind: "receiver",
+      verify: { scheme: "shared_token" },
+      map: { event_id: "id", person_id: "user.id" },
+      trustUnsignedEvents: true,
+    },
+  ],
+};
+
+/** The person key in the map, or null. */
+export function findPersonKey(map: Readonly<Record<string, string>>): PersonKey | null {
+  return PERSON_KEYS.find((key) => Object.hasOwn(map, key)) ?? null;
+}
+
+function checkMap(map: Readonly<Record<string, string>>): Problem[] {
+  const problems: Problem[] = [];
+  for (const [name, path] of Object.entries(map)) {
+    if (parsePath(path) !== null) continue;
+    const field = joinField("map", name);
+    const message = `${showName(field)} is not a dotted path: write names joined by single dots, such as "data.items.0.id", at most ${MAX_PATH_SEGMENTS} of them and ${MAX_PATH_CHARS} characters.`;
+    problems.push({ field, message });
+  }
+  const [kept, ...others] = PERSON_KEYS.filter((key) => Object.hasOwn(map, key));
+  for (const key of others) {
+    const message = `\`map.${key}\` stands beside ${kept}, but one event acts on one person: keep one of them.`;
+    problems.push({ field: `map.${key}`, message });
+  }
+  return problems;
+}
+
+function checkWhen(when: When, map: Readonly<Record<string, string>>): Problem[] {
+  const known = Object.keys(map);
+  return Object.keys(when)
+    .filter((name) => !Object.hasOwn(map, name))
+    .map((name) => {
+      const field = joinField("when", name);
+      const near = findNearestName(name, known);
+      const todo =
+        near === null ? "add it to map with the path it has in the body" : `write ${near}, or add it to map`;
+      return {
+        field,
+        message: `${showName(field)} is not a name in map, so nothing could match it: ${todo}.`,
+      };
+    });
+}
+
+function describeReceiver(trigger: ReceiverTrigger): string {
+  const { when = {} } = trigger;
+  const { event_type: type, ...others } = when;
+  return type !== undefined && Object.keys(others).length === 0
+    ? `when ${showWanted(type)} arrives`
+    : `when a webhook arrives${showMatch(when, "with")}`;
+}

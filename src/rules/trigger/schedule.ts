@@ -1,0 +1,163 @@
+/**
+ * The schedule trigger: a clock, in UTC. This file says what its definition may say and when its periods begin; schedule/ makes it tick.
+ * A weekly schedule without `on` begins on Monday, as ISO weeks do; a daily or weekly one without `at` begins at 00:00.
+ * Source: the specification's "Triggers".
+ */
+import { CronExpressionParser } from "cron-parser";
+import { Type } from "typebox";
+import type { Problem } from "../../base/refusal.ts";
+import type { TriggerType } from "./contract.ts";
+
+const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;
+type Every = (typeof EVERY)[number];
+
+/** Of the periods that need no `at` and no `on`. */
+const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
+  "15m": "0 */15 * * * *",
+  "30m": "0 */30 * * * *",
+  "1h": "0 0 * * * *",
+  "6h": "0 0 */6 * * *",
+  "12h": "0 0 */12 * * *",
+};
+
+/** In the order of `Date.prototype.getUTCDay`. */
+const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
+type Weekday = (typeof WEEKDAYS)[number];
+
+export type ScheduleTrigger = {
+  kind: "schedule";
+  every: Every;
+  /** UTC, `HH:MM`. */
+  at?: string;
+  on?: Weekday;
+};
+
+const expectsEvery = "one of 15m, 30m, 1h, 6h, 12h, 1d and 1w (nothing shorter than 15 minutes)";
+
+const shape = Type.Object(
+  {
+    kind: Type.Literal("schedule", { description: "A clock, in UTC.", expects: '"schedule"' }),
+    every: Type.Union(
+      EVERY.map((every) => Type.Literal(every)),
+      { description: "How long a period is.", expects: expectsEvery },
+    ),
+    at: Type.Optional(
+      Type.String({
+        pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description: "The UTC time of day a period begins, for 1d and 1w; 00:00 when absent.",
+        expects: 'a UTC time of day as HH:MM, such as "09:00"',
+      }),
+    ),
+    on: Type.Optional(
+      Type.Union(
+        WEEKDAYS.map((day) => Type.Literal(day)),
+        {
+          description: "The weekday a period begins, for 1w; monday when absent.",
+          expects: "a lowercase weekday name such as monday",
+        },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: "A clock, in UTC.",
+    expects: "a trigger object",
+    strangers: {
+      cron: 'remove it and write `every`, such as "1h" or "1d"; there are no cron expressions',
+      timezone: "remove it, because schedules are in UTC",
+      tz: "remove it, because schedules are in UTC",
+      map: 'remove it, or make the trigger\'s kind "receiver"',
+      when: "remove it, because a tick has nothing to match",
+    },
+  },
+);
+
+export const scheduleTrigger: TriggerType<ScheduleTrigger> = {
+  kind: "schedule",
+  title: "A clock",
+  shape,
+  check: (trigger) => checkPairs(trigger),
+  canHavePerson: false,
+  templateRoots: ["tick"],
+  inWords: (trigger) => describeSchedule(trigger),
+  examples: [
+    { kind: "schedule", every: "1h" },
+    { kind: "schedule", every: "1d", at: "06:30" },
+    { kind: "schedule", every: "1w", on: "monday", at: "09:00" },
+  ],
+};
+
+function checkPairs({ every, at, on }: Partial<ScheduleTrigger>): Problem[] {
+  const problems: Problem[] = [];
+  if (every === undefined) return problems;
+  if (at !== undefined && every !== "1d" && every !== "1w") {
+    const message = `\`at\` pairs only with 1d and 1w, and every is ${every}: remove \`at\`, or make every 1d or 1w.`;
+    problems.push({ field: "at", message });
+  }
+  if (on !== undefined && every !== "1w") {
+    const message = `\`on\` is used only with 1w, and every is ${every}: remove \`on\`, or make every 1w.`;
+    problems.push({ field: "on", message });
+  }
+  return problems;
+}
+
+/** When periods begin, as a cron expression in UTC: second, minute, hour, day of month, month, weekday. */
+export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger): string {
+  const [hour, minute] = at.split(":").map(Number);
+  if (every === "1d") return `0 ${minute} ${hour} * * *`;
+  if (every === "1w") return `0 ${minute} ${hour} * * ${WEEKDAYS.indexOf(on)}`;
+  return CRON[every];
+}
+
+/** By cron expression, of which there are some eleven thousand: asking one costs a millisecond. */
+const periods = new Map<string, Period>();
+
+export function periodOf(trigger: ScheduleTrigger): Period {
+  const cron = cronOf(trigger);
+  const period = periods.get(cron) ?? new Period(cron);
+  periods.set(cron, period);
+  return period;
+}
+
+/** A schedule's periods. The cron expression is asked for two beginnings; in UTC every period is as long as the one before. */
+class Period {
+  readonly #firstMs: number;
+  readonly #lengthMs: number;
+
+  constructor(cron: string) {
+    const expression = CronExpressionParser.parse(cron, { tz: "UTC", currentDate: new Date(0) });
+    this.#firstMs = expression.next().getTime();
+    this.#lengthMs = expression.next().getTime() - this.#firstMs;
+  }
+
+  /** The beginning of the period that `ms` lies in. */
+  startAt(ms: number): number {
+    return this.#firstMs + Math.floor((ms - this.#firstMs) / this.#lengthMs) * this.#lengthMs;
+  }
+
+  /** The first beginning after `ms`. */
+  nextAfter(ms: number): number {
+    return this.startAt(ms) + this.#lengthMs;
+  }
+
+  /** Every beginning after `afterMs` and not after `untilMs`, in order. */
+  list(afterMs: number, untilMs: number): number[] {
+    const starts: number[] = [];
+    for (let start = this.nextAfter(afterMs); start <= untilMs; start += this.#lengthMs) starts.push(start);
+    return starts;
+  }
+}
+
+const IN_WORDS: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
+  "15m": "every 15 minutes",
+  "30m": "every 30 minutes",
+  "1h": "every hour",
+  "6h": "every 6 hours, from 00:00 UTC",
+  "12h": "every 12 hours, at 00:00 and 12:00 UTC",
+};
+
+function describeSchedule({ every, at = "00:00", on = "monday" }: ScheduleTrigger): string {
+  if (every === "1d") return `every day at ${at} UTC`;
+  if (every !== "1w") return IN_WORDS[every];
+  return `every ${on.slice(0, 1).toUpperCase()}${on.slice(1)} at ${at} UTC`;
+}

@@ -1,0 +1,179 @@
+/**
+ * The scheme `adyen`: the standard webhook of Adyen, whose one notification item carries its own signature, HMAC-SHA256 keyed with the bytes
+ * of a hex key, over eight of the item's values joined by colons. Nothing else of the body is signed, no time among it, so only those eight may
+ * decide what a relay does. Source: Adyen, "Verify HMAC signatures".
+ */
+import { randomBytes } from "node:crypto";
+import { Type } from "typebox";
+import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { decodeText } from "../../base/text.ts";
+import {
+  badSignature,
+  type Draft,
+  type ParsedBody,
+  type ReceivedCall,
+  refuseEveryCall,
+  type Scheme,
+  type SignedDraft,
+  unmatchedSignature,
+  type Verdict,
+  type Verifier,
+} from "./contract.ts";
+import { receiveCall } from "./received-request.ts";
+import { computeHmac, prepareHmac, type SignatureCheck } from "./signature-proof.ts";
+
+interface AdyenFields {
+  scheme: "adyen";
+}
+
+const ITEM = "notificationItems.0.NotificationRequestItem";
+const MERCHANT_REFERENCE = "merchantReference";
+/** In the order in which they are signed. */
+const SIGNED_NAMES = [
+  "pspReference",
+  "originalReference",
+  "merchantAccountCode",
+  MERCHANT_REFERENCE,
+  "amount.value",
+  "amount.currency",
+  "eventCode",
+  "success",
+];
+
+export const ADYEN_SIGNATURE = `${ITEM}.additionalData.hmacSignature`;
+/** What the sender signs, written for people. */
+export const ADYEN_PAYLOAD = SIGNED_NAMES.map((name) => `{${name}}`).join(":");
+
+interface SignedItem {
+  text: Uint8Array;
+  signature: string | null;
+  /** What tells one notification from another; null: the item does not say what happened to what. */
+  id: string | null;
+}
+
+/** The signed text of a body's one item; a string is the cause where it has none. */
+export function readAdyenItem(parsed: ParsedBody): SignedItem | string {
+  const body = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  const { notificationItems: items } = body;
+  if (!Array.isArray(items)) return "the body has no notificationItems, as Adyen's standard webhook has";
+  if (items.length !== 1) return `the body holds ${items.length} notification items, and a call is one event`;
+  const item = isJsonObject(items[0]) ? items[0].NotificationRequestItem : undefined;
+  if (item === undefined || !isJsonObject(item))
+    return "the notification item has no NotificationRequestItem";
+  const values: string[] = [];
+  for (const name of SIGNED_NAMES) {
+    const value = readValue(item, name);
+    if (value === null) return `${name} of the notification item is no text or number`;
+    // Colons in more than one value would let the same text stand for other values.
+    if (name !== MERCHANT_REFERENCE && value.includes(":"))
+      return `${name} of the notification item has a colon in it, so its signature is not clear`;
+    values.push(value);
+  }
+  const [reference = "", , , , , , code = "", success = ""] = values;
+  const { additionalData } = item;
+  const signature = isJsonObject(additionalData ?? null)
+    ? (additionalData as JsonObject).hmacSignature
+    : null;
+  return {
+    text: Buffer.from(values.join(":")),
+    signature: typeof signature === "string" && signature !== "" ? signature : null,
+    id: reference === "" || code === "" ? null : `${reference}:${code}:${success}`,
+  };
+}
+
+/** A value that is not there is signed as an empty text; null: it is an object or a list. */
+function readValue(item: JsonObject, name: string): string | null {
+  let value: Json | undefined = item;
+  for (const part of name.split(".")) {
+    if (value === undefined || value === null) return "";
+    if (!isJsonObject(value)) return null;
+    value = Object.hasOwn(value, part) ? value[part] : undefined;
+  }
+  return value === undefined || value === null ? "" : scalarText(value);
+}
+
+function prepare(_fields: AdyenFields, secret: string): Verifier {
+  const key = decodeText(secret, "hex");
+  if (key === null || key.length === 0) return refuseEveryCall("the relay holds no HMAC key in hex");
+  const check = prepareHmac("sha256", key, "base64");
+  return { verify: (call) => verifyCall(call, check) };
+}
+
+function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
+  const parsed = call.parsed();
+  if (!parsed.ok) return { verified: false, code: "invalid_json", cause: parsed.message };
+  const item = readAdyenItem(parsed);
+  if (typeof item === "string") return badSignature(item);
+  const { text, signature, id } = item;
+  if (signature === null)
+    return badSignature(
+      "the notification item has no additionalData.hmacSignature: is an HMAC key made for this webhook in Adyen's Customer Area?",
+    );
+  if (id === null) return badSignature("the notification item has no pspReference or no eventCode");
+  call.charge(check.costUs(text.byteLength, 1));
+  if (!check.matches(() => ({ head: "", tail: text }), [signature]))
+    return unmatchedSignature(
+      "the signature does not match; the HMAC key differs from the sender's, or what it signs was changed",
+    );
+  return { verified: true, onceText: null, expiresAtMs: null, senderEventId: id, idOfValues: true };
+}
+
+/** Signs the body's one item; what says which notification it is, is added where the body lacks it. */
+function sign(_fields: AdyenFields, key: string, { body, contentType, ...rest }: Draft): SignedDraft {
+  const headers = { "content-type": contentType };
+  const call = receiveCall({ ...rest, headers: new Headers(headers), body, kinds: "json", search: "" });
+  const parsed = call.parsed();
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : null;
+  const { notificationItems: items = [{}] } = value ?? {};
+  const first = Array.isArray(items) && items.length === 1 ? items[0] : null;
+  const given = isJsonObject(first ?? null) ? ((first as JsonObject).NotificationRequestItem ?? {}) : null;
+  if (value === null || given === null || !isJsonObject(given)) throw unfit("with one notification item");
+  const item: JsonObject = { ...makeItem(), ...given };
+  const signed = readAdyenItem({ ok: true, value: withItem(value, item), form: null, text: "" });
+  if (typeof signed === "string")
+    throw unfit(`in which ${signed}`.replace("in which the body", "whose body"));
+  const mac = computeHmac("sha256", decodeText(key, "hex") ?? key, { head: "", tail: signed.text });
+  const data = isJsonObject(item.additionalData ?? null) ? (item.additionalData as JsonObject) : {};
+  item.additionalData = { ...data, hmacSignature: mac.toString("base64") };
+  return { headers, body: Buffer.from(writeJson(withItem(value, item))), search: "" };
+}
+
+function makeItem(): JsonObject {
+  return {
+    pspReference: `TEST${randomBytes(6).toString("hex").toUpperCase()}`,
+    eventCode: "AUTHORISATION",
+    success: "true",
+  };
+}
+
+function withItem(body: JsonObject, item: JsonObject): JsonObject {
+  return { ...body, notificationItems: [{ NotificationRequestItem: item }] };
+}
+
+function unfit(why: string): Refusal {
+  return new Refusal("invalid_input", `body is no notification of Adyen's standard webhook ${why}.`);
+}
+
+export const adyen: Scheme<AdyenFields> = {
+  name: "adyen",
+  title: "Adyen's standard webhook",
+  shape: Type.Object(
+    {
+      scheme: Type.Literal("adyen", {
+        description:
+          "Adyen's standard webhook, whose HMAC key is hex; it signs eight values of the item alone.",
+        expects: '"adyen"',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  check: () => [],
+  secretNeed: () => "shared",
+  bodies: "json",
+  signsEvent: () => true,
+  signedPaths: SIGNED_NAMES.map((name) => `${ITEM}.${name}`),
+  prepare,
+  sign,
+  examples: [{ scheme: "adyen" }],
+};

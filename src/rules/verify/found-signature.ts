@@ -1,0 +1,180 @@
+/**
+ * What a refused call carries that could be a signature or a timestamp, wherever it stands, and which of its headers are named like one. It
+ * reads texts only; whether any of it proves the call is signature-diagnosis.ts's. Bounded in number and bytes, whatever a stranger sends.
+ */
+import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
+import { decodeText, type Encoding, findNearestName } from "../../base/text.ts";
+import { trimHttpSpace } from "./signature-proof.ts";
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+const MAX_HEADERS = 60;
+const MAX_VALUE_CHARS = 1_000;
+const MAX_PIECES = 20;
+const MAX_SIGNATURES_READ = 16;
+const MAX_TIMESTAMPS_READ = 4;
+const MAX_NEAR_NAMES = 3;
+/** What is told of a name that a stranger wrote: one that is a plain word or several. */
+const PLAIN_NAME = /^[a-z0-9_-]{1,60}$/;
+
+/** Where a text stands: a whole header, a part of one (`v1` in `t=…,v1=…`), an entry of a list behind a word, or a field of the body. */
+export interface Place {
+  header: string | null;
+  field: string | null;
+  /** The part's name. */
+  key: string | null;
+  /** What stands between the parts; null: there is one part, or none. */
+  separator: "," | ";" | null;
+  /** How a text begins that no recipe leaves out: `v1,` of a list, a word such as `Bearer`. */
+  behind: "version" | "word" | null;
+}
+
+interface Piece {
+  place: Place;
+  text: string;
+}
+
+export interface CarriedSignature {
+  place: Place;
+  text: string;
+  encoding: Encoding;
+  bytes: Buffer;
+}
+
+export interface CarriedTimestamp {
+  place: Place;
+  /** As it came. */
+  digits: string;
+  /** Of one that is an ISO time; milliseconds since the epoch. */
+  atMs?: number;
+}
+
+const PART_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** The headers that are looked at. */
+export function boundHeaders(headers: HeaderList): HeaderList {
+  return headers.filter(([, value]) => value.length <= MAX_VALUE_CHARS).slice(0, MAX_HEADERS);
+}
+
+export function placeOf(header: string | null, rest: Partial<Place> = {}): Place {
+  return { header, field: null, key: null, separator: null, behind: null, ...rest };
+}
+
+/** The header's value whole, and every way in which it could be several. */
+function piecesOf(header: string, value: string): Piece[] {
+  const whole = trimHttpSpace(value);
+  const pieces: Piece[] = [{ place: placeOf(header), text: whole }];
+  for (const separator of [",", ";"] as const) {
+    const parts = whole.split(separator, MAX_PIECES);
+    if (separator === ";" && parts.length === 1) continue;
+    for (const part of parts) {
+      const named = trimHttpSpace(part);
+      const equals = named.indexOf("=");
+      const key = named.slice(0, equals);
+      if (equals <= 0 || equals === named.length - 1 || !PART_NAME.test(key)) continue;
+      const between = parts.length === 1 ? null : separator;
+      pieces.push({ place: placeOf(header, { key, separator: between }), text: named.slice(equals + 1) });
+    }
+  }
+  for (const entry of whole.split(" ", MAX_PIECES)) {
+    const version = /^v\d+,/.exec(entry)?.[0];
+    if (version !== undefined)
+      pieces.push({ place: placeOf(header, { behind: "version" }), text: entry.slice(version.length) });
+    else if (entry !== whole && entry !== "")
+      pieces.push({ place: placeOf(header, { behind: "word" }), text: entry });
+  }
+  return pieces.slice(0, 2 * MAX_PIECES);
+}
+
+const ENCODINGS: readonly Encoding[] = ["hex", "base64", "base64url"];
+
+/** The bytes a text stands for in the first encoding, the relay's own before others, that gives as many as a signature has. */
+function readSignature(
+  { place, text }: Piece,
+  own: Encoding,
+  fits: (bytes: number) => boolean,
+): CarriedSignature[] {
+  for (const encoding of [own, ...ENCODINGS]) {
+    const bytes = decodeText(text, encoding);
+    if (bytes !== null && fits(bytes.length)) return [{ place, text, encoding, bytes }];
+  }
+  return [];
+}
+
+/** What could be a signature of that many bytes, in the headers and in `field`, where the recipe reads one; the relay's own place first. */
+export function findSignatures(
+  headers: HeaderList,
+  field: Piece | null,
+  own: { encoding: Encoding; header: string | null; fits: (bytes: number) => boolean },
+): CarriedSignature[] {
+  const isOwn = (name: string): boolean => name.toLowerCase() === own.header?.toLowerCase();
+  const ordered = [
+    ...headers.filter(([name]) => isOwn(name)),
+    ...headers.filter(([name]) => !isOwn(name) && isNamedLikeProof(name)),
+    ...headers.filter(([name]) => !isOwn(name) && !isNamedLikeProof(name)),
+  ];
+  const pieces = [
+    ...(field === null ? [] : [field]),
+    ...ordered.flatMap(([name, value]) => piecesOf(name, value)),
+  ];
+  const seen = new Set<string>();
+  return pieces
+    .flatMap((piece) => readSignature(piece, own.encoding, own.fits))
+    .filter(({ place, text }) => {
+      const key = `${place.header} ${place.key} ${text}`;
+      return !seen.has(key) && seen.add(key);
+    })
+    .slice(0, MAX_SIGNATURES_READ);
+}
+
+const TIME_NAME = /time|(^|-)ts$/i;
+const TIME_KEY = /^(t|ts|time|timestamp)$/i;
+/** Seconds since 2001 have ten digits; a shorter number is another thing. */
+const TIMESTAMP = new RegExp(`^[0-9]{1,${MAX_TIMESTAMP_DIGITS}}$`);
+const LIKELY_TIMESTAMP = new RegExp(`^[0-9]{10,${MAX_TIMESTAMP_DIGITS}}$`);
+
+/** What could be a timestamp: a header named like one, a part named like one or as the relay's own is. */
+export function findTimestamps(headers: HeaderList, ownKey: string | null): CarriedTimestamp[] {
+  return headers
+    .flatMap(([name, value]) => piecesOf(name, value))
+    .filter(({ place: { header, key, behind }, text }) => {
+      if (behind !== null) return false;
+      if (key !== null && key === ownKey) return TIMESTAMP.test(text);
+      const named = key === null ? TIME_NAME.test(header ?? "") : TIME_KEY.test(key);
+      return named && LIKELY_TIMESTAMP.test(text);
+    })
+    .map(({ place, text }) => ({ place, digits: text }))
+    .slice(0, MAX_TIMESTAMPS_READ);
+}
+
+/** What could be a secret that is sent as it is: a header's value, whole or behind a word such as `Bearer`. */
+export function findTokens(headers: HeaderList): Piece[] {
+  return headers.flatMap(([name, value]) => {
+    const whole = trimHttpSpace(value);
+    const space = whole.indexOf(" ");
+    const pieces: Piece[] = [{ place: placeOf(name), text: whole }];
+    if (space > 0) pieces.push({ place: placeOf(name, { behind: "word" }), text: whole.slice(space + 1) });
+    return pieces;
+  });
+}
+
+const PROOF_NAME = /signature|hmac|digest|token|secret|(^|-)(sig|sign|auth|authorization)(-|$)/i;
+
+function isNamedLikeProof(name: string): boolean {
+  return PROOF_NAME.test(name);
+}
+
+/** Names of headers that came in place of the wanted ones: those written most like them, and those named like what they hold. */
+export function findNearNames(
+  headers: HeaderList,
+  wanted: { proof: readonly string[]; timestamp: readonly string[] },
+): string[] {
+  const names = headers.map(([name]) => name.toLowerCase()).filter((name) => PLAIN_NAME.test(name));
+  const nearest = [...wanted.proof, ...wanted.timestamp].flatMap(
+    (name) => findNearestName(name, names) ?? [],
+  );
+  const alike = names.filter((name) =>
+    TIME_NAME.test(name) ? wanted.timestamp.length > 0 : wanted.proof.length > 0 && isNamedLikeProof(name),
+  );
+  return [...new Set([...nearest, ...alike])].slice(0, MAX_NEAR_NAMES);
+}

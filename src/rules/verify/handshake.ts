@@ -1,0 +1,254 @@
+/**
+ * What some senders ask an address before they send to it, answered only where a definition names it (`verify.handshake`): a challenge that is
+ * said back, a token that is signed, a ping. Each is answered after the check that its sender defines and makes no event. What is said back is
+ * short and of harmless characters, and nothing takes it for more than text.
+ * Source: Meta, "Webhooks: getting started"; Slack, "url_verification"; Zoom, "Validate your webhook endpoint"; Discord, "Interactions" and
+ * "Webhook events"; Dropbox, "Webhooks"; Twitch, "Responding to a challenge request".
+ */
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "typebox";
+import { isJsonObject, type JsonObject, writeJson } from "../../base/json.ts";
+import type { Problem } from "../../base/refusal.ts";
+import type { ReceivedCall, VerifyFields } from "./contract.ts";
+import { namesPlaceholder } from "./recipe.ts";
+import { wayOf } from "./recipe-hint.ts";
+import { computeHmac } from "./signature-proof.ts";
+
+/** What a handshake is answered with. */
+export class HandshakeAnswer {
+  readonly body: string;
+  readonly contentType: string;
+  readonly status: 200 | 204;
+
+  constructor(body: string, contentType = "text/plain; charset=utf-8", status: 200 | 204 = 200) {
+    this.body = body;
+    this.contentType = contentType;
+    this.status = status;
+  }
+}
+
+/** A string: why it is not answered, completing "…, because". null: it is no handshake. */
+type Answered = HandshakeAnswer | string | null;
+
+interface Question {
+  method: "GET" | "HEAD";
+  query: URLSearchParams;
+  /** What Meta must say. */
+  verifyToken: string;
+}
+
+/** What a sender asks, to be tried. */
+interface Sample {
+  method: "GET" | "HEAD" | "POST";
+  search: string;
+  /** Of a POST, to be signed as the sender would. */
+  body: JsonObject | null;
+}
+
+interface Handshake {
+  /** Completing "…was answered". */
+  called: string;
+  /** What a person does with it at the sender. */
+  todo: string;
+  /** Whether a person gives the sender the relay's verify token. */
+  byToken?: true;
+  /** As the sender asks it. `challenge` is made up. */
+  sample(challenge: string, verifyToken: string): Sample;
+  /** Asked without a signature. */
+  ask?(question: Question): Answered;
+  /** Asked by a call that verified, with the secret that verified it. */
+  answer?(body: JsonObject, secret: string): Answered;
+  /** Why it does not go with `verify`, and what to use, completing "handshake is …, "; null: it does. */
+  misfit(verify: VerifyFields): string | null;
+}
+
+/** Characters of a challenge that mean nothing in markup, in a script or in JSON. */
+const CHALLENGE = /^[A-Za-z0-9._~+/=-]{1,256}$/;
+/** No dot and no colon, one of which the signed text of an event holds: the signature of a token is never that of an event. */
+const PLAIN_TOKEN = /^[A-Za-z0-9_-]{1,100}$/;
+const MAX_QUERY_CHARS = 2_048;
+const NO_ECHO = `has other characters than letters, digits and . _ ~ + / = -, or more than 256 of them`;
+
+const HANDSHAKES = {
+  meta: {
+    called: "Meta's challenge",
+    todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta asks the URL at once.",
+    byToken: true,
+    ask({ method, query, verifyToken }) {
+      if (method !== "GET" || ![...query.keys()].some((name) => name.startsWith("hub."))) return null;
+      const [mode, token, challenge] = ["mode", "verify_token", "challenge"].map((name) =>
+        readOnce(query, `hub.${name}`),
+      );
+      if (token == null || !isSame(token, verifyToken))
+        return "hub.verify_token is not the relay's verify token, or comes twice";
+      if (mode !== "subscribe") return "hub.mode is not subscribe, or comes twice";
+      return echo(challenge, "hub.challenge");
+    },
+    sample: (challenge, token) =>
+      askBy("GET", { "hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": challenge }),
+    misfit: () => null,
+  },
+  slack: {
+    called: "Slack's url_verification",
+    todo: "Enter the receiver URL under Event Subscriptions once the relay holds the app's signing secret; Slack asks the URL at once.",
+    answer: ({ type, challenge }) => (type === "url_verification" ? echo(challenge, "challenge") : null),
+    sample: (challenge) => send({ type: "url_verification", challenge }),
+    misfit: (verify) => misfitOf(verify, "hmac-sha256"),
+  },
+  zoom: {
+    called: "Zoom's endpoint.url_validation",
+    todo: "Press Validate beside the receiver URL once the relay holds the app's secret token; Zoom asks again every 72 hours.",
+    answer({ event, payload }, secret) {
+      if (event !== "endpoint.url_validation") return null;
+      const plainToken = isJsonObject(payload ?? null) ? (payload as JsonObject).plainToken : null;
+      if (typeof plainToken !== "string" || !PLAIN_TOKEN.test(plainToken))
+        return "payload.plainToken has other characters than letters, digits, - and _, or more than 100 of them";
+      const text = { head: plainToken, tail: new Uint8Array() };
+      const encryptedToken = computeHmac("sha256", secret, text).toString("hex");
+      return new HandshakeAnswer(writeJson({ plainToken, encryptedToken }), "application/json");
+    },
+    sample: (plainToken) => send({ event: "endpoint.url_validation", payload: { plainToken } }),
+    misfit: (verify) => misfitOf(verify, "hmac-sha256") ?? signsToken(verify),
+  },
+  discord: {
+    called: "Discord's PING",
+    todo: "Enter the receiver URL as the app's endpoint once the relay holds its public key; Discord asks the URL at once, with a wrong signature too.",
+    answer(body) {
+      // An event of Discord's has the type that a ping of its interactions has, and says which event it is.
+      if (["event", "data", "token_type"].some((name) => isJsonObject(body[name] ?? null))) return null;
+      if (body.type === 1) return new HandshakeAnswer('{"type":1}', "application/json");
+      return body.type === 0 ? new HandshakeAnswer("", "application/json", 204) : null;
+    },
+    sample: () => send({ type: 1 }),
+    misfit: (verify) => misfitOf(verify, "ed25519"),
+  },
+  dropbox: {
+    called: "Dropbox's challenge",
+    todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox asks the URL at once.",
+    ask({ method, query }) {
+      if (method !== "GET" || !query.has("challenge")) return null;
+      return echo(readOnce(query, "challenge"), "challenge");
+    },
+    sample: (challenge) => askBy("GET", { challenge }),
+    misfit: () => null,
+  },
+  twitch: {
+    called: "Twitch's challenge",
+    todo: "Name the receiver URL as the callback, and the relay's secret, when the subscription is made; Twitch asks the URL at once.",
+    answer({ challenge, subscription, event }) {
+      const status = isJsonObject(subscription ?? null) ? (subscription as JsonObject).status : null;
+      const isPending = status === "webhook_callback_verification_pending" && event === undefined;
+      return isPending ? echo(challenge, "challenge") : null;
+    },
+    sample: (challenge) =>
+      send({ challenge, subscription: { status: "webhook_callback_verification_pending" } }),
+    misfit: ({ scheme }) => (scheme === "twitch" ? null : checkedOnlyBy("scheme twitch")),
+  },
+  probe: {
+    called: "A HEAD or GET probe",
+    todo: "Enter the receiver URL at the sender; it looks whether the URL answers.",
+    ask: () => new HandshakeAnswer(""),
+    sample: () => askBy("HEAD", {}),
+    misfit: () => null,
+  },
+} as const satisfies Record<string, Handshake>;
+
+type HandshakeName = keyof typeof HANDSHAKES;
+const NAMES = Object.keys(HANDSHAKES) as HandshakeName[];
+
+export const handshakeShape = Type.Optional(
+  Type.Enum(NAMES, {
+    description:
+      "What the sender asks this URL when it is registered, answered after that sender's own check; it makes no event.",
+    expects: `${NAMES.slice(0, -1).join(", ")} or ${NAMES.at(-1)}`,
+  }),
+);
+
+export interface NamedHandshake extends Handshake {
+  name: HandshakeName;
+}
+
+/** The handshake that a definition names. An older definition may hold what a save refuses today: no call of it is answered. */
+export function findHandshake(verify: VerifyFields): NamedHandshake | null {
+  const name = NAMES.find((one) => one === verify.handshake);
+  if (name === undefined) return null;
+  const handshake: NamedHandshake = { ...(HANDSHAKES[name] as Handshake), name };
+  const [problem] = checkHandshake(handshake, verify);
+  return problem === undefined ? handshake : { ...handshake, answer: () => problem.message };
+}
+
+/** Problems of a named handshake beside its scheme; fields that fit the shape. */
+export function checkHandshake({ name, misfit: misfitIn }: NamedHandshake, verify: VerifyFields): Problem[] {
+  const misfit = misfitIn(verify);
+  if (misfit === null) return [];
+  const message = `handshake is ${name}, ${misfit}, or remove handshake.`;
+  return [{ field: "handshake", message }];
+}
+
+/** Slack, Zoom and Discord sign what they ask as they sign their events: what is not signed by the body would be anyone's. */
+function misfitOf(verify: VerifyFields, algorithm: string): string | null {
+  const way = wayOf(verify);
+  const fits =
+    way.scheme === "signature" && way.algorithm === algorithm && namesPlaceholder(way.payload, "body");
+  return fits ? null : checkedOnlyBy(`scheme signature with algorithm ${algorithm} over {body}`);
+}
+
+function checkedOnlyBy(verify: string): string {
+  return `which is answered only where that sender's own signature is checked: use ${verify}`;
+}
+
+/** Zoom's answer holds the signature of a token that the caller chose: such a text must never be what signs an event. */
+function signsToken(verify: VerifyFields): string | null {
+  const { payload } = wayOf(verify);
+  const literals = payload.replaceAll(/\{[^{}]*\}/g, "");
+  if (/[.:]/.test(literals) || namesPlaceholder(payload, "url")) return null;
+  return `whose answer signs a text of the caller with the relay's secret, and with signedPayload ${payload} that signature would verify an event: set signedPayload to v0:{timestamp}:{body} and timestampHeader to x-zm-request-timestamp, as Zoom signs`;
+}
+
+/** What a GET or HEAD of a receiver URL is answered. */
+export function askHandshake(
+  { ask }: Handshake,
+  method: "GET" | "HEAD",
+  search: string,
+  verifyToken: string,
+): Answered {
+  if (ask === undefined) return null;
+  if (search.length > MAX_QUERY_CHARS) return `the query is longer than ${MAX_QUERY_CHARS} characters`;
+  return ask({ method, query: new URLSearchParams(search), verifyToken });
+}
+
+/** What a call that verified is answered where it is a handshake; `secret`: the one that verified it. */
+export function answerHandshake({ answer }: Handshake, call: ReceivedCall, secret: string): Answered {
+  if (answer === undefined) return null;
+  const parsed = call.parsed();
+  return parsed.ok && parsed.form === null && isJsonObject(parsed.value)
+    ? answer(parsed.value, secret)
+    : null;
+}
+
+function echo(challenge: unknown, name: string): HandshakeAnswer | string {
+  if (challenge === null) return `${name} is missing or comes twice`;
+  return typeof challenge === "string" && CHALLENGE.test(challenge)
+    ? new HandshakeAnswer(challenge)
+    : `${name} ${NO_ECHO}`;
+}
+
+/** null: it does not come, or more than once. */
+function readOnce(query: URLSearchParams, name: string): string | null {
+  const values = query.getAll(name);
+  return values.length === 1 ? (values[0] ?? null) : null;
+}
+
+function askBy(method: "GET" | "HEAD", query: Record<string, string>): Sample {
+  const search = new URLSearchParams(query).toString();
+  return { method, search: search === "" ? "" : `?${search}`, body: null };
+}
+
+function send(body: JsonObject): Sample {
+  return { method: "POST", search: "", body };
+}
+
+function isSame(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

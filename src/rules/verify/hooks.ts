@@ -1,0 +1,135 @@
+/**
+ * The scheme `hooks`: a Standard Webhooks style sender. Id, timestamp and body are signed with HMAC-SHA256, keyed with the base64
+ * after `whsec_`; the header lists `v1,<base64>` entries separated by spaces. Three families of header names are known and never mixed.
+ * Source: the specification's "Verification schemes"; decisions, section 1; Standard Webhooks 1.0.
+ */
+import { randomUUID } from "node:crypto";
+import { Type } from "typebox";
+import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
+import { decodeText } from "../../base/text.ts";
+import {
+  badSignature,
+  type Draft,
+  type ReceivedCall,
+  refuseEveryCall,
+  type Scheme,
+  unmatchedSignature,
+  type Verdict,
+  type Verifier,
+} from "./contract.ts";
+import { computeHmac, prepareHmac, readTimestamp, type SignatureCheck } from "./signature-proof.ts";
+
+interface HooksFields {
+  scheme: "hooks";
+}
+
+const FAMILIES = ["hooks", "webhook", "svix"].map((family) => ({
+  id: `${family}-id`,
+  timestamp: `${family}-timestamp`,
+  signature: `${family}-signature`,
+}));
+const SECRET_PREFIX = "whsec_";
+const VERSION_PREFIX = "v1,";
+
+/** The key a secret stands for, or null where what follows `whsec_` is not base64 or is empty. */
+function readKey(secret: string): Buffer | null {
+  if (!secret.startsWith(SECRET_PREFIX)) return null;
+  const key = decodeText(secret.slice(SECRET_PREFIX.length), "base64");
+  return key === null || key.length === 0 ? null : key;
+}
+
+function prepare(_fields: HooksFields, secret: string): Verifier {
+  const key = readKey(secret);
+  if (key === null) return refuseEveryCall("the relay holds no secret of the form whsec_ and base64");
+  const check = prepareHmac("sha256", key, "base64");
+  return { verify: (call) => verifyCall(call, check) };
+}
+
+interface Family {
+  id: string;
+  timestamp: string;
+  signature: string;
+}
+
+/** The values of the first family whose three headers are all there. */
+function findFamily(call: ReceivedCall): Family | null {
+  for (const names of FAMILIES) {
+    const id = call.header(names.id);
+    if (id === null || id === "") continue;
+    const timestamp = call.header(names.timestamp);
+    const signature = call.header(names.signature);
+    if (timestamp !== null && timestamp !== "" && signature !== null && signature !== "") {
+      return { id, timestamp, signature };
+    }
+  }
+  return null;
+}
+
+/** Which of three headers did not come, where any of a family did. */
+function tellMissing(call: ReceivedCall): string {
+  for (const names of FAMILIES) {
+    const all = Object.values(names);
+    const missing = all.filter((name) => (call.header(name) ?? "") === "");
+    if (missing.length < all.length)
+      return `of the headers ${all.join(", ")} ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
+  }
+  return "headers hooks-id, hooks-timestamp and hooks-signature are not all there";
+}
+
+function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
+  const found = findFamily(call);
+  if (found === null) return badSignature(tellMissing(call));
+  const entries = found.signature.split(" ").filter((entry) => entry !== "");
+  if (entries.length > MAX_SIGNATURES) {
+    return {
+      verified: false,
+      code: "too_many_signatures",
+      cause: `header hooks-signature lists ${entries.length} signatures`,
+    };
+  }
+  const timestamp = readTimestamp(found.timestamp, call, MAX_TOLERANCE_SECONDS);
+  if (typeof timestamp === "string") return badSignature(timestamp);
+  const signatures = entries
+    .filter((entry) => entry.startsWith(VERSION_PREFIX))
+    .map((entry) => entry.slice(VERSION_PREFIX.length));
+  const makeText = () => ({ head: `${found.id}.${timestamp.digits}.`, tail: call.body });
+  call.charge(check.costUs(call.body.byteLength, signatures.length));
+  if (!check.matches(makeText, signatures))
+    return unmatchedSignature("the signature does not match; the secret differs from the sender's");
+  return { verified: true, onceText: null, expiresAtMs: timestamp.expiresAtMs, senderEventId: found.id };
+}
+
+function sign(_fields: HooksFields, key: string, draft: Draft) {
+  const id = `msg_${randomUUID().replaceAll("-", "")}`;
+  const seconds = String(Math.floor(draft.nowMs / 1000));
+  const text = { head: `${id}.${seconds}.`, tail: draft.body };
+  const mac = computeHmac("sha256", readKey(key) ?? key, text).toString("base64");
+  const headers = {
+    "content-type": draft.contentType,
+    "hooks-id": id,
+    "hooks-timestamp": seconds,
+    "hooks-signature": `${VERSION_PREFIX}${mac}`,
+  };
+  return { headers, body: draft.body, search: "" };
+}
+
+export const hooks: Scheme<HooksFields> = {
+  name: "hooks",
+  title: "A Standard Webhooks sender",
+  shape: Type.Object(
+    {
+      scheme: Type.Literal("hooks", {
+        description: "A Standard Webhooks style sender, whose secret starts with whsec_.",
+        expects: '"hooks"',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  check: () => [],
+  secretNeed: () => "shared",
+  bodies: "json",
+  signsEvent: () => true,
+  prepare,
+  sign,
+  examples: [{ scheme: "hooks" }],
+};

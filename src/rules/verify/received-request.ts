@@ -1,0 +1,189 @@
+/**
+ * A received call as the schemes see it: headers, the bytes, and the body parsed once, on demand. It decides by the bytes what is JSON and
+ * what a form; it never decides whether a call is genuine, and nothing a caller sends makes it throw.
+ * Source: the specification's "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
+ */
+import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
+import { MAX_FORM_FIELDS } from "../../base/limit.ts";
+import { type Path, readField, readPath } from "../../platform/template/template.ts";
+import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
+
+const FORM_TYPE = "application/x-www-form-urlencoded";
+
+/** Deeper JSON is refused as `invalid_json`: it could be read, but not safely walked or written again. */
+const MAX_BODY_DEPTH = 500;
+
+/** What the costliest JSON of a kilobyte takes to read, and the costliest form. */
+const JSON_US_PER_KB = 80;
+const FORM_US_PER_KB = 15;
+
+const jsonText = new TextDecoder("utf-8", { fatal: true });
+const formText = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** The bytes of a call and what they say, read once for all the relays that are asked whether it is theirs. */
+export class ReceivedBody {
+  readonly bytes: Uint8Array;
+  readonly #mayBeForm: boolean;
+  readonly #charge: (microseconds: number) => void;
+  #json: ParsedBody | null = null;
+  #form: ParsedBody | null = null;
+
+  /** `charge` is told of work before it is done, and may throw to refuse it. */
+  constructor(bytes: Uint8Array, contentType: string | null, charge: (microseconds: number) => void) {
+    this.bytes = bytes;
+    this.#mayBeForm = isFormBody(contentType, bytes);
+    this.#charge = charge;
+  }
+
+  isForm(kinds: BodyKinds): boolean {
+    return this.#mayBeForm && kinds !== "json";
+  }
+
+  parsed(kinds: BodyKinds): ParsedBody {
+    if (this.isForm(kinds)) {
+      this.#form ??= this.#read(FORM_US_PER_KB, parseForm);
+      return this.#form;
+    }
+    this.#json ??= this.#read(JSON_US_PER_KB, parseBody);
+    return this.#json;
+  }
+
+  charge(microseconds: number): void {
+    this.#charge(microseconds);
+  }
+
+  #read(usPerKb: number, parse: (bytes: Uint8Array) => ParsedBody): ParsedBody {
+    this.#charge((this.bytes.byteLength / 1024) * usPerKb);
+    return parse(this.bytes);
+  }
+}
+
+interface CallParts {
+  headers: Headers;
+  body: Uint8Array | ReceivedBody;
+  /** What bodies the relay's scheme reads; both where it is absent. */
+  kinds?: BodyKinds;
+  /** What followed the path, "?" included; "" when nothing was appended. */
+  search: string;
+  receiverUrl: string;
+  nowMs: number;
+  isOld?: boolean;
+}
+
+/** Wraps a call; the body is parsed at the first `parsed()` and never again. */
+export function receiveCall(parts: CallParts): ReceivedCall {
+  const { headers, body, kinds = "json_or_form", search, receiverUrl, nowMs, isOld = false } = parts;
+  const read =
+    body instanceof ReceivedBody
+      ? body
+      : new ReceivedBody(body, headers.get("content-type"), () => undefined);
+  return {
+    search,
+    receiverUrl,
+    nowMs,
+    isOld,
+    body: read.bytes,
+    header: (name) => headers.get(name),
+    isForm: () => read.isForm(kinds),
+    parsed: () => read.parsed(kinds),
+    charge: (microseconds) => read.charge(microseconds),
+  };
+}
+
+/**
+ * Whether a body is a form: its header says so and it does not begin as a JSON object or list does. Nothing signs the header, so what
+ * a sender signed as JSON, whole or broken, is never read as a form.
+ */
+export function isFormBody(contentType: string | null, body: Uint8Array): boolean {
+  return isFormType(contentType) && !beginsAsJson(body);
+}
+
+/** Whether a content-type names an urlencoded form, parameters such as charset aside. */
+function isFormType(contentType: string | null): boolean {
+  if (contentType === null || contentType.length < FORM_TYPE.length) return false;
+  const end = contentType.indexOf(";");
+  return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() === FORM_TYPE;
+}
+
+/** Whether "{" or "[" comes first, after a byte order mark and the white space that JSON allows. */
+function beginsAsJson(body: Uint8Array): boolean {
+  let at = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
+  while (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09) at++;
+  return body[at] === 0x7b || body[at] === 0x5b;
+}
+
+function parseBody(body: Uint8Array): ParsedBody {
+  try {
+    const text = jsonText.decode(body);
+    if (body.length > 2 * MAX_BODY_DEPTH && nestsTooDeep(body)) {
+      return {
+        ok: false,
+        message: `The body is JSON nested deeper than ${MAX_BODY_DEPTH} levels: send a flatter event.`,
+      };
+    }
+    if (holdsLongNumber(text))
+      return { ok: false, message: `The body holds ${LONG_NUMBER}: send it as text.` };
+    return { ok: true, value: parseJson(text), form: null, text };
+  } catch {
+    return { ok: false, message: "The body is not JSON in UTF-8: send JSON, or a form as a form post." };
+  }
+}
+
+function nestsTooDeep(body: Uint8Array): boolean {
+  const most = { depth: MAX_BODY_DEPTH, values: Number.POSITIVE_INFINITY };
+  return measureJson(body, most).depth > MAX_BODY_DEPTH;
+}
+
+const AMPERSAND = 0x26;
+
+/** The sentence about a form of too many fields, counted without reading them; null: there are not too many. */
+export function refuseManyFields(body: Uint8Array): string | null {
+  let fields = 0;
+  for (let at = 0; at < body.length; at++) {
+    if (body[at] !== AMPERSAND && (at === 0 || body[at - 1] === AMPERSAND)) fields++;
+  }
+  if (fields <= MAX_FORM_FIELDS) return null;
+  return `The form has more than ${MAX_FORM_FIELDS.toLocaleString("en-US")} fields, the most a receiver reads: send fewer, or JSON.`;
+}
+
+/** Decodes as the WHATWG urlencoded parser does (`+` is a space, UTF-8); it accepts any bytes. A repeated name is a list. */
+function parseForm(body: Uint8Array): ParsedBody {
+  const message = refuseManyFields(body);
+  if (message !== null) return { ok: false, message };
+  const text = formText.decode(body);
+  // URLSearchParams drops a leading "?", which in a body belongs to the first name.
+  const form = [...new URLSearchParams(text.startsWith("?") ? `&${text}` : text)];
+  const fields = new Map<string, Json>();
+  for (const [name, value] of form) {
+    const before = fields.get(name);
+    if (before === undefined) fields.set(name, value);
+    else if (Array.isArray(before)) before.push(value);
+    else fields.set(name, [before, value]);
+  }
+  // fromEntries defines own properties, so that a field named __proto__ is a field like any other.
+  return { ok: true, value: Object.fromEntries(fields), form };
+}
+
+/** What a path names in a body: in a form, a field whose literal name is the whole path wins. Undefined when it names nothing. */
+export function readBodyField(body: ParsedBody, path: Path): Json | undefined {
+  if (!body.ok) return undefined;
+  return body.form === null ? readPath(body.value, path) : readField(body.value, path);
+}
+
+/**
+ * The text of {params}: a form's decoded fields, names sorted by code unit, name and value with nothing between; a repeated name
+ * gives its distinct values, sorted, each as name and value. Source: recipes, "The signed text".
+ */
+export function joinFormParams(form: readonly (readonly [name: string, value: string])[]): Buffer {
+  const values = new Map<string, Set<string>>();
+  for (const [name, value] of form) {
+    const known = values.get(name);
+    if (known === undefined) values.set(name, new Set([value]));
+    else known.add(value);
+  }
+  let text = "";
+  for (const name of [...values.keys()].sort()) {
+    for (const value of [...(values.get(name) ?? [])].sort()) text += name + value;
+  }
+  return Buffer.from(text);
+}

@@ -1,0 +1,241 @@
+/**
+ * Verification by a signature recipe, prepared once and run for every call: parse where a body field is needed, count signatures,
+ * check the timestamp, check the signature, in that order. It never runs cryptography on a call it can refuse without.
+ * Source: the specification's "Runtime rules"; recipes, "Order of a call".
+ */
+import { type Json, scalarText } from "../../base/json.ts";
+import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
+import { type Path, parsePath } from "../../platform/template/template.ts";
+import {
+  badSignature,
+  type ParsedBody,
+  type ReceivedCall,
+  refuseEveryCall,
+  unmatchedSignature,
+  type Verdict,
+  type Verifier,
+} from "./contract.ts";
+import { joinFormParams, readBodyField, refuseManyFields } from "./received-request.ts";
+import {
+  checkRecipe,
+  DEFAULT_SEPARATOR,
+  parseSignedPayload,
+  type SignatureFields,
+  type SignedPayload,
+  signedPayloadOf,
+} from "./recipe.ts";
+import {
+  FIRST_MILLISECOND_DIGITS,
+  joinSignedText,
+  readTimestamp,
+  type SignatureCheck,
+  type SignedText,
+  trimHttpSpace,
+} from "./signature-proof.ts";
+
+const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
+const NO_SIGNATURE_CAUSE = "the signature is missing";
+const LOST_DIGITS_CAUSE =
+  "the body begins with digits that may be the timestamp's own, as the sender signs the two with nothing between them";
+const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender signs";
+
+/** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks its own rules refuses every call. */
+export function prepareRecipe(fields: SignatureFields, check: SignatureCheck): Verifier {
+  const payload = parseSignedPayload(signedPayloadOf(fields));
+  if ("problems" in payload || checkRecipe(fields).length > 0) {
+    return refuseEveryCall("the relay's recipe breaks a rule; save its definition again");
+  }
+  return new RecipeVerifier(fields, payload, check);
+}
+
+interface Found {
+  signatures: readonly string[];
+  timestamp: Json | undefined;
+}
+
+class RecipeVerifier implements Verifier {
+  readonly #fields: SignatureFields;
+  readonly #payload: SignedPayload;
+  readonly #check: SignatureCheck;
+  readonly #signaturePath: Path | null;
+  readonly #timestampPath: Path | null;
+  readonly #tokenPath: Path | null;
+  readonly #readsFields: boolean;
+  readonly #toleranceSeconds: number;
+  readonly #once: boolean;
+  /** Whether nothing stands between the timestamp and the body in the signed text. */
+  readonly #meetsBody: boolean;
+
+  constructor(fields: SignatureFields, payload: SignedPayload, check: SignatureCheck) {
+    this.#fields = fields;
+    this.#payload = payload;
+    this.#check = check;
+    this.#signaturePath = pathOf(fields.signatureField);
+    this.#timestampPath = pathOf(fields.timestampField);
+    this.#tokenPath = pathOf(fields.tokenField);
+    this.#readsFields =
+      this.#signaturePath !== null || this.#timestampPath !== null || this.#tokenPath !== null;
+    this.#toleranceSeconds = fields.toleranceSeconds ?? MAX_TOLERANCE_SECONDS;
+    this.#once = payload.tail !== "body";
+    this.#meetsBody = payload.tail === "body" && payload.head.at(-1) === "timestamp";
+  }
+
+  verify(call: ReceivedCall): Verdict {
+    const body = this.#readsFields ? call.parsed() : null;
+    if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
+    const signsForm = this.#payload.tail === "params" && call.isForm();
+    const tooMany = signsForm ? refuseManyFields(call.body) : null;
+    if (tooMany !== null) return { verified: false, code: "invalid_json", cause: tooMany };
+
+    const found = this.#find(call, body);
+    if (typeof found === "string") return badSignature(found);
+    if (found === null) return { verified: false, code: "too_many_signatures", cause: TOO_MANY_CAUSE };
+
+    let digits = "";
+    let expiresAtMs: number | null = null;
+    if (this.#payload.usesTimestamp) {
+      const timestamp = readTimestamp(found.timestamp, call, this.#toleranceSeconds);
+      if (typeof timestamp === "string") return badSignature(timestamp);
+      digits = timestamp.digits;
+      if (this.#meetsBody && mayHaveLostDigits(digits, call.body)) return badSignature(LOST_DIGITS_CAUSE);
+      expiresAtMs = timestamp.expiresAtMs;
+    }
+    if (this.#payload.usesUrl && call.search !== "") {
+      return badSignature("something was appended to the receiver URL, which the sender signs");
+    }
+    if (this.#payload.tail === "params" && !signsForm) return badSignature(NO_FORM_CAUSE);
+    const token = this.#payload.tail === "token" ? this.#token(body) : null;
+    if (token === "") return badSignature("the token is missing from the body");
+
+    const head = this.#head(digits, call.receiverUrl);
+    let text: SignedText | null = null;
+    const makeText = (): SignedText => {
+      text ??= { head, tail: token === null ? this.#tail(call) : Buffer.from(token) };
+      return text;
+    };
+    call.charge(this.#check.costUs(call.body.byteLength, found.signatures.length));
+    if (!this.#check.matches(makeText, found.signatures)) {
+      return unmatchedSignature(
+        "the signature does not match; the secret or the recipe differs from the sender's",
+      );
+    }
+    return {
+      verified: true,
+      onceText: this.#once ? joinSignedText(makeText()) : null,
+      expiresAtMs,
+      senderEventId: null,
+    };
+  }
+
+  /** The signatures and the timestamp where the recipe says they are; a cause where there is none; null where there are too many. */
+  #find(call: ReceivedCall, body: ParsedBody | null): Found | string | null {
+    const { header, signatureKey, timestampKey, timestampHeader } = this.#fields;
+    let signatures: readonly string[];
+    let timestamp: Json | undefined;
+    if (header === undefined) {
+      const value =
+        body === null || this.#signaturePath === null ? undefined : readBodyField(body, this.#signaturePath);
+      if (typeof value !== "string" || value === "") return NO_SIGNATURE_CAUSE;
+      signatures = [value];
+    } else {
+      const value = call.header(header);
+      if (value === null) return `header ${header} is missing`;
+      if (signatureKey === undefined) signatures = [trimHttpSpace(value)];
+      else {
+        const separator = this.#fields.separator ?? DEFAULT_SEPARATOR;
+        const parts = readHeaderParts(value, separator, signatureKey, timestampKey ?? null);
+        if (parts === "too_many") return null;
+        if (parts.signatures.length === 0) return `header ${header} has no part named ${signatureKey}`;
+        signatures = parts.signatures;
+        timestamp = parts.timestamp ?? undefined;
+      }
+    }
+    if (timestampHeader !== undefined) timestamp = call.header(timestampHeader) ?? undefined;
+    else if (this.#timestampPath !== null && body !== null)
+      timestamp = readBodyField(body, this.#timestampPath);
+    return { signatures, timestamp };
+  }
+
+  #head(digits: string, receiverUrl: string): string {
+    let head = "";
+    for (const piece of this.#payload.head) {
+      if (piece === "timestamp") head += digits;
+      else if (piece === "url") head += receiverUrl;
+      else head += piece.literal;
+    }
+    return head;
+  }
+
+  /** The bytes of {body} or {params}. */
+  #tail(call: ReceivedCall): Uint8Array {
+    if (this.#payload.tail === "body") return call.body;
+    const parsed = call.parsed();
+    return joinFormParams(parsed.ok && parsed.form !== null ? parsed.form : []);
+  }
+
+  /** The text of {token}; empty where there is none. */
+  #token(body: ParsedBody | null): string {
+    const token =
+      body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
+    return (typeof token === "boolean" ? null : scalarText(token)) ?? "";
+  }
+}
+
+/**
+ * Whether the last digits of a timestamp in milliseconds may stand in front of the body: the rest of it is one in seconds, and the same signed
+ * text. What was JSON then begins with a digit, so that its header could make it a form.
+ */
+function mayHaveLostDigits(digits: string, body: Uint8Array): boolean {
+  if (digits.length >= FIRST_MILLISECOND_DIGITS) return false;
+  let length = digits.length;
+  for (const byte of body) {
+    if (byte < 0x30 || byte > 0x39) return false;
+    length += 1;
+    if (length >= FIRST_MILLISECOND_DIGITS) return true;
+  }
+  return false;
+}
+
+function pathOf(text: string | undefined): Path | null {
+  return text === undefined ? null : parsePath(text);
+}
+
+interface HeaderParts {
+  /** The values named `signatureKey`, in the order received. */
+  signatures: string[];
+  /** The value named `timestampKey`; null when there is none, or more than one. */
+  timestamp: string | null;
+}
+
+/**
+ * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`: split on the separator, each part a name, the first `=`, and
+ * a value taken verbatim. Names are case-sensitive; unknown and empty parts are skipped. `too_many` where more than 8 are named
+ * `signatureKey`. Source: recipes, "Header parts".
+ */
+function readHeaderParts(
+  header: string,
+  separator: string,
+  signatureKey: string,
+  timestampKey: string | null,
+): HeaderParts | "too_many" {
+  const signatures: string[] = [];
+  let timestamp: string | null = null;
+  let timestamps = 0;
+  for (let start = 0; start <= header.length; ) {
+    const found = header.indexOf(separator, start);
+    const end = found < 0 ? header.length : found;
+    const part = trimHttpSpace(header.slice(start, end));
+    start = end + 1;
+    const equals = part.indexOf("=");
+    if (equals < 0) continue;
+    const name = part.slice(0, equals);
+    if (name === signatureKey) {
+      if (signatures.length === MAX_SIGNATURES) return "too_many";
+      signatures.push(part.slice(equals + 1));
+    } else if (name === timestampKey) {
+      timestamps++;
+      timestamp = part.slice(equals + 1);
+    }
+  }
+  return { signatures, timestamp: timestamps === 1 ? timestamp : null };
+}

@@ -1,0 +1,296 @@
+/**
+ * A signature recipe: how a sender signs, written down. It holds the fields with their defaults, the grammar of `signedPayload` and every rule
+ * between fields; it reads no call, and cannot know whether the sender really signs that way.
+ * Source: the specification's "Signature recipe fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
+ */
+
+import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../../base/limit.ts";
+import type { Problem } from "../../base/refusal.ts";
+import type { Encoding, PublicKeyAlgorithm } from "../../base/text.ts";
+import { parsePath } from "../../platform/template/template.ts";
+import type { HmacHash } from "./signature-proof.ts";
+
+type HmacAlgorithm = `hmac-${HmacHash}`;
+export type Algorithm = HmacAlgorithm | PublicKeyAlgorithm;
+type Separator = "," | ";";
+
+export interface SignatureFields {
+  scheme: "signature";
+  algorithm?: Algorithm;
+  header?: string;
+  signatureKey?: string;
+  separator?: Separator;
+  signatureField?: string;
+  timestampHeader?: string;
+  timestampKey?: string;
+  timestampField?: string;
+  toleranceSeconds?: number;
+  signedPayload?: string;
+  tokenField?: string;
+  encoding?: Encoding;
+}
+
+export const DEFAULT_ALGORITHM: Algorithm = "hmac-sha256";
+export const DEFAULT_ENCODING: Encoding = "hex";
+export const DEFAULT_SEPARATOR: Separator = ",";
+
+/** What the sender signs where the recipe does not say: the body, after the timestamp where one is named. */
+export function signedPayloadOf(fields: SignatureFields): string {
+  return fields.signedPayload ?? (namesTimestamp(fields) ? "{timestamp}.{body}" : "{body}");
+}
+
+function namesTimestamp(fields: SignatureFields): boolean {
+  return timestampSources(fields).length > 0;
+}
+
+/** The names of the fields set that say where the timestamp is. */
+function timestampSources(
+  fields: SignatureFields,
+): ("timestampHeader" | "timestampKey" | "timestampField")[] {
+  const sources = ["timestampHeader", "timestampKey", "timestampField"] as const;
+  return sources.filter((source) => fields[source] !== undefined);
+}
+
+/** A rule between fields, and whether a recipe breaks it. */
+type Rule = readonly [broken: boolean, field: keyof SignatureFields, message: string];
+
+/** Every rule the recipe breaks; fields that fit the shape. */
+export function checkRecipe(fields: SignatureFields): Problem[] {
+  const rules = [
+    ...placeRules(fields),
+    ...timestampRules(fields),
+    ...pathRules(fields),
+    ...payloadRules(fields),
+  ];
+  return rules.flatMap(([broken, field, message]) => (broken ? [{ field, message }] : []));
+}
+
+function placeRules({
+  header,
+  signatureField,
+  signatureKey,
+  separator,
+  timestampKey,
+}: SignatureFields): Rule[] {
+  const isSplit = signatureKey !== undefined;
+  return [
+    [
+      header !== undefined && signatureField !== undefined,
+      "signatureField",
+      "signatureField is set beside header, but a signature is in one place: keep header for a header, signatureField for a body field.",
+    ],
+    [
+      header === undefined && signatureField === undefined,
+      "header",
+      "header is missing, so nothing says where the signature is: name its header, or set signatureField for a body field.",
+    ],
+    [
+      isSplit && header === undefined,
+      "signatureKey",
+      "signatureKey names a part of a header, but header is not set: set header, or remove signatureKey.",
+    ],
+    [
+      separator !== undefined && !isSplit,
+      "separator",
+      "separator is set without signatureKey, so the header is not split: set signatureKey, or remove separator.",
+    ],
+    [
+      timestampKey !== undefined && !isSplit,
+      "timestampKey",
+      "timestampKey is set without signatureKey, so the header is not split: set signatureKey, or use timestampHeader or timestampField.",
+    ],
+    [
+      timestampKey !== undefined && timestampKey === signatureKey,
+      "timestampKey",
+      "timestampKey and signatureKey are the same name, so the parts cannot be told apart: name each part as the sender does.",
+    ],
+  ];
+}
+
+function timestampRules(fields: SignatureFields): Rule[] {
+  const [first, ...others] = timestampSources(fields);
+  const { header, timestampHeader, toleranceSeconds } = fields;
+  return [
+    ...others.map(
+      (other): Rule => [
+        true,
+        other,
+        `${other} is set beside ${first}, but the timestamp is in one place: keep the one the sender uses.`,
+      ],
+    ),
+    [
+      toleranceSeconds !== undefined && first === undefined,
+      "toleranceSeconds",
+      "toleranceSeconds is set, but the recipe names no timestamp: set timestampHeader, timestampKey or timestampField, or remove toleranceSeconds.",
+    ],
+    [
+      header !== undefined && timestampHeader?.toLowerCase() === header.toLowerCase(),
+      "timestampHeader",
+      "timestampHeader is the signature's own header: use timestampKey for a timestamp inside it.",
+    ],
+  ];
+}
+
+function pathRules(fields: SignatureFields): Rule[] {
+  const paths = ["signatureField", "timestampField", "tokenField"] as const;
+  return [
+    ...paths.map((name): Rule => {
+      const text = fields[name];
+      return [
+        text !== undefined && parsePath(text) === null,
+        name,
+        `${name} is not a dotted path: write the names on the way to the field, such as signature.timestamp.`,
+      ];
+    }),
+    ...paths
+      .slice(1)
+      .map(
+        (name): Rule => [
+          fields[name] !== undefined && fields[name] === fields.signatureField,
+          name,
+          `${name} is the same field as signatureField, which never verifies: name the field the sender uses for it.`,
+        ],
+      ),
+  ];
+}
+
+function payloadRules(fields: SignatureFields): Rule[] {
+  const text = signedPayloadOf(fields);
+  const names = (name: string) => namesPlaceholder(text, name);
+  const parsed = parseSignedPayload(text);
+  const timed = namesTimestamp(fields);
+  return [
+    ...("problems" in parsed ? parsed.problems : []).map((message): Rule => [true, "signedPayload", message]),
+    [
+      timed && !names("timestamp"),
+      "signedPayload",
+      "signedPayload leaves out {timestamp} although the recipe names a timestamp, which would then protect nothing: add {timestamp} where the sender signs it.",
+    ],
+    [
+      !timed && names("timestamp"),
+      "signedPayload",
+      "signedPayload has {timestamp} but nothing says where it is: set timestampHeader, timestampKey or timestampField.",
+    ],
+    [
+      names("token") && fields.tokenField === undefined,
+      "tokenField",
+      "tokenField is missing although signedPayload has {token}: name the body field that holds the token.",
+    ],
+    [
+      !names("token") && fields.tokenField !== undefined,
+      "tokenField",
+      "tokenField is set but signedPayload has no {token}: remove tokenField, or sign {token}.",
+    ],
+    [
+      fields.signatureField !== undefined && (names("body") || names("params")),
+      "signedPayload",
+      "signedPayload signs {body} or {params}, which hold the signature itself when it is in signatureField: sign {token}, or read the signature from a header.",
+    ],
+  ];
+}
+
+type Tail = "body" | "params" | "token";
+
+/** A parsed signedPayload: the pieces before the tail, in order. */
+export interface SignedPayload {
+  head: readonly ({ literal: string } | "timestamp" | "url")[];
+  tail: Tail;
+  usesTimestamp: boolean;
+  usesUrl: boolean;
+}
+
+const TAILS: readonly string[] = ["body", "params", "token"] satisfies Tail[];
+const PLACEHOLDERS: readonly string[] = ["timestamp", "url", ...TAILS];
+const PIECE = /\{([^{}]*)\}|[^{}]+|[{}]/g;
+const LITERAL = /^[A-Za-z0-9.:_-]*$/;
+const TAIL_WORDS = "{body}, {params} or {token}";
+
+/** The parsed text, or every rule it breaks, one sentence each. */
+export function parseSignedPayload(text: string): SignedPayload | { problems: string[] } {
+  const pieces = [...text.matchAll(PIECE)].map((match) => ({ text: match[0], name: match[1] ?? null }));
+  const names = pieces.flatMap((piece) => (piece.name === null ? [] : [piece.name]));
+  const literals = pieces.filter((piece) => piece.name === null).map((piece) => piece.text);
+  const problems = [
+    ...checkNames(names),
+    ...checkTail(names, pieces.at(-1)?.name ?? null),
+    ...checkLiterals(literals.join("")),
+    ...checkAfterTimestamp(pieces),
+  ];
+  if (problems.length > 0) return { problems };
+  return {
+    head: pieces.slice(0, -1).map((piece) => {
+      if (piece.name === "timestamp" || piece.name === "url") return piece.name;
+      return { literal: piece.text };
+    }),
+    tail: names.at(-1) as Tail,
+    usesTimestamp: names.includes("timestamp"),
+    usesUrl: names.includes("url"),
+  };
+}
+
+/** Which placeholders a text names, well formed or not; for rules that look at other fields too. */
+export function namesPlaceholder(text: string, name: string): boolean {
+  return text.includes(`{${name}}`);
+}
+
+function checkNames(names: readonly string[]): string[] {
+  const problems: string[] = [];
+  for (const name of new Set(names)) {
+    if (!PLACEHOLDERS.includes(name)) {
+      problems.push(
+        `signedPayload names {${name}}, which is not a placeholder: use {timestamp}, {url} and one of ${TAIL_WORDS}.`,
+      );
+    } else if (names.filter((other) => other === name).length > 1) {
+      problems.push(`signedPayload names {${name}} more than once: name each placeholder once.`);
+    }
+  }
+  return problems;
+}
+
+function checkTail(names: readonly string[], last: string | null): string[] {
+  const tails = [...new Set(names.filter((name) => TAILS.includes(name)))];
+  if (tails.length === 0) {
+    return [`signedPayload names none of ${TAIL_WORDS}, so nothing of the event is signed: end it with one.`];
+  }
+  if (tails.length > 1) {
+    const found = tails.map((name) => `{${name}}`).join(" and ");
+    return [`signedPayload names ${found}, but a recipe signs one of them: keep the one the sender signs.`];
+  }
+  if (last === null || !TAILS.includes(last)) {
+    return [`signedPayload goes on after {${tails[0]}}, which must end it: move {${tails[0]}} to the end.`];
+  }
+  return [];
+}
+
+function checkLiterals(literal: string): string[] {
+  const problems: string[] = [];
+  if (!LITERAL.test(literal)) {
+    problems.push(
+      "signedPayload holds a character that may not surround placeholders: use letters, digits and . : _ - only.",
+    );
+  }
+  if (literal.length > MAX_SIGNED_PAYLOAD_LITERAL_CHARS) {
+    problems.push(
+      `signedPayload holds ${literal.length} characters around its placeholders: use at most ${MAX_SIGNED_PAYLOAD_LITERAL_CHARS}.`,
+    );
+  }
+  return problems;
+}
+
+function checkAfterTimestamp(pieces: readonly { text: string; name: string | null }[]): string[] {
+  const problems: string[] = [];
+  pieces.forEach((piece, at) => {
+    if (piece.name !== "timestamp") return;
+    const next = pieces[at + 1];
+    if (next?.name === "params") {
+      problems.push(
+        "signedPayload has {params} right after {timestamp}, so a digit could move from one to the other: put a character such as . between them.",
+      );
+    } else if (next?.name === null && /^[0-9]/.test(next.text)) {
+      problems.push(
+        "signedPayload has a digit right after {timestamp}, so the two could not be told apart: put a character such as . between them.",
+      );
+    }
+  });
+  return problems;
+}

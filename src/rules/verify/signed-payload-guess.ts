@@ -1,0 +1,242 @@
+/**
+ * The texts that a sender may have signed where the recipe's own did not verify: the usual shapes of signed texts, the receiver URL as the
+ * sender may know it, and a body that was written anew on its way. It makes texts and says how each differs; it verifies nothing.
+ */
+import { type Json, measureJson, writeJson } from "../../base/json.ts";
+import { ADYEN_PAYLOAD } from "./adyen.ts";
+import { type CarriedTimestamp, type HeaderList, placeOf } from "./found-signature.ts";
+import { NAMED_SENDERS, type NamedSender, signsUrl } from "./named-sender.ts";
+import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
+import { readIsoTime, type SignedText, trimHttpSpace } from "./signature-proof.ts";
+
+/** How scheme hooks signs: no recipe can name the message's id. */
+export const HOOKS_PAYLOAD = "{id}.{timestamp}.{body}";
+
+/** Beside the relay's own, in the order of how usual they are. */
+const USUAL_PAYLOADS = [
+  "{body}",
+  "{timestamp}.{body}",
+  "{timestamp}{body}",
+  "{timestamp}:{body}",
+  "v0:{timestamp}:{body}",
+  "{url}{body}",
+  "{url}.{body}",
+  "{url}{params}",
+  "{timestamp}.{url}.{body}",
+];
+const ID_HEADERS = ["webhook-id", "svix-id", "hooks-id"];
+/** A larger body is not written anew to be tried. */
+export const MAX_REWRITTEN_BYTES = 32 * 1024;
+const MAX_INDENTED_DEPTH = 12;
+
+/** A text as it may have been signed. */
+export interface Guess {
+  payload: string;
+  /** The scheme whose own text it is; null: a recipe's. */
+  scheme: string | null;
+  text: SignedText;
+  timestamp: CarriedTimestamp | null;
+  /** In what the URL or the body differs from what the relay signs with, completing "it verifies with …"; null: in nothing. */
+  url: string | null;
+  body: string | null;
+}
+
+interface GuessedFrom {
+  own: string;
+  /** The signed values of a notification item, of scheme adyen alone. */
+  item: Uint8Array | null;
+  headers: HeaderList;
+  timestamps: readonly CarriedTimestamp[];
+  body: Uint8Array;
+  /** The bytes of {params} and {token}; null where the call has none. */
+  params: Uint8Array | null;
+  token: Uint8Array | null;
+  json: Json | undefined;
+  receiverUrl: string;
+  search: string;
+}
+
+interface Form<Value> {
+  value: Value;
+  differs: string | null;
+}
+
+/** Every guess, the relay's own signed text first. */
+export function guessSignedTexts(from: GuessedFrom): Guess[] {
+  const urls = guessUrls(from);
+  const plain: Form<Uint8Array> = { value: from.body, differs: null };
+  const bodies = [plain, ...rewriteBody(from)];
+  const isOwn = ({ payload }: NamedSender): boolean => payload === from.own;
+  const named = NAMED_SENDERS.toSorted((one, other) => Number(isOwn(other)) - Number(isOwn(one)));
+  const others = USUAL_PAYLOADS.filter((payload) => payload !== from.own);
+  return [
+    ...guessItem(from),
+    ...guessPayload(from, from.own, urls, bodies),
+    ...named.flatMap((sender) => guessNamed(from, sender, urls, isOwn(sender) ? bodies : [plain])),
+    ...others.flatMap((payload) => guessPayload(from, payload, urls, [plain])),
+    ...guessHooks(from),
+  ];
+}
+
+function guessItem({ item }: GuessedFrom): Guess[] {
+  const text = item === null ? null : { head: "", tail: item };
+  const rest = { payload: ADYEN_PAYLOAD, scheme: "adyen", timestamp: null, url: null, body: null };
+  return text === null ? [] : [{ ...rest, text }];
+}
+
+/** What one of the senders would sign that no recipe can say, where its headers came. */
+function guessNamed(
+  { headers }: GuessedFrom,
+  sender: NamedSender,
+  urls: readonly Form<string>[],
+  bodies: readonly Form<Uint8Array>[],
+): Guess[] {
+  const find = (wanted: string | undefined): string | null =>
+    headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? null;
+  const time = trimHttpSpace(find(sender.timestamp) ?? "");
+  const atMs = sender.time === "iso" ? readIsoTime(time) : null;
+  const isTime = sender.time === "iso" ? atMs !== null : /^\d{1,13}$/.test(time);
+  const id = find(sender.id) ?? "";
+  if (!isTime || (sender.id !== undefined && id === "")) return [];
+  const timestamp = { place: placeOf(sender.timestamp), digits: time, ...(atMs === null ? {} : { atMs }) };
+  const places = signsUrl(sender) ? urls : [{ value: "", differs: null }];
+  return bodies.flatMap((body) =>
+    places.map((url) => ({
+      payload: sender.payload,
+      scheme: sender.name,
+      text: sender.makeText({ id, time, url: url.value, body: body.value }),
+      timestamp,
+      url: url.differs,
+      body: body.differs,
+    })),
+  );
+}
+
+function guessPayload(
+  from: GuessedFrom,
+  payload: string,
+  urls: readonly Form<string>[],
+  bodies: readonly Form<Uint8Array>[],
+): Guess[] {
+  const parsed = parseSignedPayload(payload);
+  if ("problems" in parsed) return [];
+  const tails = { body: bodies, params: formsOf(from.params), token: formsOf(from.token) }[parsed.tail];
+  const stamps = parsed.usesTimestamp ? from.timestamps : [null];
+  const places = parsed.usesUrl ? urls : [{ value: "", differs: null }];
+  return tails.flatMap((tail) =>
+    places.flatMap((url) =>
+      stamps.map((timestamp) => ({
+        payload,
+        scheme: null,
+        text: { head: writeHead(parsed, timestamp?.digits ?? "", url.value), tail: tail.value },
+        timestamp,
+        url: url.differs,
+        body: tail.differs,
+      })),
+    ),
+  );
+}
+
+function formsOf(value: Uint8Array | null): Form<Uint8Array>[] {
+  return value === null ? [] : [{ value, differs: null }];
+}
+
+function writeHead({ head }: SignedPayload, digits: string, url: string): string {
+  return head
+    .map((piece) => (piece === "timestamp" ? digits : piece === "url" ? url : piece.literal))
+    .join("");
+}
+
+function guessHooks({ headers, timestamps, body }: GuessedFrom): Guess[] {
+  const ids = headers.filter(([name]) => ID_HEADERS.includes(name.toLowerCase()));
+  return ids.flatMap(([, id]) =>
+    timestamps.map((timestamp) => ({
+      payload: HOOKS_PAYLOAD,
+      scheme: "hooks",
+      text: { head: `${id}.${timestamp.digits}.`, tail: body },
+      timestamp,
+      url: null,
+      body: null,
+    })),
+  );
+}
+
+/**
+ * The receiver URL as the sender may know it. Where a header says the host, that header is named and its value is not told; none of this
+ * makes a call verify.
+ */
+function guessUrls({ receiverUrl, search, headers }: GuessedFrom): Form<string>[] {
+  const forms = new Map<string, string | null>([[receiverUrl, null]]);
+  const add = (url: string, differs: string): void => {
+    if (!forms.has(url)) forms.set(url, differs);
+  };
+  const vary = (url: string, as: string): void => {
+    if (as !== "") add(url, `the receiver URL ${as}`);
+    const and = (more: string) => `the receiver URL ${as === "" ? more : `${as}, ${more}`}`;
+    if (search !== "") add(`${url}${search}`, and("and what is appended to it, its query string included"));
+    const swapped = url.startsWith("https:") ? `http:${url.slice(6)}` : url.replace(/^http:/, "https:");
+    add(
+      swapped,
+      and(url.startsWith("https:") ? "under http in place of https" : "under https in place of http"),
+    );
+    add(`${url}/`, and("and a slash at its end"));
+    const named = /^(https?):\/\/([^/:]+|\[[^\]]+\])(:\d+)?(\/.*)$/.exec(url);
+    if (named === null) return;
+    const [, protocol, host, port, path] = named;
+    if (port !== undefined) add(`${protocol}://${host}${path}`, and("without its port"));
+    else
+      add(
+        `${protocol}://${host}:${protocol === "https" ? 443 : 80}${path}`,
+        and("with its port written out"),
+      );
+  };
+  vary(receiverUrl, "");
+  const path = receiverUrl.replace(/^[a-z]+:\/\/[^/]*/, "");
+  const protocol = /^(https?):/.exec(receiverUrl)?.[1] ?? "https";
+  for (const name of ["host", "x-forwarded-host"]) {
+    const value = headers.find(([one]) => one.toLowerCase() === name)?.[1];
+    if (value === undefined || !/^[A-Za-z0-9.:[\]-]{1,255}$/.test(value)) continue;
+    vary(`${protocol}://${value}${path}`, `under the host that the header ${name} names`);
+  }
+  return [...forms].map(([value, differs]) => ({ value, differs }));
+}
+
+/** The body as it may have been before something on its way read the JSON and wrote it again, or touched its end. */
+function rewriteBody({ body, json }: GuessedFrom): Form<Uint8Array>[] {
+  if (body.byteLength > MAX_REWRITTEN_BYTES) return [];
+  const received = Buffer.from(body).toString("latin1");
+  const forms = new Map<string, string>();
+  const add = (text: string, differs: string): void => {
+    if (text !== received && !forms.has(text)) forms.set(text, differs);
+  };
+  add(`${received}\n`, "the body with a newline at its end");
+  add(received.trimEnd(), "the body without the white space at its end");
+  add(received.replaceAll("\r\n", "\n"), "the body with its line ends as \\n in place of \\r\\n");
+  if (json === undefined) return [...forms].map(toForm);
+  const compact = writeJson(json);
+  for (const [text, how] of [
+    [compact, "without white space"],
+    [spaceOut(compact), "with a space after each colon and comma"],
+    ...(isShallow(body) ? [[writeJson(json, 2), "indented by two spaces"] as const] : []),
+  ] as const) {
+    add(Buffer.from(text).toString("latin1"), `the body as JSON ${how}`);
+  }
+  return [...forms].map(toForm);
+}
+
+/** Indented, a deep body of many lines is hundreds of times as long. */
+function isShallow(body: Uint8Array): boolean {
+  return (
+    measureJson(body, { depth: MAX_INDENTED_DEPTH, values: Number.POSITIVE_INFINITY }).depth <=
+    MAX_INDENTED_DEPTH
+  );
+}
+
+function toForm([text, differs]: [string, string]): Form<Uint8Array> {
+  return { value: Buffer.from(text, "latin1"), differs };
+}
+
+/** Compact JSON as Python's json.dumps spaces it. */
+function spaceOut(json: string): string {
+  return json.replace(/("(?:[^"\\]|\\.)*")|([:,])/g, (_all, text, mark) => text ?? `${mark} `);
+}
