@@ -3,8 +3,6 @@
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
 
-import { HandBackup } from "./backup/hand-backup.ts";
-import { BackupSchedule, backupInChild, type StartBackup } from "./backup/schedule.ts";
 import type { ServiceConfig } from "./base/config.ts";
 import { farHost, nearHost, originOf } from "./base/listening.ts";
 import { createLog, foldRepeats, type Log } from "./base/log.ts";
@@ -23,6 +21,10 @@ import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
 import { Metrics } from "./metric/metrics.ts";
+import { HandBackup } from "./operator/backup/manual-backup.ts";
+import { BackupSchedule, backupInChild, type StartBackup } from "./operator/backup/schedule.ts";
+import { ApprovalWatch } from "./operator/sync/approval-watch.ts";
+import { SyncCap } from "./operator/sync/sync-cap.ts";
 import { LoginCap } from "./platform/account/login-cap.ts";
 import { SharedPlaces } from "./platform/account/shared-limit.ts";
 import { SigninCap } from "./platform/account/signin-cap.ts";
@@ -46,8 +48,6 @@ import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./startup/readiness.ts";
 import { HOUSE, type Holding } from "./store/lease-holder.ts";
 import type { Store } from "./store/port.ts";
-import { ApprovalWatch } from "./sync/approval-watch.ts";
-import { SyncCap } from "./sync/sync-cap.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
 const WARM_UP_AFTER_MS = 50;

@@ -14,6 +14,7 @@ import type { Log } from "../base/log.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import { forgetRanActions } from "../event/run.ts";
+import { endExpired } from "../operator/sync/approval.ts";
 import { findEnvironmentAfter } from "../platform/account/environment.ts";
 import { forgetEndedLogins } from "../platform/account/login.ts";
 import { forgetOwnerNetworks } from "../platform/account/owner-network.ts";
@@ -25,7 +26,6 @@ import { forgetEndedPersonSessions } from "../shop/portal/person-session.ts";
 import { forgetCancellations } from "../shop/selling/plan-history.ts";
 import type { Writer } from "../store/port.ts";
 import { forgetClockBack } from "../store/time-index.ts";
-import { endExpired } from "../sync/approval.ts";
 import { tellExpiring } from "./expiring.ts";
 import { forgetSignatures } from "./gone-secret.ts";
 

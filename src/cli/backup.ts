@@ -3,10 +3,10 @@
  * server's database and keeps what was there.
  */
 
-import { BackupRefused, makeBackup } from "../backup/backup.ts";
-import { restoreBackup } from "../backup/restore.ts";
 import { type DatabaseUrl, sayHowBack, sayHowElse } from "../base/database-url.ts";
 import { writeJson } from "../base/json.ts";
+import { BackupRefused, makeBackup } from "../operator/backup/backup.ts";
+import { restoreBackup } from "../operator/backup/restore.ts";
 import type { CopyStep } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";

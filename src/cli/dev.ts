@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { startLocalSync } from "../operator/sync/local-sync.ts";
 import { COMMAND_LINE } from "../platform/account/api-key.ts";
 import { findLocalEnvironment } from "../platform/account/environment.ts";
 import { listRelayRows } from "../rules/relay/relay.ts";
-import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./init.ts";
 import { runService } from "./serve.ts";

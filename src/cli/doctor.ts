@@ -1,5 +1,5 @@
 /** `relay doctor`: looks a data directory over and says what to do about what it finds. It changes nothing. */
-import { examine } from "../doctor/examine.ts";
+import { examine } from "../operator/doctor/examine.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
 import {

@@ -4,11 +4,11 @@
  */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { backupFile, databaseFile } from "../backup/backup.ts";
-import { removeParts } from "../backup/restore.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../base/database-url.ts";
 import { partOf, placeFile, syncFile } from "../base/durable-file.ts";
 import { writeJson } from "../base/json.ts";
+import { backupFile, databaseFile } from "../operator/backup/backup.ts";
+import { removeParts } from "../operator/backup/restore.ts";
 import { findLocalEnvironment } from "../platform/account/environment.ts";
 import { masterKeyFile } from "../platform/secret/master-key.ts";
 import { RunnerLease } from "../store/lease.ts";

@@ -1,8 +1,8 @@
 /** What a sync, a live sync and a promote have in common in the terminal: the plan in lines, what is asked before it, what is kept after it. */
 import { writeJson } from "../base/json.ts";
 import { plain } from "../base/text.ts";
+import { type Carried, type EntryView, findRefusal, type Planned } from "../operator/sync/plan.ts";
 import { SECRETS_FILE, setServerSecrets } from "../platform/secret/local-secrets.ts";
-import { type Carried, type EntryView, findRefusal, type Planned } from "../sync/plan.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-lines.ts";
 import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";

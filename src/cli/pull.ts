@@ -2,10 +2,10 @@
 import { isJsonObject, type Json, writeJson } from "../base/json.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../base/shape.ts";
 import { plain } from "../base/text.ts";
-import { type Memory, readMemory, writeMemory } from "../sync/folder-memory.ts";
-import { type Folder, type PullEntry, planPull, readFolder } from "../sync/pull-plan.ts";
-import { deedOf, type PullSide, type PullWish, shownPath, writePull } from "../sync/pull-write.ts";
-import { type Pulled, type Standing, THING_KINDS, targetOf } from "../sync/standing.ts";
+import { type Memory, readMemory, writeMemory } from "../operator/sync/folder-memory.ts";
+import { type Folder, type PullEntry, planPull, readFolder } from "../operator/sync/pull-plan.ts";
+import { deedOf, type PullSide, type PullWish, shownPath, writePull } from "../operator/sync/pull-write.ts";
+import { type Pulled, type Standing, THING_KINDS, targetOf } from "../operator/sync/standing.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findTarget, TARGET } from "./place.ts";

@@ -7,12 +7,12 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isJsonObject, type Json, parseJson, writeJson } from "../base/json.ts";
 import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
+import { definitionPath, readDefinitionFile } from "../operator/sync/definition-file.ts";
 import { errorCode } from "../platform/outbound/connect.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../platform/secret/local-secrets.ts";
 import { findRelay } from "../rules/relay/relay.ts";
 import type { Trigger } from "../rules/trigger/registry.ts";
 import { bindScheme } from "../rules/verify/registry.ts";
-import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import {
   APP,

@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { writeJson } from "../base/json.ts";
-import { catalogPath } from "../sync/catalog-file.ts";
-import { listDefinitionFiles } from "../sync/definition-file.ts";
-import { type CheckedFile, checkFiles } from "../sync/file-set.ts";
-import type { FileProblem, FileWarning } from "../sync/json-file.ts";
+import { catalogPath } from "../operator/sync/catalog-file.ts";
+import { listDefinitionFiles } from "../operator/sync/definition-file.ts";
+import { type CheckedFile, checkFiles } from "../operator/sync/file-set.ts";
+import type { FileProblem, FileWarning } from "../operator/sync/json-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { count } from "./plan-lines.ts";

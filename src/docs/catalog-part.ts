@@ -1,5 +1,5 @@
 /** What catalog.json may say, from its own schema. */
-import { makeCatalogSchema } from "../sync/catalog-file.ts";
+import { makeCatalogSchema } from "../operator/sync/catalog-file.ts";
 import { asSchema, type FieldSchema, writeFields } from "./schema-table.ts";
 
 const HEADINGS: Readonly<Record<string, string>> = {

@@ -4,12 +4,6 @@ import { Refusal } from "../base/refusal.ts";
 import type { RefusalCode } from "../base/refusal-code.ts";
 import { fields, oneOf } from "../base/schema.ts";
 import {
-  type Environment,
-  findEnvironmentById,
-  requireEnvironment,
-} from "../platform/account/environment.ts";
-import type { Change } from "../platform/audit/audit.ts";
-import {
   type ApprovalView,
   approvalView,
   askApproval,
@@ -24,10 +18,16 @@ import {
   useApproval,
   viewApproval,
   withdrawApproval,
-} from "../sync/approval.ts";
-import { applyPlan } from "../sync/carry.ts";
-import { appliedView, type Files, findRefusal } from "../sync/plan.ts";
-import { filesOfEnvironment, requirePlan } from "../sync/stored-files.ts";
+} from "../operator/sync/approval.ts";
+import { applyPlan } from "../operator/sync/carry.ts";
+import { appliedView, type Files, findRefusal } from "../operator/sync/plan.ts";
+import { filesOfEnvironment, requirePlan } from "../operator/sync/stored-files.ts";
+import {
+  type Environment,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../platform/account/environment.ts";
+import type { Change } from "../platform/audit/audit.ts";
 import { callerOf, requireApprover } from "./admission.ts";
 import { type Caller, callerRoute } from "./caller-route.ts";
 import { dashboardOrigin } from "./cookie.ts";

@@ -1,11 +1,14 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
 
-import type { HandBackup } from "../backup/hand-backup.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ServiceConfig } from "../base/config.ts";
 import type { Log } from "../base/log.ts";
 import type { Docs } from "../docs/docs.ts";
 import type { Metrics } from "../metric/metrics.ts";
+import type { HandBackup } from "../operator/backup/manual-backup.ts";
+import type { ApprovalWatch } from "../operator/sync/approval-watch.ts";
+import type { ProjectFolder } from "../operator/sync/local-sync.ts";
+import type { SyncCap } from "../operator/sync/sync-cap.ts";
 import type { LoginCap } from "../platform/account/login-cap.ts";
 import type { SigninCap } from "../platform/account/signin-cap.ts";
 import type { LiveChanges } from "../platform/audit/live-changes.ts";
@@ -19,9 +22,6 @@ import type { ClientWrites } from "../shop/portal/person-record.ts";
 import type { PersonSignin } from "../shop/portal/person-signin.ts";
 import type { HeldCount, Holding } from "../store/lease-holder.ts";
 import type { Store } from "../store/port.ts";
-import type { ApprovalWatch } from "../sync/approval-watch.ts";
-import type { ProjectFolder } from "../sync/local-sync.ts";
-import type { SyncCap } from "../sync/sync-cap.ts";
 import type { BodyRoom } from "./body.ts";
 
 export interface HttpDeps {

@@ -8,7 +8,7 @@ import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { staticPlugin } from "@elysiajs/static";
 import { Refusal } from "../base/refusal.ts";
-import { leadsOutside } from "../sync/own-folder.ts";
+import { leadsOutside } from "../operator/sync/own-folder.ts";
 import { addressOf } from "./address.ts";
 import { redirect } from "./answer.ts";
 import { isPagesHost, pagesHost } from "./cookie.ts";

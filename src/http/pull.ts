@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { Refusal } from "../base/refusal.ts";
 import { fields, oneOf, orNull } from "../base/schema.ts";
-import { listStanding, rememberPulled, standingView, THING_KINDS } from "../sync/standing.ts";
+import { listStanding, rememberPulled, standingView, THING_KINDS } from "../operator/sync/standing.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
 /** Each is looked at in the one transaction. */

@@ -1,9 +1,9 @@
 /** In local development what is saved stands in a file too: which one a call is about, and what its answer says of it. */
 import { isJsonObject } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
+import { CATALOG_TARGET } from "../operator/sync/local-notes.ts";
+import type { ProjectFolder } from "../operator/sync/local-sync.ts";
 import { relayTarget } from "../rules/relay/relay.ts";
-import { CATALOG_TARGET } from "../sync/local-notes.ts";
-import type { ProjectFolder } from "../sync/local-sync.ts";
 
 /** What a route saves: the relay that its path or its definition names, or something of the catalog. Its answer has warnings. */
 export type Saves = "relay" | "catalog";

@@ -1,6 +1,5 @@
 /** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
-import { backupFolder, listBackups } from "../backup/backup.ts";
 import { toIso } from "../base/clock.ts";
 import { sayHowElse } from "../base/database-url.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../base/limit.ts";
@@ -9,6 +8,7 @@ import { readPageRequest } from "../base/page.ts";
 import { Refusal } from "../base/refusal.ts";
 import { VERSION } from "../base/release/change.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../base/schema.ts";
+import { backupFolder, listBackups } from "../operator/backup/backup.ts";
 import { listEnvironments } from "../platform/account/environment.ts";
 import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../platform/audit/audit.ts";
 import { readPage } from "../store/index-scan.ts";

@@ -5,11 +5,11 @@
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { removeParts } from "../backup/restore.ts";
 import { systemClock } from "../base/clock.ts";
 import { fileErrorCode } from "../base/durable-file.ts";
 import { ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
+import { removeParts } from "../operator/backup/restore.ts";
 import { NoCopyKept } from "../store/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
 import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/migrate.ts";

@@ -5,12 +5,12 @@
 import { statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { removeParts } from "../backup/restore.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { ServiceConfig } from "../base/config.ts";
 import type { DatabaseUrl } from "../base/database-url.ts";
 import type { Log } from "../base/log.ts";
 import { Refusal } from "../base/refusal.ts";
+import { removeParts } from "../operator/backup/restore.ts";
 import { createApp, findApp, listApps } from "../platform/account/app.ts";
 import { findLocalEnvironment } from "../platform/account/environment.ts";
 import { listOwners } from "../platform/account/owner.ts";

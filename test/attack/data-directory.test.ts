@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
-import { examine } from "../../src/doctor/examine.ts";
+import { examine } from "../../src/operator/doctor/examine.ts";
 import { RunnerLease } from "../../src/store/lease.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { showControls } from "../../src/base/log.ts";
+import { listDefinitionFiles, readDefinitionFile } from "../../src/operator/sync/definition-file.ts";
+import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { readLocalSecrets } from "../../src/platform/secret/local-secrets.ts";
-import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
-import { parseFileText } from "../../src/sync/json-file.ts";
 import { makePipe } from "../kit/pipe.ts";
 
 let serviceDir: string;

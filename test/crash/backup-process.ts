@@ -3,9 +3,9 @@
  * It says `ready` when all it needs is loaded, and `done` at the end.
  */
 import { join } from "node:path";
-import { makeBackup } from "../../src/backup/backup.ts";
-import { restoreBackup } from "../../src/backup/restore.ts";
 import { systemClock } from "../../src/base/clock.ts";
+import { makeBackup } from "../../src/operator/backup/backup.ts";
+import { restoreBackup } from "../../src/operator/backup/restore.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 
 const [what, dataDir = "", file = ""] = process.argv.slice(2);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { MAX_PAGE_SIZE } from "../../src/base/page.ts";
 import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/init.ts";
+import { type LocalSync, startLocalSync } from "../../src/operator/sync/local-sync.ts";
 import { COMMAND_LINE } from "../../src/platform/account/api-key.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import type { Environment } from "../../src/platform/account/environment.ts";
@@ -20,7 +21,6 @@ import { plans } from "../../src/shop/selling/plan.ts";
 import { products } from "../../src/shop/selling/product.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { type LocalSync, startLocalSync } from "../../src/sync/local-sync.ts";
 import { poll } from "../kit/patience.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

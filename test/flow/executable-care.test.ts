@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { backupInChild } from "../../src/backup/schedule.ts";
+import { backupInChild } from "../../src/operator/backup/schedule.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";

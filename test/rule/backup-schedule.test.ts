@@ -4,10 +4,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { backupFile } from "../../src/backup/backup.ts";
-import { BackupSchedule, type StartBackup } from "../../src/backup/schedule.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
+import { backupFile } from "../../src/operator/backup/backup.ts";
+import { BackupSchedule, type StartBackup } from "../../src/operator/backup/schedule.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relay-schedule-"));

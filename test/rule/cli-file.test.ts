@@ -7,9 +7,9 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
-import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
-import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
-import { parseFileText } from "../../src/sync/json-file.ts";
+import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
+import { checkDefinitionFile } from "../../src/operator/sync/definition-file.ts";
+import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [

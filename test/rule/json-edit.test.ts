@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
-import { editJson } from "../../src/sync/json-edit.ts";
+import { editJson } from "../../src/operator/sync/json-edit.ts";
 
 const FILE = `{
     "name": "checkout",

@@ -5,12 +5,12 @@ import { DEFAULT_LIMITS, MINUTE_MS, PASSWORD_WINDOW_MS } from "../../src/base/li
 import { drawPlaces, takeAll } from "../../src/base/limit-window.ts";
 import { Limiter } from "../../src/base/limiter.ts";
 import { Refusal } from "../../src/base/refusal.ts";
+import { SyncCap } from "../../src/operator/sync/sync-cap.ts";
 import { SharedPlaces } from "../../src/platform/account/shared-limit.ts";
 import { SigninCap } from "../../src/platform/account/signin-cap.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { PersonSigninCap } from "../../src/shop/portal/person-signin-cap.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { SyncCap } from "../../src/sync/sync-cap.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";
 import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";

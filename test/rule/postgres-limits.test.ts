@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { systemClock } from "../../src/base/clock.ts";
-import { checkNotices } from "../../src/doctor/server-check.ts";
+import { checkNotices } from "../../src/operator/doctor/server-check.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { adviseOn } from "../../src/store/postgres/advice.ts";
 import { LimitsNotKept } from "../../src/store/postgres/error.ts";

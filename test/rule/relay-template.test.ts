@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeJson } from "../../src/base/json.ts";
+import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
+import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import type { Definition } from "../../src/rules/relay/definition-shape.ts";
 import { RELAY_TEMPLATES } from "../../src/rules/relay/relay-template.ts";
 import { startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { stripe } from "../../src/rules/senders/stripe.ts";
-import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
-import { parseFileText } from "../../src/sync/json-file.ts";
 import { listBlocks } from "../kit/docs-block.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

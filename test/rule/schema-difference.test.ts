@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
-import { examine } from "../../src/doctor/examine.ts";
+import { examine } from "../../src/operator/doctor/examine.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";

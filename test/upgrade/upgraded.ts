@@ -3,7 +3,7 @@
 import { expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { examine } from "../../src/doctor/examine.ts";
+import { examine } from "../../src/operator/doctor/examine.ts";
 import { openDatabaseFile } from "../../src/store/database-file.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import type { Reader } from "../../src/store/port.ts";

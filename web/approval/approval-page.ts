@@ -3,8 +3,8 @@
  * looks like nothing else of the dashboard. What was asked for in the dashboard itself is carried out here too.
  */
 import { useState } from "preact/hooks";
-import type { ApprovalView } from "../../src/sync/approval.ts";
-import type { Carried } from "../../src/sync/plan.ts";
+import type { ApprovalView } from "../../src/operator/sync/approval.ts";
+import type { Carried } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { pagePath } from "../ground/place.ts";

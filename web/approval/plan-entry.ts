@@ -1,6 +1,6 @@
 /** One thing of a plan: what becomes of it, its difference, what is warned of it and what a captured call could make of it. */
-import type { ApprovalView } from "../../src/sync/approval.ts";
-import type { EntryView } from "../../src/sync/plan.ts";
+import type { ApprovalView } from "../../src/operator/sync/approval.ts";
+import type { EntryView } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,7 +1,7 @@
 /** Development's way to production: what a promote would change, tried and undone by the server, and the way to the page that approves it. */
 import { useEffect, useState } from "preact/hooks";
-import type { ApprovalView } from "../../src/sync/approval.ts";
-import type { Planned } from "../../src/sync/plan.ts";
+import type { ApprovalView } from "../../src/operator/sync/approval.ts";
+import type { Planned } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";

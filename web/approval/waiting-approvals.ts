@@ -1,5 +1,5 @@
 /** What waits for an owner's approval before it changes production, with the way to it; and what is said only where nothing waits. */
-import type { ApprovalView } from "../../src/sync/approval.ts";
+import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";

@@ -2,9 +2,9 @@
 
 import { parseJson, writeJson } from "../../../src/base/json.ts";
 import { previewOf } from "../../../src/event/preview.ts";
+import { parseFileText } from "../../../src/operator/sync/json-file.ts";
 import { makeHtml } from "../../../src/platform/mail/mailer.ts";
 import { compileMap, readMap } from "../../../src/rules/relay/live-receiver.ts";
-import { parseFileText } from "../../../src/sync/json-file.ts";
 import { readSlowness } from "../calibration.ts";
 import { compareWithBar, type Figure } from "../figure.ts";
 import type { Measure } from "../measure.ts";

@@ -1,0 +1,158 @@
+/**
+ * One backup: a checked copy of the whole database in one file, made beside a running server without holding anyone up. The master key is
+ * no part of it, so that a backup that gets lost opens no secret; it is written to a file of its own when asked for. And where backups are kept
+ * in a data directory, and what they are called.
+ */
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { toIso } from "../../base/clock.ts";
+import { findMasterKey, placeKeyFile } from "../../platform/secret/master-key.ts";
+import { type CopyStep, copyDatabase } from "../../store/database-copy.ts";
+
+/** Why a backup or a restore was not made: one sentence for the person who asked for it. */
+export class BackupRefused extends Error {}
+
+export interface BackupRequest {
+  dataDir: string;
+  /** The new file. */
+  file: string;
+  /** Whether a file of this name may be replaced. */
+  replace: boolean;
+  /** Whether the master key is written to `<file>.key` too. */
+  withKey: boolean;
+  /** RELAY_MASTER_KEY, or null. */
+  masterKey: string | null;
+  onStep?: (step: CopyStep) => void;
+}
+
+interface BackupMade {
+  file: string;
+  bytes: number;
+  schema: number;
+  /** Rows by table. */
+  rows: Readonly<Record<string, number>>;
+  keyFile: string | null;
+}
+
+/** Makes it. Throws BackupRefused or DatabaseRefused; then no file of that name was made or changed. */
+export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
+  const { dataDir, file, replace, withKey, onStep } = request;
+  requirePlace(dataDir, file);
+  const key = withKey ? await requireKey(request) : null;
+  const keyFile = `${file}.key`;
+  if (key !== null && !replace && existsSync(keyFile)) throw refuseKeyFile(keyFile);
+  const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace, onStep });
+  if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw refuseKeyFile(keyFile);
+  return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
+}
+
+/** Not over the data directory's own files, nor a folder. */
+function requirePlace(dataDir: string, file: string): void {
+  if (existsSync(file) && statSync(file).isDirectory()) {
+    throw new BackupRefused(
+      `${file} is a folder: name a file in it, such as ${join(file, "relay-backup.db")}.`,
+    );
+  }
+  if (realFolder(dirname(file)) === realFolder(dataDir)) {
+    throw new BackupRefused(
+      `${file} is among the data directory's own files: write it elsewhere, such as ${join(dataDir, "backups", basename(file))}.`,
+    );
+  }
+}
+
+function realFolder(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : resolve(folder);
+}
+
+async function requireKey({ dataDir, masterKey }: BackupRequest): Promise<Uint8Array> {
+  const key = await findMasterKey(dataDir, masterKey);
+  if (key !== null) return key;
+  throw new BackupRefused(
+    `There is no master key in ${dataDir}: set RELAY_MASTER_KEY if it is kept elsewhere, or leave --with-key out.`,
+  );
+}
+
+function refuseKeyFile(keyFile: string): BackupRefused {
+  return new BackupRefused(`${keyFile} exists already: name another file, or replace it with --force.`);
+}
+
+/** What made a copy that nobody asked for by name. */
+type BackupReason = "scheduled" | "by-hand" | "before-restore" | "before-move";
+
+export interface NamedBackup {
+  file: string;
+  /** When it was made, milliseconds since the epoch, as its name says. */
+  atMs: number;
+}
+
+const NAME = /^scheduled-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.db$/;
+const SCHEDULED_PART = /^\.scheduled-.*\.part(-journal)?$/;
+const ANY_PART = /^\.(scheduled|by-hand|before-restore|before-migration)-.*\.part(-journal)?$/;
+const STAGED_PART = /^\.(relay\.db|master\.key)\..*\.part(-journal)?$/;
+
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, "relay.db");
+}
+
+export function backupFolder(dataDir: string): string {
+  return join(dataDir, "backups");
+}
+
+/** `backups/scheduled-20300101T120000000Z.db`: its reason and when, so that names sort by time. */
+export function backupFile(dataDir: string, reason: BackupReason, atMs: number): string {
+  return join(backupFolder(dataDir), `${reason}-${toIso(atMs).replaceAll(/[-:.]/g, "")}.db`);
+}
+
+/** The scheduled ones, newest first. */
+export function listScheduledBackups(dataDir: string): NamedBackup[] {
+  return listMatches(backupFolder(dataDir), NAME)
+    .map((file) => ({ file, atMs: readTime(basename(file)) }))
+    .filter(({ atMs }) => !Number.isNaN(atMs))
+    .sort((one, other) => other.atMs - one.atMs);
+}
+
+interface BackupFile {
+  name: string;
+  /** When it was written, milliseconds since the epoch. */
+  atMs: number;
+  bytes: number;
+}
+
+const KEPT = /^[\w.-]+\.db$/;
+
+/** Whatever copies there are in backups/, the newest first. */
+export function listBackups(dataDir: string): BackupFile[] {
+  return listMatches(backupFolder(dataDir), KEPT)
+    .filter((file) => !basename(file).startsWith("."))
+    .flatMap((file) => {
+      const stat = statSync(file, { throwIfNoEntry: false });
+      return stat === undefined ? [] : [{ name: basename(file), atMs: stat.mtimeMs, bytes: stat.size }];
+    })
+    .sort((one, other) => other.atMs - one.atMs);
+}
+
+/** What a scheduled backup that was cut off left behind. */
+export function listScheduledParts(dataDir: string): string[] {
+  return listMatches(backupFolder(dataDir), SCHEDULED_PART);
+}
+
+/** Whatever a backup, restore or migration that was cut off left in this directory; only while nobody makes any. */
+export function listAllParts(dataDir: string): string[] {
+  return [...listMatches(backupFolder(dataDir), ANY_PART), ...listMatches(dataDir, STAGED_PART)];
+}
+
+/** NaN where the name says no time there is. */
+function readTime(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] = NAME.exec(name) ?? [];
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
+}
+
+function listMatches(folder: string, pattern: RegExp): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => pattern.test(name))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}

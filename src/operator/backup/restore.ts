@@ -1,0 +1,214 @@
+/**
+ * Putting a backup in the place of a data directory's database. At whatever step it is killed, the directory holds the old database or the
+ * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
+ * It never touches a directory that is in use, and never throws away what was there.
+ */
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { type Clock, sleep } from "../../base/clock.ts";
+import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
+import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../../platform/secret/master-key.ts";
+import { Sealer } from "../../platform/secret/seal.ts";
+import { trySealed } from "../../rules/relay/master-key-proof.ts";
+import { type CopyStep, copyDatabase, holdDatabase } from "../../store/database-copy.ts";
+import {
+  checkDatabase,
+  type DatabaseRefusal,
+  DatabaseRefused,
+  openDatabaseFile,
+} from "../../store/database-file.ts";
+import { lockDataDirectory } from "../../store/lock.ts";
+import { BackupRefused, backupFile, databaseFile, listAllParts } from "./backup.ts";
+
+/** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
+const HOLD_AFTER_MS = 1_500;
+const UNCHECKABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
+
+export interface RestoreRequest {
+  /** The backup. */
+  file: string;
+  dataDir: string;
+  /** A file with the master key that belongs to it, or null. */
+  keyFile: string | null;
+  /** RELAY_MASTER_KEY, or null. */
+  masterKey: string | null;
+  clock: Clock;
+  onStep?: (step: CopyStep) => void;
+}
+
+interface Restored {
+  schema: number;
+  /** Rows by table. */
+  rows: Readonly<Record<string, number>>;
+  /** Where what was there before is kept; null: there was nothing. */
+  kept: string | null;
+  /** Whether it was damaged or of a newer version, so that it is kept unchecked, as it lay. */
+  keptAsItLay: boolean;
+  /** Events that wait in it and run when the server starts. */
+  waitingEvents: number;
+  keyPlaced: boolean;
+}
+
+/** Restores it. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken; then the directory's database is what it was. */
+export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
+  const { file, dataDir, clock } = request;
+  await checkDatabase(file);
+  requireOther(file, databaseFile(dataDir));
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDirectory(dataDir, "relay restore", clock.now());
+  try {
+    removeParts(dataDir);
+    return await restoreLocked(request);
+  } finally {
+    lock.release();
+  }
+}
+
+async function restoreLocked(request: RestoreRequest): Promise<Restored> {
+  const { file, dataDir, onStep } = request;
+  const staged = partOf(databaseFile(dataDir));
+  try {
+    const { schema, rows } = await copyDatabase(file, staged, { replace: false, onStep });
+    const key = await requireFittingKey({ ...request, database: staged });
+    const waitingEvents = await countWaiting(staged);
+    const old = await replaceDatabase(request, () => {
+      if (key !== null) placeKey(dataDir, key);
+      placeFile(staged, databaseFile(dataDir), { replace: true });
+    });
+
+    return { schema, rows, ...old, waitingEvents, keyPlaced: key !== null };
+  } finally {
+    rmSync(staged, { force: true });
+  }
+}
+
+/** Keeps the old database, and calls `place` where nothing of it lies about any more but its one file. */
+async function replaceDatabase(
+  { dataDir, clock }: RestoreRequest,
+  place: () => void,
+): Promise<{ kept: string | null; keptAsItLay: boolean }> {
+  const database = databaseFile(dataDir);
+  if (!existsSync(database)) {
+    // A log without its database would be taken for the new one's.
+    removeSideFiles(database);
+    place();
+    return { kept: null, keptAsItLay: false };
+  }
+  const kept = backupFile(dataDir, "before-restore", clock.now());
+  const held = holdDatabase(database);
+  if (held !== null) {
+    try {
+      if (await tryKeep(() => held.copyTo(kept))) {
+        removeSideFiles(database);
+        // Windows renames over no open file.
+        if (process.platform === "win32") held[Symbol.dispose]();
+        place();
+        await sleep(clock, HOLD_AFTER_MS);
+        return { kept, keptAsItLay: false };
+      }
+    } finally {
+      held[Symbol.dispose]();
+    }
+  }
+  keepDamaged(database, kept);
+  removeSideFiles(database);
+  place();
+  return { kept, keptAsItLay: true };
+}
+
+/** False where no checked copy can be made of what is there. */
+async function tryKeep(keep: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await keep();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseRefused && UNCHECKABLE.has(error.reason)) return false;
+    throw error;
+  }
+}
+
+function removeSideFiles(database: string): void {
+  for (const ending of SIDE_FILES) rmSync(database + ending, { force: true });
+  syncFolder(dirname(database));
+}
+
+/** What a restore that was killed left behind; the lock says that none is on its way. Also for a server's start. */
+export function removeParts(dataDir: string): void {
+  for (const file of listAllParts(dataDir)) rmSync(file, { force: true });
+}
+
+function requireOther(file: string, database: string): void {
+  if (!existsSync(database) || realpathSync(file) !== realpathSync(database)) return;
+  throw new BackupRefused(`${file} is the data directory's own database: name a backup.`);
+}
+
+async function countWaiting(file: string): Promise<number> {
+  using database = openDatabaseFile(file);
+  const table = await database.get("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'event'");
+  if (table === null) return 0;
+  const row = await database.get<{ count: number }>(
+    "SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')",
+  );
+  return row?.count ?? 0;
+}
+
+interface KeyRequest {
+  /** The database that is to be restored. */
+  database: string;
+  dataDir: string;
+  keyFile: string | null;
+  masterKey: string | null;
+}
+
+/**
+ * Makes sure that the secrets in the database open with the key that the server will use. Answers the key that has to be put into the
+ * directory first, or null. Throws BackupRefused where the key is missing or another one.
+ */
+async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null> {
+  const { dataDir, keyFile, masterKey } = request;
+  const given = keyFile === null ? null : readGivenKey(keyFile);
+  const there = await findMasterKey(dataDir, masterKey);
+  if (given !== null && there !== null && !Buffer.from(given).equals(there)) {
+    throw new BackupRefused(
+      `${masterKey === null ? masterKeyFile(dataDir) : "RELAY_MASTER_KEY"} is another key than ${keyFile}: move it away first if nothing needs it any more.`,
+    );
+  }
+  const key = given ?? there;
+  using database = openDatabaseFile(request.database);
+  const state = await trySealed(database, key === null ? null : new Sealer(key));
+  if (state === "foreign") throw new BackupRefused(refuseKey(request, key !== null));
+  return there === null ? given : null;
+}
+
+/** Puts the key into a directory that has none. */
+function placeKey(dataDir: string, key: Uint8Array): void {
+  const file = masterKeyFile(dataDir);
+  if (placeKeyFile(file, key, { replace: false })) return;
+  throw new BackupRefused(`${file} was made by another command just now: try again.`);
+}
+
+function readGivenKey(file: string): Uint8Array {
+  if (!existsSync(file)) throw new BackupRefused(`There is no file ${file}: check its path.`);
+  return readKey(readFileSync(file, "utf8"), file);
+}
+
+function refuseKey({ dataDir, keyFile }: KeyRequest, found: boolean): string {
+  if (keyFile !== null)
+    return `The key in ${keyFile} does not open this backup's secrets: name the one that was kept with it.`;
+  const what = found ? "is not the one this backup's secrets were sealed under" : "is missing";
+  return `The master key of ${dataDir} ${what}: put the master.key kept with the backup there, or name it with --key <file>.`;
+}
+
+/** What SQLite keeps beside a database, by the endings of their names. */
+const SIDE_FILES: readonly string[] = ["-wal", "-shm", "-journal"];
+
+/** Copies the database to `kept`, and what lies beside it to `kept` with the same endings; durable when it returns. */
+function keepDamaged(database: string, kept: string): void {
+  mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
+  for (const ending of ["", ...SIDE_FILES]) {
+    if (!existsSync(database + ending)) continue;
+    copyFileSync(database + ending, kept + ending);
+    syncFile(kept + ending);
+  }
+  syncFolder(dirname(kept));
+}

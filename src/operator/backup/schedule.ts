@@ -1,0 +1,154 @@
+/**
+ * Backups by themselves: one every so often into the data directory's backups/, the newest few kept. When the last one was made stands in its
+ * name, so that a restart neither skips one nor makes one too many. It copies nothing itself and removes no backup it did not make.
+ */
+import { rmSync } from "node:fs";
+import { constants, setPriority } from "node:os";
+import { type Clock, Loop } from "../../base/clock.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+import type { Log } from "../../base/log.ts";
+import { ownCommand } from "../../base/own-executable.ts";
+import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./backup.ts";
+
+/** A start has other things to do. */
+const FIRST_LOOK_MS = MINUTE_MS;
+/** The wall clock may jump, so it is looked at more often than backups are due. */
+const LOOK_EVERY_MS = 15 * MINUTE_MS;
+
+interface BackupScheduleDeps {
+  dataDir: string;
+  everyMs: number;
+  /** How many scheduled ones are kept, the new one counted. */
+  keep: number;
+  clock: Clock;
+  log: Log;
+  start: StartBackup;
+  /** Told how each one ended, for metrics. */
+  onBackup?: (made: boolean) => void;
+}
+
+export class BackupSchedule {
+  readonly #deps: BackupScheduleDeps;
+  readonly #loop: Loop;
+  #process: BackupProcess | null = null;
+
+  /** Begins at once. */
+  constructor(deps: BackupScheduleDeps) {
+    this.#deps = deps;
+    this.#loop = new Loop({
+      clock: deps.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#turn(),
+      onError: (error) =>
+        deps.log.error("the scheduled backup was not made", { cause: (error as Error).message }),
+    });
+    void this.#loop.start(FIRST_LOOK_MS);
+  }
+
+  /** Makes no more; one that is being made is ended. */
+  async stop(): Promise<void> {
+    const stopped = this.#loop.stop();
+    this.#process?.stop();
+    await stopped;
+  }
+
+  async #turn(): Promise<number | undefined> {
+    const waitMs = this.#dueInMs(this.#deps.clock.now());
+    if (waitMs > 0) return waitMs;
+    await this.#makeOne();
+  }
+
+  #dueInMs(nowMs: number): number {
+    const { dataDir, everyMs } = this.#deps;
+    const [newest] = newestFirst(dataDir, nowMs);
+    return newest === undefined || newest.atMs > nowMs ? 0 : newest.atMs + everyMs - nowMs;
+  }
+
+  async #makeOne(): Promise<void> {
+    const { dataDir, clock, log, start, onBackup } = this.#deps;
+    const startedMs = clock.monotonicMs();
+    this.#removeParts();
+    this.#process = start(backupFile(dataDir, "scheduled", clock.now()));
+    try {
+      await this.#process.done;
+    } catch (error) {
+      if (this.#loop.running) onBackup?.(false);
+      else this.#removeParts();
+      throw error;
+    } finally {
+      this.#process = null;
+    }
+    if (!this.#loop.running) return;
+    log.info("backup made", { tookMs: Math.round(clock.monotonicMs() - startedMs) });
+    this.#prune();
+    onBackup?.(true);
+  }
+
+  #prune(): void {
+    const { dataDir, keep, clock, log } = this.#deps;
+    for (const { file } of newestFirst(dataDir, clock.now()).slice(keep)) {
+      try {
+        rmSync(file, { force: true });
+      } catch (error) {
+        log.warn("an old backup could not be removed", { cause: (error as Error).message });
+      }
+    }
+  }
+
+  /** What a disk that takes nothing keeps is removed by the next one. */
+  #removeParts(): void {
+    for (const file of listScheduledParts(this.#deps.dataDir)) {
+      try {
+        rmSync(file, { force: true });
+      } catch {}
+    }
+  }
+}
+
+/** One whose name lies in the future was made before the clock was set back: it counts as the oldest. */
+function newestFirst(dataDir: string, nowMs: number): NamedBackup[] {
+  const all = listScheduledBackups(dataDir);
+  return [...all.filter(({ atMs }) => atMs <= nowMs), ...all.filter(({ atMs }) => atMs > nowMs)];
+}
+
+/** A running one. */
+export interface BackupProcess {
+  /** Resolves when it is made; rejects with what the process said. */
+  done: Promise<void>;
+  /** Ends it at once. */
+  stop(): void;
+}
+
+export type StartBackup = (file: string) => BackupProcess;
+
+/** Starts `relay backup <file>` on the data directory, with the least claim on the processor. `command` is how this program is called. */
+export function backupInChild(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
+  return (file) => {
+    const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
+    const child = Bun.spawn([...command, "backup", file, "--data-dir", dataDir, "--json"], {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+      env,
+    });
+    yieldProcessor(child.pid);
+    return { done: settle(child), stop: () => child.kill() };
+  };
+}
+
+async function settle(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
+  const said = await new Response(child.stderr).text();
+  const code = await child.exited;
+  if (code === 0) return;
+  throw new Error(
+    said.trim().split("\n")[0] || `the backup's process ended with ${child.signalCode ?? code}`,
+  );
+}
+
+function yieldProcessor(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It ended already, or the system does not let us: then it runs as any other.
+  }
+}

@@ -1,0 +1,216 @@
+/** Looks a data directory over, check by check, beside a running server or without one. It changes nothing. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { toIso } from "../../base/clock.ts";
+import { type DatabaseUrl, sayHowElse } from "../../base/database-url.ts";
+import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
+import { findMasterKey } from "../../platform/secret/master-key.ts";
+import { Sealer } from "../../platform/secret/seal.ts";
+import { trySealed } from "../../rules/relay/master-key-proof.ts";
+import { findFaults, findLoss, openDatabaseFile, readSchemaVersion } from "../../store/database-file.ts";
+import { listTableFaults, SCHEMA_VERSION } from "../../store/migrate.ts";
+import type { Reader } from "../../store/port.ts";
+import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+import { lookAtServer } from "./server-check.ts";
+import {
+  checkAlertMail,
+  checkBackups,
+  checkBaseUrl,
+  checkDisk,
+  checkLog,
+  checkPeople,
+  checkProxy,
+  checkRights,
+  checkSecrets,
+  checkSenderDomain,
+  isLocal,
+} from "./setup-check.ts";
+import { checkTables } from "./table-check.ts";
+
+type RowCheck = (tx: Reader, patient: Patient) => Promise<Finding>;
+
+/** These read rows, and need this executable's schema. */
+const ROW_CHECKS: readonly RowCheck[] = [
+  checkKey,
+  checkQueue,
+  checkDead,
+  checkProblems,
+  checkClock,
+  checkBaseUrl,
+  checkProxy,
+  checkSecrets,
+  checkSenderDomain,
+  checkAlertMail,
+  checkPeople,
+];
+
+/** Every finding, in the order a person reads them. */
+export async function examine(patient: Patient): Promise<Finding[]> {
+  const { dataDir, database } = patient;
+  if (database !== null) return await examineShared(database, patient);
+  const loss = findLoss(dataDir);
+  if (loss !== null) return [failure("database", loss, RESTORE)];
+  if (!existsSync(join(dataDir, "relay.db"))) {
+    const todo =
+      "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";
+    return [failure("data directory", `There is no database in ${dataDir}.`, todo)];
+  }
+  const outside = [checkRights(patient), checkDisk(patient), checkLog(patient)];
+  const { findings, local } = await lookInside(patient);
+  return [...outside, ...findings, checkBackups(patient, local)];
+}
+
+/** The same of PostgreSQL: what a file has is left out, and how the server is set up is looked at. */
+async function examineShared(database: DatabaseUrl, patient: Patient): Promise<Finding[]> {
+  const outside = existsSync(patient.dataDir) ? [checkRights(patient)] : [];
+  const { findings, reader } = await lookAtServer(database, patient);
+  if (reader === null) return [...outside, ...findings];
+  await using tx = reader;
+  for (const check of ROW_CHECKS) findings.push(await check(tx, patient));
+  return [...outside, ...findings, fine("backups", sayHowElse(database))];
+}
+
+/** What is found in the database, and whether it is local development's; one that cannot be read is a server's. */
+async function lookInside(patient: Patient): Promise<{ findings: Finding[]; local: boolean }> {
+  const findings: Finding[] = [];
+  let local = false;
+  try {
+    using database = openDatabaseFile(join(patient.dataDir, "relay.db"));
+    const schema = await readSchemaVersion(database);
+    findings.push(checkSchema(schema));
+    if (schema === null) return { findings, local };
+    const tables = checkTables(await listTableFaults(database, { parts: true }));
+    findings.push(tables, await checkWhole(database, patient));
+    if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local };
+    local = await isLocal(database);
+    for (const check of ROW_CHECKS) findings.push(await check(database, patient));
+  } catch (error) {
+    findings.push(failure("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
+  }
+  return { findings, local };
+}
+
+const RESTORE = "stop the server and restore a backup with relay restore <file>";
+
+function checkSchema(schema: number | null): Finding {
+  if (schema === null) {
+    return failure(
+      "schema",
+      "The database is none of this service's.",
+      "name the right data directory with --data-dir",
+    );
+  }
+  if (schema > SCHEMA_VERSION) {
+    const message = `The database has schema ${schema}, this executable knows ${SCHEMA_VERSION}.`;
+    return failure("schema", message, "use the newer version that wrote it, or restore a backup");
+  }
+  if (schema < SCHEMA_VERSION) {
+    const message = `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`;
+    return worry("schema", message, "start the server with this executable: it keeps a copy, then migrates");
+  }
+  return fine("schema", `Schema ${schema}, as this executable knows it.`);
+}
+
+async function checkWhole(tx: Reader, { quick }: Patient): Promise<Finding> {
+  const faults = await findFaults(tx, { quick });
+  if (faults.length === 0) {
+    return fine(
+      "database",
+      quick ? "Whole, as far as a quick look tells." : "Whole: read through without a fault.",
+    );
+  }
+  return failure("database", `Damaged: ${faults.join("; ")}.`, RESTORE);
+}
+
+async function checkKey(tx: Reader, { dataDir, masterKey }: Patient): Promise<Finding> {
+  let key: Uint8Array | null;
+  try {
+    key = await findMasterKey(dataDir, masterKey);
+  } catch (error) {
+    return failure("master key", (error as Error).message, "put the key back that this data was sealed with");
+  }
+  const state = await trySealed(tx, key === null ? null : new Sealer(key));
+  const where = masterKey === null ? "master.key" : "RELAY_MASTER_KEY";
+  if (state === "opens") return fine("master key", `${where} opens the secrets.`);
+  if (state === "none") {
+    return fine(
+      "master key",
+      key === null ? "None yet, and no secret needs one." : `${where} is there; no secret is sealed yet.`,
+    );
+  }
+  return key === null
+    ? failure(
+        "master key",
+        "There is no master key, so no secret can be opened.",
+        "put master.key back, or set RELAY_MASTER_KEY",
+      )
+    : failure(
+        "master key",
+        `${where} is not the key the secrets were sealed under.`,
+        "put the key back that came with this database",
+      );
+}
+
+const LONG_WAIT_MS = 5 * MINUTE_MS;
+/** A clock that is kept by the network is never this far off. */
+const CLOCK_SLACK_MS = MINUTE_MS;
+const NAMED = 5;
+
+/** Events that wait for a paused relay, a held environment or their retry are as they should be. */
+async function checkQueue(tx: Reader, { clock }: Patient): Promise<Finding> {
+  const row = await tx.get<{ count: number; oldest: number | null }>(
+    `SELECT count(*) AS count, min(event.created_at) AS oldest FROM event
+     JOIN relay_key ON relay_key.key = event.relay_key JOIN relay ON relay.id = relay_key.relay_id JOIN environment ON environment.id = event.environment_id
+     WHERE event.state = 'queued' AND event.next_attempt_at IS NULL AND event.runs = 0
+       AND relay.state = 'active' AND environment.held_at IS NULL`,
+  );
+  const waiting = row?.count ?? 0;
+  if (row === null || row.oldest === null) return fine("queue", "No event waits for its turn.");
+  const waited = clock.now() - row.oldest;
+  const message = `Waiting for their turn: ${count(waiting, "event")}, the oldest for ${writeDuration(waited)}.`;
+  if (waited < LONG_WAIT_MS) return fine("queue", message);
+  return worry("queue", message, "see that the server runs and what its log says");
+}
+
+async function checkDead(tx: Reader, { clock }: Patient): Promise<Finding> {
+  const relays = await tx.all<{ name: string; count: number }>(
+    `SELECT relay_name.name AS name, count(*) AS count FROM event JOIN relay_name ON relay_name.key = event.name_key
+     WHERE event.state IN ('failed', 'dead') AND event.state = 'dead' AND event.finished_at >= ?1 GROUP BY relay_name.name ORDER BY count(*) DESC`,
+    clock.now() - DAY_MS,
+  );
+  const dead = relays.reduce((sum, relay) => sum + relay.count, 0);
+  if (dead === 0) return fine("dead events", "None in the last 24 hours.");
+  const names = relays.slice(0, NAMED).map((relay) => `${relay.name} ${relay.count}`);
+  return worry(
+    "dead events",
+    `${dead} in the last 24 hours (${names.join(", ")}).`,
+    "relay events list --state dead shows them; replay them once their cause is mended",
+  );
+}
+
+async function checkProblems(tx: Reader): Promise<Finding> {
+  const standing = await tx.all<{ code: string; target: string; place: string }>(
+    `SELECT code, target, environment.app_id || '/' || environment.name AS place
+     FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
+  );
+  if (standing.length === 0) return fine("problems", "None stands.");
+  const names = standing.slice(0, NAMED).map(({ code, target, place }) => `${code} on ${target} of ${place}`);
+  return worry(
+    "problems",
+    `${standing.length} stand: ${names.join(", ")}.`,
+    "relay problems list says what to do about each of an environment (--app, --environment)",
+  );
+}
+
+async function checkClock(tx: Reader, { clock }: Patient): Promise<Finding> {
+  const last = await tx.get<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq DESC LIMIT 1");
+  const nowMs = clock.now();
+  if (last !== null && last.at > nowMs + CLOCK_SLACK_MS) {
+    return worry(
+      "clock",
+      `The last event came at ${toIso(last.at)}, which is after now (${toIso(nowMs)}).`,
+      "set this machine's clock by the network; signed timestamps verify within five minutes only",
+    );
+  }
+  return fine("clock", `It is ${toIso(nowMs)}, and no event comes from later.`);
+}

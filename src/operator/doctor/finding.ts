@@ -1,0 +1,71 @@
+/** What a look at a data directory finds: one line a check, with what to do about it. */
+import type { Clock } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+
+type FindingState = "ok" | "warn" | "fail";
+
+export interface Finding {
+  /** Such as `database` or `free disk space`. */
+  check: string;
+  state: FindingState;
+  /** What is so, in one sentence. */
+  message: string;
+  /** What to do; null where nothing is. */
+  todo: string | null;
+}
+
+/** What is looked at. */
+export interface Patient {
+  dataDir: string;
+  /** PostgreSQL, where the rows are; null: relay.db of the data directory. */
+  database: DatabaseUrl | null;
+  /** RELAY_MASTER_KEY, or null. */
+  masterKey: string | null;
+  /** The public origin as far as it is known; null: it is not. */
+  baseUrl: string | null;
+  /** How often backups are to be made, as far as it is known; null: it is not, or off. */
+  backupEveryMs: number | null;
+  /** Leaves out what takes long on a large database. */
+  quick: boolean;
+  clock: Clock;
+}
+
+export function fine(check: string, message: string): Finding {
+  return { check, state: "ok", message, todo: null };
+}
+
+export function worry(check: string, message: string, todo: string): Finding {
+  return { check, state: "warn", message, todo };
+}
+
+export function failure(check: string, message: string, todo: string): Finding {
+  return { check, state: "fail", message, todo };
+}
+
+const BYTE_UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** `512 bytes`, `3.4 MiB`. */
+export function writeBytes(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024 && unit < BYTE_UNITS.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? size : size.toFixed(1)} ${BYTE_UNITS[unit]}`;
+}
+
+/** `under a minute`, `12 minutes`, `3 hours`, `2 days`: the largest unit, rounded down. */
+export function writeDuration(ms: number): string {
+  const minutes = Math.floor(ms / MINUTE_MS);
+  if (minutes < 1) return "under a minute";
+  if (minutes < 60) return count(minutes, "minute");
+  if (minutes < 48 * 60) return count(Math.floor(minutes / 60), "hour");
+  return count(Math.floor(minutes / (24 * 60)), "day");
+}
+
+/** `1 event`, `3 events`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,285 @@
+/** A PostgreSQL server, as far as its answers tell whether this service may keep its rows there. */
+import { type Clock, toIso } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+import { SCHEMA_VERSION } from "../../store/migrate.ts";
+import type { Reader } from "../../store/port.ts";
+import { adviseOn } from "../../store/postgres/advice.ts";
+import { LimitsNotKept } from "../../store/postgres/error.ts";
+import {
+  findUnfit,
+  hearsNotices,
+  lookInto,
+  type OpenReader,
+  readOwnSettings,
+  readSchemaThere,
+} from "../../store/postgres/look.ts";
+import { listTableFaults } from "../../store/postgres/migrate.ts";
+import { LIMITS, READ_LIMITS, requireLimits } from "../../store/postgres/option.ts";
+import { readMark } from "../../store/transfer-mark.ts";
+import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+import { checkNodes } from "./node-check.ts";
+import { checkTables } from "./table-check.ts";
+
+/** A node's writer and the one that looks after its commits, four readers, listener, and one that migrates. */
+const CONNECTIONS_A_NODE = 8;
+/** Without the other readers, and as the one that migrates ends first. */
+const FEWEST_A_NODE = 4;
+const CLOCK_SLACK_MS = MINUTE_MS;
+
+/** What is found, and a reader where its rows can be looked at with this version's words. */
+export async function lookAtServer(
+  database: DatabaseUrl,
+  { clock }: Patient,
+): Promise<{ findings: Finding[]; reader: OpenReader | null }> {
+  let reader: OpenReader;
+  try {
+    reader = await lookInto(database);
+  } catch (error) {
+    return { findings: [refuseConnection(database, error as Error)], reader: null };
+  }
+  const findings = [fine("connection", `${database} answers.`)];
+  try {
+    const unfit = await findUnfit(reader);
+    if (unfit !== null) findings.push(failure(unfit.check, unfit.why, unfit.todo));
+    // Behind a pooler a statement may meet another's, and a standby hears nobody: nothing more that is read there says anything.
+    if (unfit?.check !== "standby") findings.push(await checkPooler(database));
+    if (findings.every(({ state }) => state === "ok")) {
+      const server = { settings: await readOwnSettings(database, OWN_SETTINGS), clock };
+      for (const check of SERVER_CHECKS) findings.push(await check(reader, server));
+      const schema = await readSchemaThere(reader);
+      findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
+      if (schema === SCHEMA_VERSION) {
+        const tables = checkTables(await listTableFaults(reader, { parts: true }));
+        findings.push(tables, await checkCollation(reader), ...(await checkNodes(reader)));
+        if (tables.state === "ok") return { findings, reader };
+      }
+    }
+  } catch (error) {
+    findings.push(failure("database", `It cannot be read: ${sentence(error as Error)}`, ASK));
+  }
+  await reader[Symbol.asyncDispose]();
+  return { findings, reader: null };
+}
+
+const ASK = "ask whoever runs the database, or look at its log";
+
+function sentence({ message }: Error): string {
+  return message.replace(/\.?$/, ".");
+}
+
+function refuseConnection(database: DatabaseUrl, error: Error): Finding {
+  if (error instanceof LimitsNotKept) return failure("limits", error.message, adviseOn(error));
+  return failure("connection", `${database} cannot be used. ${sentence(error)}`, adviseOn(error));
+}
+
+/** A pooler that gives each transaction another connection loses what belongs to one: LISTEN, and locks of a session. */
+async function checkPooler(database: DatabaseUrl): Promise<Finding> {
+  if (await hearsNotices(database))
+    return fine(
+      "pooler",
+      "What one connection tells is heard on another: none is in between, or one in session mode.",
+    );
+  return failure(
+    "pooler",
+    "What one connection tells is not heard on another: a pooler in transaction mode is in between, so nodes would not hear of each other.",
+    "name the server itself, or a pooler in session mode, in --database or RELAY_DATABASE; a service needs few connections",
+  );
+}
+
+/** As a connection has it that asks for nothing. */
+interface Server {
+  settings: Record<string, string>;
+  clock: Clock;
+}
+
+const OWN_SETTINGS = [
+  "server_version",
+  "server_encoding",
+  "fsync",
+  "full_page_writes",
+  "synchronous_commit",
+  "session_replication_role",
+  "TimeZone",
+];
+
+type ServerCheck = (tx: Reader, server: Server) => Promise<Finding>;
+
+const SERVER_CHECKS: readonly ServerCheck[] = [
+  async (_, { settings }) => fine("version", `PostgreSQL ${settings.server_version}.`),
+  async (_, { settings }) => fine("encoding", `${settings.server_encoding}: it holds every text that comes.`),
+  checkRightsThere,
+  checkDurability,
+  checkTriggers,
+  checkOffset,
+  checkTimeZone,
+  checkConnections,
+  checkLimits,
+  checkNotices,
+];
+
+/** It makes its tables itself, and changes them with a newer version. */
+async function checkRightsThere(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ who: string; may: number; others: number }>(
+    `SELECT current_user AS who, CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END AS may,
+       (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+        AND NOT pg_has_role(relowner, 'USAGE')) AS others`,
+  );
+  const who = row?.who ?? "";
+  if (row?.may !== 1)
+    return failure(
+      "privileges",
+      `${who} may make no tables there.`,
+      `as an administrator: ALTER DATABASE … OWNER TO ${who}, or GRANT CREATE, USAGE ON SCHEMA public TO ${who}`,
+    );
+  if (row.others > 0)
+    return failure(
+      "privileges",
+      `${count(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to somebody else than ${who}, who cannot change them with a newer version.`,
+      `ALTER TABLE … OWNER TO ${who}`,
+    );
+  return fine("privileges", `${who} may make and change its tables.`);
+}
+
+async function checkDurability(_: Reader, { settings }: Server): Promise<Finding> {
+  const off = ["fsync", "full_page_writes"].filter((name) => settings[name] === "off");
+  if (off.length > 0)
+    return failure(
+      "durability",
+      `${off.join(" and ")} ${off.length === 1 ? "is" : "are"} off: a power cut loses or damages what was acknowledged.`,
+      "set them on in the server's configuration",
+    );
+  const { synchronous_commit: commit = "on" } = settings;
+  const own =
+    commit === "on" ? "" : ` The server's own synchronous_commit is ${commit}; this service asks for on.`;
+  return fine("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
+}
+
+/** A user to whom the service could not give them does not get as far as here. */
+async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> {
+  if (settings.session_replication_role !== "replica")
+    return fine("triggers", "They fire: what is written there is counted, and told to every node.");
+  return worry(
+    "triggers",
+    "session_replication_role is replica for this user. The service sets it to origin for its own connections; of what somebody else writes there as this user, no node hears.",
+    "as an administrator, ALTER ROLE … RESET session_replication_role, and the same of the database",
+  );
+}
+
+/** Leases run by the server's time, signatures and retries by each machine's. */
+async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
+  const beforeMs = clock.now();
+  const row = await tx.get<{ ms: number }>(
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms",
+  );
+  const offsetMs = (row?.ms ?? 0) - (beforeMs + clock.now()) / 2;
+  const there = toIso(row?.ms ?? 0);
+  if (Math.abs(offsetMs) <= CLOCK_SLACK_MS)
+    return fine("clock offset", `The server's clock says ${there}, as this machine's does.`);
+  return worry(
+    "clock offset",
+    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${writeDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
+    "set both by the network; signed timestamps verify within five minutes only",
+  );
+}
+
+async function checkTimeZone(_: Reader, { settings }: Server): Promise<Finding> {
+  const { TimeZone: zone = "" } = settings;
+  return fine("time zone", `${zone}; times are kept as numbers, which no time zone changes.`);
+}
+
+async function checkConnections(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ most: number; used: number }>(
+    `SELECT least(
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
+         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
+         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user)) AS most,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used`,
+  );
+  const free = (row?.most ?? 0) - (row?.used ?? 0);
+  const message = `${free} of ${row?.most} are free; a node takes up to ${CONNECTIONS_A_NODE}.`;
+  if (free >= CONNECTIONS_A_NODE) return fine("connections", message);
+  const todo =
+    "raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them";
+  if ((row?.most ?? 0) >= FEWEST_A_NODE) return worry("connections", message, todo);
+  return failure(
+    "connections",
+    `${row?.most} at most: no node starts with fewer than ${FEWEST_A_NODE}, and one takes up to ${CONNECTIONS_A_NODE}.`,
+    todo,
+  );
+}
+
+/** Checks the limits of a connection that was opened as a node opens it. */
+async function checkLimits(tx: Reader): Promise<Finding> {
+  try {
+    requireLimits(await tx.all<{ name: string; value: string }>(READ_LIMITS));
+  } catch (error) {
+    return failure("limits", (error as Error).message, adviseOn(error));
+  }
+  const { statement_timeout, idle_in_transaction_session_timeout, lock_timeout } = LIMITS;
+  return fine(
+    "limits",
+    `The server ends a node's statement after ${statement_timeout}, its wait for a lock after ${lock_timeout}, and a transaction of a node that hangs after ${idle_in_transaction_session_timeout}.`,
+  );
+}
+
+/** Parts of the notification queue from which the check warns and fails. */
+const MUCH_QUEUED = 0.1;
+const TOO_MUCH_QUEUED = 0.5;
+
+/** Checks the notification queue. The server keeps notifications until the slowest listener has read them, and a full queue fails every write. */
+export async function checkNotices(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ used: number }>("SELECT pg_notification_queue_usage() AS used");
+  const used = row?.used ?? 0;
+  const message = `The server's queue of notifications is ${Math.round(used * 100)} % full.`;
+  if (used < MUCH_QUEUED) return fine("notification queue", message);
+  const todo =
+    "end the session that listens and stays in a transaction: the server's log names its process, and pg_stat_activity shows it as idle in transaction";
+  if (used < TOO_MUCH_QUEUED) return worry("notification queue", message, todo);
+  return failure("notification queue", `${message} Once it is full, no node can write.`, todo);
+}
+
+function checkSchemaThere(schema: number | null): Finding {
+  if (schema === SCHEMA_VERSION) return fine("schema", `Schema ${schema}, as this executable knows it.`);
+  if (schema === null)
+    return worry(
+      "schema",
+      "There is none yet.",
+      "start relay serve with it, or relay move to it: both make it",
+    );
+  return schema > SCHEMA_VERSION
+    ? failure(
+        "schema",
+        `The database has schema ${schema}, this executable knows ${SCHEMA_VERSION}.`,
+        "use the newer version that wrote it",
+      )
+    : worry(
+        "schema",
+        `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`,
+        "dump the database, then start one server of this version: it brings it there",
+      );
+}
+
+async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> {
+  const mark = schema === null ? null : await readMark(tx);
+  if (mark === null) return [];
+  const todo =
+    "start the service with that one; relay move --undo lets one start on this with the rows of then";
+  return [failure("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
+}
+
+/** Texts are told apart and sorted by their bytes, so that no update of the system's libraries changes an index. */
+async function checkCollation(tx: Reader): Promise<Finding> {
+  const rows = await tx.all<{ name: string }>(
+    `SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns AS c
+     WHERE c.table_schema = current_schema() AND c.data_type = 'text' AND c.collation_name IS DISTINCT FROM 'C'
+     ORDER BY 1 LIMIT 5`,
+  );
+  if (rows.length === 0)
+    return fine("collation", "Texts compare by their bytes, whatever the system's libraries say.");
+  return failure(
+    "collation",
+    `${rows.map(({ name }) => name).join(", ")} compare by the system's libraries.`,
+    'ALTER TABLE … ALTER COLUMN … TYPE text COLLATE "C"',
+  );
+}

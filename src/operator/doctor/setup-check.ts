@@ -1,0 +1,211 @@
+/** The data directory on its disk, and how the service is set up: its address, its secrets, a domain to send mail from, backups. */
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { listEnvironments } from "../../platform/account/environment.ts";
+import { standingProblems } from "../../platform/audit/problem.ts";
+import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
+import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
+import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
+import { PERSON, toEmailKey } from "../../shop/people/person.ts";
+import type { Reader } from "../../store/port.ts";
+import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
+
+const MIB = 1024 * 1024;
+const LEAST_FREE_BYTES = 100 * MIB;
+const LITTLE_FREE_BYTES = 1024 * MIB;
+/** The server cuts its log to nothing again and again; one that long has a reader that never ends. */
+const LONG_LOG_BYTES = 256 * MIB;
+const NOT_THE_OWNER = 0o077;
+
+export function checkRights({ dataDir }: Patient): Finding {
+  const keyFile = join(dataDir, "master.key");
+  if (isOpenToOthers(keyFile)) {
+    return failure("data directory", `Others on this machine may read ${keyFile}.`, `chmod 600 ${keyFile}`);
+  }
+  try {
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    const todo = "run this as the user that the server runs as, or give it the folder";
+    return failure("data directory", `${dataDir} cannot be written by this user.`, todo);
+  }
+  // A database that others may read stands behind a folder that they may not enter.
+  if (isOpenToOthers(dataDir) && isOpenToOthers(join(dataDir, "relay.db"))) {
+    return worry(
+      "data directory",
+      `Others on this machine may look into ${dataDir}.`,
+      `chmod 700 ${dataDir}`,
+    );
+  }
+  return fine("data directory", `${dataDir} is its owner's alone and can be written.`);
+}
+
+/** Windows keeps rights in another way, which is not looked at. */
+function isOpenToOthers(path: string): boolean {
+  return process.platform !== "win32" && existsSync(path) && (statSync(path).mode & NOT_THE_OWNER) !== 0;
+}
+
+export function checkDisk({ dataDir }: Patient): Finding {
+  const { bavail, bsize } = statfsSync(dataDir);
+  const free = bavail * bsize;
+  const size = statSync(join(dataDir, "relay.db")).size;
+  const message = `${writeBytes(free)} free, the database takes ${writeBytes(size)}.`;
+  if (free < LEAST_FREE_BYTES) {
+    return failure("disk space", message, "make room: when the disk is full nothing is received");
+  }
+  if (free < LITTLE_FREE_BYTES || free < 2 * size) {
+    return worry("disk space", message, "make room for backups and for the database to grow");
+  }
+  return fine("disk space", message);
+}
+
+export function checkLog({ dataDir }: Patient): Finding {
+  const file = join(dataDir, "relay.db-wal");
+  const size = existsSync(file) ? statSync(file).size : 0;
+  const message = `The write-ahead log takes ${writeBytes(size)}.`;
+  if (size < LONG_LOG_BYTES) return fine("log", message);
+  return worry(
+    "log",
+    message,
+    "look for a command or a backup that does not end; restarting the server cuts it",
+  );
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Finding> {
+  if (await isLocal(tx)) {
+    return fine("base URL", "Local development: receivers answer on this machine.");
+  }
+  const todo = "give the server its public https origin with --base-url or RELAY_BASE_URL";
+  if (baseUrl === null) return worry("base URL", "It is not known here.", `${todo}, and this command too`);
+  const url = URL.parse(baseUrl);
+  if (url === null || LOOPBACK.test(url.hostname)) {
+    return worry("base URL", `${baseUrl} is this machine's own: no provider reaches it.`, todo);
+  }
+  if (url.protocol !== "https:") {
+    return worry("base URL", `${baseUrl} is not https: events and sessions travel in the clear.`, todo);
+  }
+  return fine("base URL", `${baseUrl}, https.`);
+}
+
+/** A call names no environment: its secret alone decides which one receives. */
+export async function checkSecrets(tx: Reader, { clock }: Patient): Promise<Finding> {
+  const shared = await listSharedSecrets(tx, clock.now());
+  if (shared.length === 0) return fine("secrets", "Each verifies calls of one environment alone.");
+  return worry(
+    "secrets",
+    `One secret verifies ${shared.join(", ")} in two environments, so that one of them takes the other's events.`,
+    "make a webhook endpoint of its own for each environment at the sender, and paste or set that one's secret",
+  );
+}
+
+/** Only where a relay mails people; local development sends nothing. */
+export async function checkSenderDomain(tx: Reader): Promise<Finding> {
+  const missing = await tx.all<{ name: string }>(
+    `SELECT DISTINCT environment.app_id || '/' || environment.name AS name FROM relay
+     JOIN environment ON environment.id = relay.environment_id
+     LEFT JOIN sender_domain ON sender_domain.environment_id = environment.id
+     WHERE environment.name <> 'local' AND sender_domain.verified_at IS NULL
+       AND EXISTS (SELECT 1 FROM json_each(relay.definition, '$.actions') AS action
+                   WHERE json_extract(action.value, '$.type') = 'email_person')
+     ORDER BY 1`,
+  );
+  if (missing.length === 0)
+    return fine("sender domain", "Every relay that sends mail has a verified one, or none sends.");
+  const names = missing.map(({ name }) => name).join(", ");
+  return worry(
+    "sender domain",
+    `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
+    "set one with relay domain set <domain>, make the DNS record it says, then run relay domain verify",
+  );
+}
+
+/** Whoever relies on alerts by mail looks nowhere else. */
+export async function checkAlertMail(tx: Reader): Promise<Finding> {
+  const standing = await tx.all<{ name: string; message: string }>(
+    `SELECT environment.app_id || '/' || environment.name AS name, message FROM problem
+     JOIN environment ON environment.id = problem.environment_id WHERE cleared_at IS NULL AND code = ?1 ORDER BY 1`,
+    UNMAILED_ALERTS,
+  );
+  const [first] = standing;
+  if (first === undefined) return fine("alert mail", "No alert mail is known to have missed the owners.");
+  const others = standing.slice(1).map(({ name }) => name);
+  return worry(
+    "alert mail",
+    `Owners are not mailed what they are alerted of. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
+    "mend what it names, then send a test mail with relay emails test",
+  );
+}
+
+/** Pairs that are named. */
+const NAMED_PAIRS = 5;
+
+/** Who stood in both spellings of their address's domain before those were one; what comes for them is the one's in letters since. */
+export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Finding> {
+  if (quick) return fine("people", "Not looked through by a quick look.");
+  const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
+    `SELECT environment_id AS environmentId, environment.app_id || '/' || environment.name AS place, email, person.id AS id
+     FROM person JOIN environment ON environment.id = environment_id
+     WHERE instr(email_key, 'xn--') > 0 AND status NOT IN ('erased', 'suspended') ORDER BY person.id`,
+  );
+  const pairs: string[] = [];
+  for (const { environmentId, place, email, id } of old) {
+    const emailKey = toEmailKey(email);
+    const other = await PERSON.find(tx, { environmentId, emailKey });
+    if (other !== null && other.id !== id)
+      pairs.push(`${id} (${email}) and ${other.id} (${other.email}) of ${place}`);
+  }
+  if (pairs.length === 0) return fine("people", "Nobody stands in two spellings of one address.");
+  const more = pairs.length > NAMED_PAIRS ? `, and ${pairs.length - NAMED_PAIRS} more` : "";
+  return worry(
+    "people",
+    `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, NAMED_PAIRS).join("; ")}${more}.`,
+    "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page (what came under the address stays the second's) or suspend them; who wants to be forgotten is erased twice, both of the pair",
+  );
+}
+
+/** Local development may do without; a server that has none has nothing to come back from. */
+export function checkBackups(
+  { dataDir, backupEveryMs, clock }: Pick<Patient, "dataDir" | "backupEveryMs" | "clock">,
+  local: boolean,
+): Finding {
+  const newest = newestBackup(join(dataDir, "backups"));
+  const age = newest === null ? null : clock.now() - newest;
+  const message = age === null ? "None in backups/." : `The newest in backups/ is ${writeDuration(age)} old.`;
+  if (backupEveryMs !== null && (age === null || age > 2 * backupEveryMs)) {
+    return worry("backups", message, "the server was to make them by itself: look at its log and the disk");
+  }
+  if (age !== null) return fine("backups", message);
+  const todo = "relay backup makes one, relay serve --backup-every 1d makes them by itself";
+  if (local) return fine("backups", `${message} ${todo}.`);
+  return worry("backups", "The server has no backup in backups/.", todo);
+}
+
+/** A server has no environment before somebody makes the first app. */
+export async function isLocal(tx: Reader): Promise<boolean> {
+  const environments = await listEnvironments(tx, null);
+  return environments.length > 0 && environments.every(({ name }) => name === "local");
+}
+
+/** As the running server noticed it. */
+export async function checkProxy(tx: Reader): Promise<Finding> {
+  const [standing] = await standingProblems(tx, [UNNAMED_PROXY]);
+  if (standing === undefined) return fine("proxy", "None is in front that was not named.");
+  const proxy = readProxyTarget(standing.target);
+  const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
+  return worry("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
+}
+
+/** When the newest was written, milliseconds since the epoch; null: there is none. */
+function newestBackup(folder: string): number | null {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return null;
+  }
+  const times = names
+    .filter((name) => name.endsWith(".db") && !name.startsWith("."))
+    .map((name) => statSync(join(folder, name)).mtimeMs);
+  return times.length === 0 ? null : Math.max(...times);
+}

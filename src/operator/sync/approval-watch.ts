@@ -1,0 +1,68 @@
+/** What of approvals is known in memory alone: when each is over by the clock that never goes back, how many are asked for, and which were looked at. */
+import type { Clock } from "../../base/clock.ts";
+import { APPROVAL_LIFE_MS, APPROVALS_PER_MINUTE, MINUTE_MS } from "../../base/limit.ts";
+import { drawPlaces } from "../../base/limit-window.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import { Refusal } from "../../base/refusal.ts";
+
+interface Watched {
+  endsAtMonotonicMs: number;
+  lookedAtMonotonicMs: number;
+}
+
+/** How often both sides of a waiting approval are looked at, however often it is asked about. */
+const LOOK_EVERY_MS = 5_000;
+/** A bound on the memory; what is forgotten is judged by the wall clock anew. */
+const MAX_WATCHED = 1_000;
+
+export class ApprovalWatch {
+  readonly #clock: Clock;
+  readonly #asked: Limiter;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(clock: Clock, places: Places | null = null) {
+    this.#clock = clock;
+    this.#asked = new Limiter(clock, APPROVALS_PER_MINUTE, MINUTE_MS, { kind: "approval", places });
+  }
+
+  /** Counts one that is asked for. Refuses with `approval_capped`. */
+  async take(environmentId: number): Promise<void> {
+    const need = { limiter: this.#asked, name: String(environmentId) };
+    await drawPlaces([need]);
+    const resetAtMs = this.#asked.take(need.name);
+    if (resetAtMs === null) return;
+    throw new Refusal(
+      "approval_capped",
+      `Approvals for this environment may be asked for ${APPROVALS_PER_MINUTE} times a minute: try again after the time in resetAt.`,
+      { resetAtMs },
+    );
+  }
+
+  /** Milliseconds until it is over; 0 once it is. Setting the wall clock back prolongs none that this process knows. */
+  msLeft({ id, expiresAt }: { id: string; expiresAt: number }): number {
+    const byWall = expiresAt - this.#clock.now();
+    const byMonotonic = this.#find(id, byWall).endsAtMonotonicMs - this.#clock.monotonicMs();
+    return Math.max(0, Math.min(byWall, byMonotonic));
+  }
+
+  /** Whether both sides are to be looked at again; counts as a look. */
+  looksDue(row: { id: string; expiresAt: number }): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const watched = this.#find(row.id, row.expiresAt - this.#clock.now());
+    if (nowMs - watched.lookedAtMonotonicMs < LOOK_EVERY_MS) return false;
+    watched.lookedAtMonotonicMs = nowMs;
+    return true;
+  }
+
+  #find(id: string, leftMs: number): Watched {
+    const known = this.#watched.get(id);
+    if (known !== undefined) return known;
+    const nowMs = this.#clock.monotonicMs();
+    const endsAtMonotonicMs = nowMs + Math.min(Math.max(leftMs, 0), APPROVAL_LIFE_MS);
+    const watched = { endsAtMonotonicMs, lookedAtMonotonicMs: Number.NEGATIVE_INFINITY };
+    const [oldest] = this.#watched.size >= MAX_WATCHED ? this.#watched.keys() : [];
+    if (oldest !== undefined) this.#watched.delete(oldest);
+    this.#watched.set(id, watched);
+    return watched;
+  }
+}

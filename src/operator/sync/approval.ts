@@ -1,0 +1,308 @@
+/**
+ * Approvals: what is to be carried into production is asked for, shown to an owner in the browser, and carried out once, within ten minutes,
+ * for the exact plan that was shown. An approval decides who may say yes and when it is over; what is carried, and whether both sides still
+ * stand, is carry.ts's. Source: the specification's "Authentication", point 6.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../../base/id.ts";
+import type { Json } from "../../base/json.ts";
+import { APPROVAL_LIFE_MS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { RefusalCode } from "../../base/refusal-code.ts";
+import {
+  json as anyJson,
+  oneOf,
+  show,
+  textOrNull,
+  time,
+  timeOrNull,
+  warningView,
+} from "../../base/schema.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
+import { type Carried, type Entry, entryView, isChange } from "./plan.ts";
+
+const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;
+type State = (typeof STATES)[number];
+const SOURCES = ["files", "development"] as const;
+
+const { diff: _, ...told } = entryView.properties;
+/** A thing of the plan, with what stands and what is made of it where that differs. */
+const approvedEntryView = Type.Object({ ...told, before: anyJson, after: anyJson });
+
+const shownPlanView = Type.Object({
+  changes: Type.Integer(),
+  entries: Type.Array(approvedEntryView),
+  warnings: Type.Array(warningView),
+  secretsOf: Type.Array(Type.String(), { description: "relays whose secrets are made on the way" }),
+});
+type ShownPlan = Static<typeof shownPlanView>;
+
+/** The files as they were sent. */
+export interface SentFiles {
+  relays: readonly Json[];
+  catalog: Json;
+}
+
+const APPROVAL = defineTable({
+  name: "approval",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    plan: text(),
+    source: text<(typeof SOURCES)[number]>(),
+    /** null where they are what stands in development, and once it is over. */
+    files: orNull(json<SentFiles>()),
+    replaceEdited: flag(),
+    shown: json<ShownPlan>(),
+    state: text<State>(),
+    /** In the audit's words. */
+    askedBy: text(),
+    /** The key's name and hint; null: the dashboard's session. */
+    askedWith: orNull(text()),
+    askedFrom: text(),
+    createdAt: integer(),
+    expiresAt: integer(),
+    decidedBy: orNull(text()),
+    decidedAt: orNull(integer()),
+    endedAt: orNull(integer()),
+    /** Why it is void, denied or withdrawn, in a sentence. */
+    why: orNull(text()),
+  },
+});
+type ApprovalRow = RowOf<typeof APPROVAL>;
+
+/** An approval without its plan. */
+const APPROVAL_STATE = APPROVAL.pick(
+  "id",
+  "environmentId",
+  "plan",
+  "source",
+  "replaceEdited",
+  "state",
+  "askedBy",
+  "askedWith",
+  "askedFrom",
+  "createdAt",
+  "expiresAt",
+  "decidedBy",
+  "decidedAt",
+  "endedAt",
+  "why",
+);
+export type Approval = RowOf<typeof APPROVAL_STATE>;
+
+const stateFields = {
+  id: Type.String(),
+  state: oneOf(STATES),
+  app: Type.String(),
+  environment: Type.Literal("production"),
+  url: Type.String({ description: "the dashboard's page on which an owner approves or refuses" }),
+  plan: Type.String(),
+  source: oneOf(SOURCES),
+  replaceEdited: Type.Boolean(),
+  askedBy: Type.String(),
+  askedWith: textOrNull,
+  askedFrom: Type.String(),
+  isMine: Type.Boolean({ description: "whether the caller asked, and so carries it out" }),
+  createdAt: time,
+  expiresAt: time,
+  secondsLeft: Type.Integer(),
+  decidedBy: textOrNull,
+  decidedAt: timeOrNull,
+  endedAt: timeOrNull,
+  why: textOrNull,
+};
+const stateView = Type.Object(stateFields);
+export const approvalView = Type.Object({
+  ...stateFields,
+  shown: Type.Optional(shownPlanView),
+  secretsOf: Type.Optional(shownPlanView.properties.secretsOf),
+});
+export type ApprovalView = Static<typeof approvalView>;
+
+export function viewApproval(
+  row: Approval,
+  { app, url, asker, secondsLeft }: { app: string; url: string; asker: string; secondsLeft: number },
+): ApprovalView {
+  const isMine = row.askedBy === asker;
+  return show(stateView, { ...row, app, url, isMine, secondsLeft, environment: "production" as const });
+}
+
+/** The plan as an owner is shown it. */
+export function showPlan(
+  { changes, entries, warnings, secrets }: Carried,
+  read: readonly Entry[],
+): ShownPlan {
+  return {
+    changes,
+    entries: entries.map(({ diff: _, ...entry }, at) => {
+      const { before = null, after = null } = read[at] ?? {};
+      const isShown = isChange(entry, true);
+      return { ...entry, before: isShown ? before : null, after: isShown ? after : null };
+    }),
+    warnings,
+    secretsOf: secrets.map(({ relay }) => relay),
+  };
+}
+
+/** What is asked for, by whom, with what and from where. */
+interface Asked extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
+  files: SentFiles | null;
+  shown: ShownPlan;
+}
+
+/** Asks. Who asks anew withdraws what they asked before. Refuses with `approval_capped`. */
+export async function askApproval(tx: Writer, change: Change, asked: Asked): Promise<Approval> {
+  const { environmentId, by, nowMs } = change;
+  const open = await listOpen(tx, environmentId);
+  for (const row of open.filter(({ askedBy }) => askedBy === by))
+    await end(tx, row, "withdrawn", nowMs, "It was asked anew.");
+  if (open.filter(({ askedBy }) => askedBy !== by).length >= MAX_OPEN)
+    throw new Refusal(
+      "approval_capped",
+      `${MAX_OPEN} approvals wait for production already: let an owner refuse those that nobody needs, or wait until they are over.`,
+    );
+  const row: ApprovalRow = {
+    ...asked,
+    id: newId("apr", nowMs),
+    environmentId,
+    state: "pending",
+    askedBy: by,
+    createdAt: nowMs,
+    expiresAt: nowMs + APPROVAL_LIFE_MS,
+    decidedBy: null,
+    decidedAt: null,
+    endedAt: null,
+    why: null,
+  };
+  await APPROVAL.insert(tx, row);
+  const { plan, source, replaceEdited, askedWith, askedFrom, shown } = asked;
+  const after = { plan, source, replaceEdited, changes: shown.changes, askedWith, askedFrom };
+  await writeAudit(tx, { ...change, action: "approval.asked", target: targetOf(row), after });
+  return row;
+}
+
+const MAX_OPEN = 20;
+
+/** The approval of this id without its plan; refuses with `not_found`. */
+export function requireApproval(tx: Reader, id: string): Promise<Approval> {
+  return APPROVAL_STATE.require(tx, { id }, NONE);
+}
+
+/** As `requireApproval`, with its plan and files. */
+export function requireWholeApproval(tx: Reader, id: string): Promise<ApprovalRow> {
+  return APPROVAL.require(tx, { id }, NONE);
+}
+
+const NONE = "There is no approval of this id: it was over for long, or never asked for; ask anew.";
+
+/** Those of the environment that may still be carried out. */
+export function listOpen(tx: Reader, environmentId: number): Promise<Approval[]> {
+  const rest = "WHERE environment_id = $environmentId AND ended_at IS NULL ORDER BY expires_at DESC";
+  return APPROVAL_STATE.all(tx, rest, { environmentId });
+}
+
+export function isOpen({ endedAt }: Pick<Approval, "endedAt">): boolean {
+  return endedAt === null;
+}
+
+/** Says yes or no to what is pending. Refuses as `refuseUnless`, and with `version_conflict` a decision about another plan. */
+export async function decideApproval(
+  tx: Writer,
+  row: Approval,
+  decision: "approved" | "denied",
+  { by, nowMs, environmentId }: Change,
+): Promise<void> {
+  const noted = { decidedBy: by, decidedAt: nowMs };
+  if (decision === "approved") await APPROVAL.change(tx, row, { ...noted, state: "approved" });
+  else await APPROVAL.change(tx, row, { ...noted, state: "denied", endedAt: nowMs, files: null });
+  const { plan, askedBy, askedWith, askedFrom } = row;
+  const after = { plan, askedBy, askedWith, askedFrom };
+  await writeAudit(tx, {
+    environmentId,
+    by,
+    nowMs,
+    action: `approval.${decision}`,
+    target: targetOf(row),
+    after,
+  });
+}
+
+/** Takes it back: who asked does not wait any more. */
+export async function withdrawApproval(tx: Writer, row: Approval, change: Change): Promise<void> {
+  await end(tx, row, "withdrawn", change.nowMs, "Who asked for it does not wait for it any more.");
+  await writeAudit(tx, { ...change, action: "approval.withdrawn", target: targetOf(row) });
+}
+
+/** Its one use, in the transaction of what is carried. */
+export async function useApproval(tx: Writer, row: Approval, change: Change, changes: number): Promise<void> {
+  await end(tx, row, "done", change.nowMs, null);
+  const after = { plan: row.plan, changes, approvedBy: row.decidedBy };
+  await writeAudit(tx, { ...change, action: "approval.used", target: targetOf(row), after });
+}
+
+/** It is worth nothing any more: its time is over, or a side moved. */
+export async function endApproval(
+  tx: Writer,
+  row: Approval,
+  state: "void" | "expired",
+  nowMs: number,
+  why: string | null,
+): Promise<void> {
+  if (isOpen(row)) await end(tx, row, state, nowMs, why);
+}
+
+/** What came of it is shown as long as it is kept; of what nothing came, the plan is not kept. */
+async function end(
+  tx: Writer,
+  row: Approval,
+  state: State,
+  nowMs: number,
+  why: string | null,
+): Promise<void> {
+  const change = { state, endedAt: nowMs, files: null, why };
+  await APPROVAL.change(tx, row, state === "done" ? change : { ...change, shown: NOTHING_SHOWN });
+}
+
+const NOTHING_SHOWN: ShownPlan = { changes: 0, entries: [], warnings: [], secretsOf: [] };
+
+/** Refuses, unless it is in this state. */
+export function refuseUnless(wanted: "pending" | "approved", { state, why }: Approval): void {
+  if (state === wanted) return;
+  const [code, message] = REFUSED[state];
+  throw new Refusal(code, why === null ? message : `${message} ${why}`);
+}
+
+const REFUSED: Readonly<Record<State, readonly [RefusalCode, string]>> = {
+  pending: [
+    "approval_pending",
+    "No owner has approved this yet: open its address in the browser and approve it there.",
+  ],
+  approved: [
+    "approval_used",
+    "This was approved already: the one who asked carries it out, and nobody needs to approve it again.",
+  ],
+  done: ["approval_used", "This was approved and carried out already, and an approval works once: ask anew."],
+  denied: ["approval_denied", "An owner refused this: talk to them, and ask anew."],
+  withdrawn: ["approval_void", "This was withdrawn, so there is nothing to approve: ask anew."],
+  void: [
+    "approval_void",
+    "What was shown is not what stands there any more, so the approval is void: ask anew.",
+  ],
+  expired: ["approval_expired", "This was not approved and carried out within ten minutes: ask anew."],
+};
+
+/** Ends those whose time is over, some at a time; answers how many it ended. */
+export async function endExpired(tx: Writer, nowMs: number): Promise<number> {
+  const rest = "WHERE ended_at IS NULL AND expires_at <= $nowMs LIMIT 50";
+  const rows = await APPROVAL_STATE.all(tx, rest, { nowMs });
+  for (const row of rows) await end(tx, row, "expired", nowMs, null);
+  return rows.length;
+}
+
+function targetOf({ id }: Pick<Approval, "id">): string {
+  return `approval:${id}`;
+}

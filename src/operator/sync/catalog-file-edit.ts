@@ -1,0 +1,83 @@
+/** What a catalog file says once items of it are as they stand in an environment: what a file may leave out is left out, as it wrote it. */
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { checkCatalog } from "./catalog-file.ts";
+import { type Item, type ItemKind, listOffers, listStock } from "./catalog-item.ts";
+
+/** An item as it is to stand in the file; null takes it out. */
+export interface CatalogChange {
+  kind: ItemKind;
+  name: string;
+  content: JsonObject | null;
+}
+
+const SECTIONS: Readonly<Record<ItemKind, string>> = {
+  collection: "collections",
+  access: "access",
+  product: "products",
+  plan: "plans",
+};
+
+/** The file's value with these items in it; what else it says stays as it is. */
+export function editCatalog(written: JsonObject, changes: readonly CatalogChange[]): JsonObject {
+  const catalog: JsonObject = { ...written };
+  for (const { kind, name, content } of changes) {
+    const section = SECTIONS[kind];
+    const standing = catalog[section];
+    const items = isJsonObject(standing) ? { ...standing } : {};
+    if (content === null) delete items[name];
+    else items[name] = writeItem(kind, name, content, items[name]);
+    catalog[section] = items;
+  }
+  return catalog;
+}
+
+/** Each item that a catalog says. The catalog is one without problems. */
+export function listItems(written: Json): Item[] {
+  const checked = checkCatalog(written);
+  return "problems" in checked ? [] : [...listStock(checked.catalog), ...listOffers(checked.catalog)];
+}
+
+function writeItem(kind: ItemKind, name: string, content: JsonObject, written: Json | undefined): JsonObject {
+  const was = isJsonObject(written) ? written : {};
+  const wanted: JsonObject = {};
+  for (const [field, value] of Object.entries(content)) {
+    const isUsual = writeJson(value) === writeJson(usualOf(kind, name, field));
+    if (isUsual && (value === null || was[field] === undefined)) continue;
+    wanted[field] = field === "fields" ? keepFields(value, was[field]) : inOrderOf(value, was[field]);
+  }
+  return inOrderOf(wanted, was) as JsonObject;
+}
+
+/** What a field is where the file says nothing of it. */
+function usualOf(kind: ItemKind, name: string, field: string): Json | undefined {
+  if (kind === "collection") return undefined;
+  if (field === "title") return name;
+  if (field === "key") return kind === "product" ? name : undefined;
+  if (field === "credits") return 0;
+  return field === "default" ? false : null;
+}
+
+/** A collection's fields; one that is what the file says stays as it is written there. */
+function keepFields(fields: Json, written: Json | undefined): Json {
+  if (!isJsonObject(fields) || !isJsonObject(written)) return fields;
+  const kept = Object.entries(fields).map(([name, rules]): [string, Json] => {
+    const was = written[name];
+    return [name, was !== undefined && writeJson(rulesOf(was)) === writeJson(rules) ? was : rules];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** The rules of a field as they stand in an environment; null: it is none. */
+function rulesOf(written: Json): Json {
+  const one = { collections: { only: { kind: "shared", fields: { field: written } } } };
+  const want = listItems(one)[0]?.want(null);
+  return (want?.fields as JsonObject | undefined)?.field ?? null;
+}
+
+/** An object's fields in the order in which they are written. */
+function inOrderOf(value: Json, written: Json | undefined): Json {
+  if (!isJsonObject(value) || !isJsonObject(written)) return value;
+  const known = Object.keys(written).filter((name) => Object.hasOwn(value, name));
+  const names = new Set([...known, ...Object.keys(value)]);
+  return Object.fromEntries([...names].map((name) => [name, value[name] as Json]));
+}

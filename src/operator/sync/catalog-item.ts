@@ -1,0 +1,220 @@
+/**
+ * The items of a catalog file, each with what stands of it, what the file makes of that, and how it is put into an environment. What the file
+ * does not name is left alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard.
+ */
+import type { Json, JsonObject } from "../../base/json.ts";
+import { writeJson } from "../../base/json.ts";
+import type { Warning } from "../../base/refusal.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { findRelay } from "../../rules/relay/relay.ts";
+import { findAccessSlug, putAccessSlug } from "../../shop/people/entitlement.ts";
+import { findCollection, putCollection, viewCollection } from "../../shop/records/collection.ts";
+import { type CollectionDefinition, showFields } from "../../shop/records/collection-definition.ts";
+import { isSoldAs, parseSoldThrough, type SoldThrough } from "../../shop/selling/catalog-item.ts";
+import { type PlanInput, plans, savePlan } from "../../shop/selling/plan.ts";
+import { type ProductInput, products, saveProduct } from "../../shop/selling/product.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import type { Catalog } from "./catalog-file.ts";
+
+export const ITEM_KINDS = ["collection", "access", "product", "plan"] as const;
+export type ItemKind = (typeof ITEM_KINDS)[number];
+
+export interface Item {
+  kind: ItemKind;
+  name: string;
+  /** Where it stands in the file: `products.book`. */
+  place: string;
+  /** What stands under its name, whole, as a file would say it; null: nothing. */
+  find(tx: Reader, environmentId: number): Promise<JsonObject | null>;
+  /** What the file makes of what stands. Refuses a way of selling that is none. */
+  want(standing: JsonObject | null): JsonObject;
+  /** Creates or replaces it, and audits that. Refuses as the API's save of it does. */
+  save(tx: Writer, change: Change): Promise<Warning[]>;
+}
+
+/** What people are told of it: `collection notes`, `access:beta`. */
+export function itemWords({ kind, name }: Pick<Item, "kind" | "name">): string {
+  return kind === "access" ? `access:${name}` : `${kind} ${name}`;
+}
+
+/** Whether what stands is what is wanted. */
+export function isSame(standing: Json, wanted: Json): boolean {
+  return writeJson(standing) === writeJson(wanted);
+}
+
+/** What stands under the name, whole; null: nothing. */
+export async function findItem(
+  tx: Reader,
+  environmentId: number,
+  kind: ItemKind,
+  name: string,
+): Promise<JsonObject | null> {
+  if (kind === "collection") {
+    const row = await findCollection(tx, environmentId, name);
+    return row === null ? null : { kind: row.kind, fields: row.fields as JsonObject };
+  }
+  if (kind === "access") {
+    const row = await findAccessSlug(tx, environmentId, name);
+    return row === null ? null : { title: row.title };
+  }
+  if (kind === "product") {
+    const row = await products.find(tx, environmentId, name);
+    if (row === null) return null;
+    return { title: row.title, key: row.key, credits: row.credits, soldThrough: row.soldThrough };
+  }
+  const row = await plans.find(tx, environmentId, name);
+  return row === null ? null : { title: row.title, default: row.isDefault, soldThrough: row.soldThrough };
+}
+
+const MARKED = `SELECT 'collection' AS kind, name, CAST(version AS TEXT) AS mark FROM collection WHERE environment_id = $environmentId
+  UNION ALL SELECT 'access', slug, title FROM access_slug WHERE environment_id = $environmentId
+  UNION ALL SELECT 'product', name, CAST(version AS TEXT) FROM product WHERE environment_id = $environmentId
+  UNION ALL SELECT 'plan', name, CAST(version AS TEXT) FROM plan WHERE environment_id = $environmentId ORDER BY kind, name`;
+
+/** Names the whole catalog as it stands: any save of an item makes it another, also one that is put back. */
+export async function markCatalog(tx: Reader, environmentId: number): Promise<string> {
+  const rows = await tx.all<{ kind: string; name: string; mark: string }>(MARKED, { environmentId });
+  const all = writeJson(rows.map(({ kind, name, mark }) => [kind, name, mark]));
+  return new Bun.CryptoHasher("sha256").update(all).digest("hex");
+}
+
+/** Collections and access: what relays write to and grant. Put there before the relays. */
+export function listStock(catalog: Catalog): Item[] {
+  return [...catalog.collections.map(collectionItem), ...catalog.access.map(accessItem)];
+}
+
+/** Products and plans, which may name a relay as the way they are sold. Put there after the relays. */
+export function listOffers(catalog: Catalog): Item[] {
+  // The new default takes over before the old one is saved without it.
+  const inOrder = [...catalog.plans].sort(
+    (one, other) => Number(other.default === true) - Number(one.default === true),
+  );
+  return [...catalog.products.map(productItem), ...inOrder.map(planItem)];
+}
+
+function collectionItem(collection: CollectionDefinition): Item {
+  const { name, kind } = collection;
+  return {
+    kind: "collection",
+    name,
+    place: `collections.${name}`,
+    find: (tx, environmentId) => findItem(tx, environmentId, "collection", name),
+    want: () => ({ kind, fields: showFields(collection.fields) as JsonObject }),
+    async save(tx, change) {
+      const { before, after } = await putCollection(tx, change.environmentId, collection, change.nowMs);
+      await writeAudit(tx, {
+        ...change,
+        action: `collection.${before === null ? "created" : "changed"}`,
+        target: `collection:${name}`,
+        before: before === null ? null : viewCollection(before),
+        after: viewCollection(after),
+      });
+      return [];
+    },
+  };
+}
+
+function accessItem(entry: Catalog["access"][number]): Item {
+  const { slug, title = slug } = entry;
+  return {
+    kind: "access",
+    name: slug,
+    place: `access.${slug}`,
+    find: (tx, environmentId) => findItem(tx, environmentId, "access", slug),
+    want: () => ({ title }),
+    async save(tx, change) {
+      const standing = await findAccessSlug(tx, change.environmentId, slug);
+      await putAccessSlug(tx, change.environmentId, entry, change.nowMs);
+      await writeAudit(tx, {
+        ...change,
+        action: "access.changed",
+        target: `access:${slug}`,
+        before: standing === null ? null : { slug, title: standing.title },
+        after: { slug, title },
+      });
+      return [];
+    },
+  };
+}
+
+function productItem(product: ProductInput & { name: string }): Item {
+  const { name, title = name, key = name, credits = 0, soldThrough } = product;
+  return {
+    kind: "product",
+    name,
+    place: `products.${name}`,
+    find: (tx, environmentId) => findItem(tx, environmentId, "product", name),
+    want: () => ({ title, key, credits, soldThrough: parseSoldThrough(soldThrough) }),
+    async save(tx, change) {
+      return (await saveProduct(tx, change, name, { title, key, credits, soldThrough })).warnings;
+    },
+  };
+}
+
+function planItem(plan: PlanInput & { name: string }): Item {
+  const { name, title = name, soldThrough } = plan;
+  return {
+    kind: "plan",
+    name,
+    place: `plans.${name}`,
+    find: (tx, environmentId) => findItem(tx, environmentId, "plan", name),
+    want: (standing) => ({
+      title,
+      default: plan.default ?? standing?.default ?? false,
+      soldThrough: parseSoldThrough(soldThrough),
+    }),
+    async save(tx, change) {
+      // An absent default leaves it where it is.
+      const standing = await plans.find(tx, change.environmentId, name);
+      const isDefault = plan.default ?? standing?.isDefault;
+      await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
+      return [];
+    },
+  };
+}
+
+/** What must be done before relays are saved, refused or not as the API's save would. */
+interface LetGo {
+  place: string;
+  /** Tells nothing: the save that follows does. */
+  run(tx: Writer, change: Change): Promise<string[]>;
+}
+
+/**
+ * Products and plans that let go of a relay which is gone where the catalog sells them another way: a relay is not saved while what it sells
+ * is bound to one that does not exist.
+ */
+export function listLetGoes(catalog: Catalog): LetGo[] {
+  return [
+    ...catalog.products.map(({ name, soldThrough }) =>
+      letGo("products", products, name, soldThrough, (tx, change, { title, key, credits }) =>
+        saveProduct(tx, change, name, { title, key, credits }),
+      ),
+    ),
+    ...catalog.plans.map(({ name, soldThrough }) =>
+      letGo("plans", plans, name, soldThrough, (tx, change, { title, isDefault }) =>
+        savePlan(tx, change, name, { title, default: isDefault }),
+      ),
+    ),
+  ];
+}
+
+/** Saves an item without its relay where that is gone and the catalog sells the item another way. */
+function letGo<Row extends { soldThrough: SoldThrough | null }>(
+  section: string,
+  items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },
+  name: string,
+  wanted: unknown,
+  save: (tx: Writer, change: Change, standing: Row) => Promise<unknown>,
+): LetGo {
+  return {
+    place: `${section}.${name}`,
+    async run(tx, change) {
+      const standing = await items.find(tx, change.environmentId, name);
+      if (standing?.soldThrough?.kind !== "relay" || isSoldAs(standing.soldThrough, wanted)) return [];
+      if ((await findRelay(tx, change.environmentId, standing.soldThrough.relay)) === null)
+        await save(tx, change, standing);
+      return [];
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * Definition files: `relays/<name>.json` in the service directory, one relay each. It reads and checks them; it never saves a relay and
+ * never writes a file.
+ */
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isJsonObject } from "../../base/json.ts";
+import type { Warning } from "../../base/refusal.ts";
+import { RELAY_NAME } from "../../base/shape.ts";
+import { checkDefinition } from "../../rules/relay/definition.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
+import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+import type { JsonPlaces } from "./json-text.ts";
+import { requireOwnFolder } from "./own-folder.ts";
+
+/** What a definition file holds; `name` is the file's. */
+type DefinitionFile =
+  | { ok: true; name: string; definition: Definition; warnings: Warning[]; places: JsonPlaces }
+  | { ok: false; name: string; problems: FileProblem[] };
+
+const ENDING = ".json";
+
+/** Where the definition files of a service directory are. */
+export function relaysFolder(serviceDir: string): string {
+  return join(serviceDir, "relays");
+}
+
+/** The file of the relay with this name. Refuses with `invalid_input` where the folder leads outside of the service directory. */
+export function definitionPath(serviceDir: string, name: string): string {
+  const folder = relaysFolder(serviceDir);
+  requireOwnFolder(serviceDir, folder);
+  return join(folder, `${name}${ENDING}`);
+}
+
+/**
+ * Full paths of the definition files, by name; none where the folder does not exist. Hidden and other files are left alone. Refuses as
+ * `definitionPath`.
+ */
+export async function listDefinitionFiles(serviceDir: string): Promise<string[]> {
+  const folder = relaysFolder(serviceDir);
+  requireOwnFolder(serviceDir, folder);
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => !entry.isDirectory() && isDefinitionFile(entry.name))
+    .map((entry) => join(folder, entry.name))
+    .sort();
+}
+
+/** Whether a file of this name in the folder is one. */
+function isDefinitionFile(file: string): boolean {
+  return file.endsWith(ENDING) && !file.startsWith(".");
+}
+
+/** The relay's name by its file. */
+export function relayNameOf(path: string): string {
+  return basename(path, ENDING);
+}
+
+/** Reads one file and checks it as every save does. Never throws. */
+export async function readDefinitionFile(path: string, nowMs: number | null = null): Promise<DefinitionFile> {
+  return checkDefinitionFile(relayNameOf(path), await readJsonFile(path), nowMs);
+}
+
+/** As `readDefinitionFile`, of a file that was read already. */
+export function checkDefinitionFile(
+  name: string,
+  file: JsonFile,
+  nowMs: number | null = null,
+): DefinitionFile {
+  if (!file.ok) return { ok: false, name, problems: file.problems };
+  const checked = checkDefinition(file.value, nowMs);
+  const problems = [
+    ...refuseTwice(file.places),
+    ...checkName(name, file.value),
+    ...("problems" in checked ? checked.problems : []),
+  ];
+  if (problems.length > 0 || "problems" in checked) {
+    return { ok: false, name, problems: placeInFile(problems, file.places) };
+  }
+  return { ok: true, name, ...checked, places: file.places };
+}
+
+function checkName(name: string, value: unknown): { field: string; message: string }[] {
+  const written = isJsonObject(value) ? value.name : undefined;
+  if (typeof written !== "string" || !RELAY_NAME.test(written) || written === name) return [];
+  return [
+    {
+      field: "name",
+      message: `\`name\` is ${written}, but the file is ${name}${ENDING}: give both the same name.`,
+    },
+  ];
+}

@@ -1,0 +1,139 @@
+/**
+ * A set of files judged as one whole, without a database: each by itself, and the definitions against the catalog and one another, as an
+ * environment would judge them once all are applied. A file that is broken counts as one that may say anything: nothing is warned of for it.
+ */
+import { basename, dirname } from "node:path";
+import type { Warning } from "../../base/refusal.ts";
+import { warnOwnHost } from "../../rules/relay/definition.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
+import { warnOfReferences, watchesMaking, writesTo } from "../../rules/relay/relay-problem.ts";
+import { checkWrites, MAX_NAMED, type Stock } from "../../rules/relay/relay-reference.ts";
+import { sellsOnCall } from "../../rules/relay/selling-overlap.ts";
+import { parseSoldThrough } from "../../shop/selling/catalog-item.ts";
+import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
+import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
+import { type FileProblem, type FileWarning, placeInFile } from "./json-file.ts";
+import type { JsonPlaces } from "./json-text.ts";
+
+export interface CheckedFile {
+  path: string;
+  problems: FileProblem[];
+  warnings: FileWarning[];
+}
+
+/** Everything found in these files, in their order. Each is judged beside the other files of its service directory. */
+export async function checkFiles(
+  paths: readonly string[],
+  { nowMs, baseUrl }: { nowMs: number; baseUrl: string },
+): Promise<CheckedFile[]> {
+  const sets = new Map<string, FileSet>();
+  const found: CheckedFile[] = [];
+  for (const path of paths) {
+    const folder = serviceDirOf(path);
+    const set = sets.get(folder) ?? (await readSet(folder, paths, nowMs));
+    sets.set(folder, set);
+    found.push(await checkFile(path, set, baseUrl));
+  }
+  return found;
+}
+
+function serviceDirOf(path: string): string {
+  const folder = dirname(path);
+  return !isCatalogFile(basename(path)) && relaysFolder(dirname(folder)) === folder
+    ? dirname(folder)
+    : folder;
+}
+
+type ReadDefinition = Awaited<ReturnType<typeof readDefinitionFile>>;
+type ReadCatalog = Awaited<ReturnType<typeof readCatalogFile>>;
+
+interface FileSet {
+  definitions: ReadonlyMap<string, ReadDefinition>;
+  catalog: ReadCatalog | null;
+  /** null: the catalog is broken. */
+  stock: Stock | null;
+}
+
+async function readSet(serviceDir: string, named: readonly string[], nowMs: number): Promise<FileSet> {
+  const own = named.filter((path) => serviceDirOf(path) === serviceDir);
+  const definitions = new Map<string, ReadDefinition>();
+  for (const path of new Set([...(await listDefinitionFiles(serviceDir)), ...own])) {
+    if (!isCatalogFile(basename(path))) definitions.set(path, await readDefinitionFile(path, nowMs));
+  }
+  const path = catalogPath(serviceDir);
+  const isThere = own.includes(path) || (await Bun.file(path).exists());
+  const catalog = isThere ? await readCatalogFile(path) : null;
+  const good = [...definitions.values()].flatMap((file) => (file.ok ? [file.definition] : []));
+  const said = catalog === null ? EMPTY_CATALOG : catalog.ok ? catalog.catalog : null;
+  return { definitions, catalog, stock: said === null ? null : stockOfFiles(said, good) };
+}
+
+async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<CheckedFile> {
+  const { definitions, catalog, stock } = set;
+  if (isCatalogFile(basename(path))) {
+    if (catalog?.ok !== true) return { path, problems: catalog?.problems ?? [], warnings: [] };
+    const names = new Set([...definitions.keys()].map(relayNameOf));
+    const warnings = [...catalog.warnings, ...warnOfSellers(catalog.catalog, names)];
+    return { path, problems: [], warnings: place(warnings, catalog.places) };
+  }
+  const file = definitions.get(path);
+  if (file?.ok !== true) return { path, problems: file?.problems ?? [], warnings: [] };
+  const { definition, places } = file;
+  const misfits = stock === null ? [] : await warnOfReferences(stock, definition);
+  const problems = stock === null ? [] : await checkWrites(stock, definition);
+  return {
+    path,
+    problems: placeInFile(problems, places),
+    warnings: place([...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits], places),
+  };
+}
+
+/** In the order of the file's lines. */
+function place(warnings: readonly Warning[], places: JsonPlaces): FileWarning[] {
+  const at = ({ place }: FileWarning): number => (place === null ? 0 : place.line * 1_000_000 + place.column);
+  return placeInFile(warnings, places).toSorted((left, right) => at(left) - at(right));
+}
+
+/** Products and plans that are sold through a relay which is none of these files. */
+function warnOfSellers({ products, plans }: Catalog, relays: ReadonlySet<string>): Warning[] {
+  const items = [
+    ...products.map((item) => ({ section: "products", ...item })),
+    ...plans.map((item) => ({ section: "plans", ...item })),
+  ];
+  return items.flatMap(({ section, name, soldThrough }): Warning[] => {
+    const sold = parseSoldThrough(soldThrough);
+    if (sold?.kind !== "relay" || relays.has(sold.relay)) return [];
+    const field = `${section}.${name}.soldThrough.relay`;
+    const message = `\`${field}\`: there is no relay named ${sold.relay} in these files; add relays/${sold.relay}.json (unless the environment has it), or this is not applied.`;
+    return [{ code: "reference_missing", field, message }];
+  });
+}
+
+function stockOfFiles(catalog: Catalog, definitions: readonly Definition[]): Stock {
+  const collections = new Map(catalog.collections.map((collection) => [collection.name, collection]));
+  const items = {
+    product: new Map(catalog.products.map((product) => [product.name, product])),
+    plan: new Map(catalog.plans.map((plan) => [plan.name, plan])),
+  };
+  const access = new Set(catalog.access.map(({ slug }) => `access:${slug}`));
+  return {
+    place: "in these files",
+    make: "add it to catalog.json (unless the environment has it)",
+    findCollection: async (name) => collections.get(name) ?? null,
+    listCollections: async () => [...collections.keys()],
+    hasEntitlement: async (name) => access.has(name) || items.product.has(name) || items.plan.has(name),
+    async findItem(kind, name) {
+      const item = items[kind].get(name);
+      if (item === undefined) return null;
+      const sold = parseSoldThrough(item.soldThrough);
+      return { relay: sold?.kind === "relay" ? sold.relay : null };
+    },
+    listWriters: async (name) => namesOf(definitions.filter((one) => writesTo(one, name))),
+    listSellers: async () => definitions.filter(sellsOnCall),
+    listWatchers: async (name) => namesOf(definitions.filter((one) => watchesMaking(one, name))),
+  };
+}
+
+function namesOf(definitions: readonly Definition[]): string[] {
+  return definitions.map(({ name }) => name).slice(0, MAX_NAMED);
+}

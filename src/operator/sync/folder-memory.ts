@@ -1,0 +1,37 @@
+/**
+ * What the files of a folder and each server had in common last, by server and environment: the base that tells which side moved since. It is
+ * this folder's alone, beside the files and kept out of version control; where it is lost, nothing is lost but that knowledge.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { writeOwnFile } from "../../base/durable-file.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { keepOutOfGit } from "../../platform/secret/local-secrets.ts";
+import { readJsonFile } from "./json-file.ts";
+
+const MEMORY_FILE = ".synced.json";
+
+/** By target, such as `relay:checkout`: its content. */
+export type Memory = Map<string, Json>;
+
+/** `server`: `https://relay.example.com/shop/development`. What cannot be read is no memory. */
+export async function readMemory(serviceDir: string, server: string): Promise<Memory> {
+  const known = (await readAll(serviceDir))[server];
+  return new Map(isJsonObject(known) ? Object.entries(known) : []);
+}
+
+/** Keeps it in the place of what was known of that server. */
+export async function writeMemory(serviceDir: string, server: string, memory: Memory): Promise<void> {
+  const before = await readAll(serviceDir);
+  const sorted = [...memory].sort(([one], [other]) => (one < other ? -1 : 1));
+  const after = { ...before, [server]: Object.fromEntries(sorted) };
+  if (writeJson(after) === writeJson(before)) return;
+  await mkdir(serviceDir, { recursive: true });
+  await keepOutOfGit(serviceDir, MEMORY_FILE);
+  writeOwnFile(join(serviceDir, MEMORY_FILE), `${writeJson(after, 2)}\n`, { replace: true });
+}
+
+async function readAll(serviceDir: string): Promise<JsonObject> {
+  const file = await readJsonFile(join(serviceDir, MEMORY_FILE));
+  return file.ok && isJsonObject(file.value) ? file.value : {};
+}

@@ -1,0 +1,115 @@
+/**
+ * One JSON file that a person wrote: its value, or what is wrong with it and where; the line and column of every field, of the first mistake,
+ * and of names written twice. JSON.parse stays the judge of what is JSON, and what it means is not judged here.
+ */
+import { constants, open, stat } from "node:fs/promises";
+import { type Json, parseJson } from "../../base/json.ts";
+import type { Problem, Warning } from "../../base/refusal.ts";
+import { type JsonPlaces, type Place, placeJson } from "./json-text.ts";
+
+/** Far beyond any definition or catalog; a larger file is something else. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** A problem with its place in the file; null where it has none, as when the file cannot be read. */
+export interface FileProblem extends Problem {
+  place: Place | null;
+}
+
+/** A warning with its place, likewise. */
+export interface FileWarning extends Warning {
+  place: Place | null;
+}
+
+export type JsonFile = { ok: true; value: Json; places: JsonPlaces } | { ok: false; problems: FileProblem[] };
+
+/** A file's text, or the sentence that says why there is none. */
+export type FileText = { text: string } | { refusal: string };
+
+/** The file's value, or one problem. Never throws; a file that is not there is a problem too. */
+export async function readJsonFile(file: string): Promise<JsonFile> {
+  return parseFileText(
+    (await readFileText(file)) ?? { refusal: `There is no file ${file}: check its path and name.` },
+  );
+}
+
+/** What stands in the file, read at once whatever lies there; null where nothing does. Never throws. */
+export async function readFileText(file: string): Promise<FileText | null> {
+  try {
+    // Looked at before it is opened: opening a pipe waits for somebody to write.
+    const found = await stat(file);
+    const { size } = found;
+    if (!found.isFile())
+      return { refusal: "This is no file but a pipe, a device or a folder: put a file here." };
+    if (size > MAX_FILE_BYTES) return { refusal: `The file is ${size} bytes long: keep it under 1 MiB.` };
+    const bytes = await readBeginning(file, size);
+    if (bytes.length > MAX_FILE_BYTES)
+      return { refusal: "The file grew while it was read: keep it under 1 MiB." };
+    const text = decodeUtf8(bytes);
+    return text === null ? { refusal: "The file is not text in UTF-8: save it in that encoding." } : { text };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    return { refusal: `The file cannot be read (${message}): check its path and rights.` };
+  }
+}
+
+/** At most one byte more than a file may have, whatever it said of its size. */
+async function readBeginning(file: string, size: number): Promise<Buffer> {
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  let bytes = Buffer.alloc(size + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length > MAX_FILE_BYTES) return bytes.subarray(0, length);
+    if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(2 * length, MAX_FILE_BYTES + 1));
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** As `readJsonFile`, of a file that was read already. A byte order mark at its beginning is ignored. */
+export function parseFileText(read: FileText): JsonFile {
+  if ("refusal" in read) return refused(read.refusal);
+  const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
+  const places = placeJson(text);
+  const { mistake } = places;
+  try {
+    return { ok: true, value: parseJson(text), places };
+  } catch {
+    if (text.trim() === "") return refused("The file is empty: write a JSON object.");
+    const where = mistake === null ? "somewhere" : `at line ${mistake.line}, column ${mistake.column}`;
+    const why = mistake?.message ?? "it could not be read";
+    return refused(`The file is not JSON ${where}: ${why}.`, mistake);
+  }
+}
+
+function refused(message: string, place: Place | null = null): JsonFile {
+  return { ok: false, problems: [{ field: "", message, place }] };
+}
+
+/** Gives each problem or warning the place of its field, or of the nearest field around it. */
+export function placeInFile<Told extends Problem>(
+  problems: readonly Told[],
+  { places }: JsonPlaces,
+): (Told & { place: Place | null })[] {
+  return problems.map((problem) => {
+    let field = problem.field;
+    while (!places.has(field) && field !== "") field = field.slice(0, Math.max(0, field.lastIndexOf(".")));
+    return { ...problem, place: places.get(field) ?? null };
+  });
+}
+
+/** Names that stand twice in one object: JSON would silently keep the last. */
+export function refuseTwice({ twice }: JsonPlaces): Problem[] {
+  return [...twice].map((field) => ({
+    field,
+    message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
+  }));
+}

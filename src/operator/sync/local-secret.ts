@@ -1,0 +1,135 @@
+/**
+ * The local secrets file and the store's secrets, kept the same: what the service minted is written to the file, and a value that a
+ * person wrote into the file is pasted into its relay. It writes no secret that a person pasted elsewhere, and prints none.
+ */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Refusal } from "../../base/refusal.ts";
+import {
+  type LocalSecrets,
+  readLocalSecrets,
+  SECRETS_FILE,
+  setLocalSecrets,
+} from "../../platform/secret/local-secrets.ts";
+import {
+  listRelayRows,
+  type RelayRow,
+  receiverSecretContext,
+  signingSecretContext,
+} from "../../rules/relay/relay.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/secret-rotation.ts";
+import { type ApplyDeps, contextOf } from "./apply.ts";
+
+/** Where the files of local development are applied, and told of. */
+export interface LocalDeps extends ApplyDeps {
+  serviceDir: string;
+  /** Takes one line for the person at the terminal. */
+  tell: (line: string) => void;
+}
+
+export class LocalSecretFile {
+  readonly #deps: LocalDeps;
+  /** The receiver secret of each relay as the file held it at the last look. */
+  readonly #seen = new Map<string, string>();
+  #lastRefusal = "";
+
+  constructor(deps: LocalDeps) {
+    this.#deps = deps;
+  }
+
+  /** The secrets that the file holds for a relay about to be made. */
+  async read(name: string): Promise<LocalSecrets> {
+    return (await this.#readAll()).get(name) ?? {};
+  }
+
+  /** Brings both sides together. */
+  async reconcile(): Promise<void> {
+    const { store, environment, serviceDir } = this.#deps;
+    const [rows, held, writtenMs] = await Promise.all([
+      store.read((tx) => listRelayRows(tx, environment.id)),
+      this.#readAll(),
+      writtenAt(join(serviceDir, SECRETS_FILE)),
+    ]);
+    for (const row of rows) {
+      const entry = held.get(row.name) ?? {};
+      const pasted = await this.#pastes(row, entry.receiverSecret, writtenMs);
+      if (!pasted) await this.#writeMinted(row, entry);
+    }
+    for (const [name, { receiverSecret }] of await this.#readAll()) {
+      if (receiverSecret !== undefined) this.#seen.set(name, receiverSecret);
+    }
+  }
+
+  /** Pastes the file's value where a person has written it there since. */
+  async #pastes(row: RelayRow, value: string | undefined, writtenMs: number): Promise<boolean> {
+    if (value === undefined || row.secretKind === "processor") return false;
+    const seen = this.#seen.get(row.name);
+    const isNew = seen === undefined ? writtenMs > (row.secretSetAt ?? 0) : seen !== value;
+    if (!isNew || this.#unseal(row.secret, receiverSecretContext(row.id)) === value) return false;
+    try {
+      await this.#paste(row.name, value);
+      this.#deps.tell(`relay ${row.name}: now verifies with the secret in ${SECRETS_FILE}`);
+      return true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#tellOnce(`relay ${row.name}: the secret in ${SECRETS_FILE} is not used: ${error.message}`);
+      return false;
+    }
+  }
+
+  async #paste(name: string, value: string): Promise<void> {
+    const { store, environment, sealer } = this.#deps;
+    const context = contextOf(this.#deps);
+    const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
+    const prepared = prepareSecret(slot, value, sealer, context.nowMs);
+    await store.write("dashboard", (tx) => storeSecret(tx, context, prepared));
+  }
+
+  /** Writes what the service made and the file does not hold. */
+  async #writeMinted(row: RelayRow, entry: LocalSecrets): Promise<void> {
+    const made: LocalSecrets = {};
+    const receiver =
+      row.secretKind === "minted" ? this.#unseal(row.secret, receiverSecretContext(row.id)) : null;
+    if (receiver !== null && receiver !== entry.receiverSecret) made.receiverSecret = receiver;
+    const signing = this.#unseal(row.signingSecret, signingSecretContext(row.id));
+    if (signing !== null && signing !== entry.signingSecret) made.signingSecret = signing;
+    const words = [
+      ...(made.receiverSecret === undefined ? [] : ["receiver secret"]),
+      ...(made.signingSecret === undefined ? [] : ["signing secret"]),
+    ];
+    if (words.length === 0) return;
+    await setLocalSecrets(this.#deps.serviceDir, row.name, made);
+    this.#deps.tell(
+      `relay ${row.name}: its ${words.join(" and ")} ${words.length > 1 ? "are" : "is"} in ${SECRETS_FILE}`,
+    );
+  }
+
+  #unseal(sealed: Uint8Array | null, context: string): string | null {
+    return sealed === null ? null : this.#deps.sealer.unseal(sealed, context);
+  }
+
+  async #readAll(): Promise<Map<string, LocalSecrets>> {
+    try {
+      return await readLocalSecrets(this.#deps.serviceDir);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#tellOnce(error.message);
+      throw new SecretFileUnreadable(error.message);
+    }
+  }
+
+  #tellOnce(line: string): void {
+    if (line !== this.#lastRefusal) this.#deps.tell(line);
+    this.#lastRefusal = line;
+  }
+}
+
+/** The file is there and cannot be read; told already. Nothing is written over it. */
+export class SecretFileUnreadable extends Error {}
+
+async function writtenAt(file: string): Promise<number> {
+  return await stat(file).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+}

@@ -1,0 +1,129 @@
+/**
+ * Local development: the files of the service directory and the environment `local` say the same, within a second of a save on either side. When
+ * to look is decided here: before and after a save, at the system's own notices, gathered for a moment, and every other second for file systems
+ * that give none.
+ */
+import { type FSWatcher, watch } from "node:fs";
+import { Loop } from "../../base/clock.ts";
+import { relaysFolder } from "./definition-file.ts";
+import { type FileTold, LocalFiles } from "./local-files.ts";
+import type { LocalDeps } from "./local-secret.ts";
+
+/** An editor's save is several notices: truncate, write, rename. */
+const GATHER_MS = 100;
+const POLL_MS = 2_000;
+
+/** The folder whose files a save is written to. `target`: `relay:checkout`, or `catalog`. */
+export interface ProjectFolder {
+  /** Brings into force what changed in the files, so that a save meets it. Refuses with `version_conflict` where a file says what cannot be. */
+  prepare(target: string): Promise<void>;
+  /** Writes what was saved to its file; never refuses, because it is saved. */
+  settle(target: string): Promise<FileTold>;
+}
+
+export interface LocalSync extends ProjectFolder, AsyncDisposable {
+  /** Looks at both sides now; resolves when what changed is applied and written. */
+  look(): Promise<void>;
+}
+
+/** Applies the files, then watches them until it is disposed. */
+export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
+  const { clock, serviceDir, store, tell } = deps;
+  const files = new LocalFiles(deps);
+  let edited = false;
+  let looking: Promise<void> = Promise.resolve();
+  const look = (past: boolean): Promise<void> => {
+    looking = looking.then(
+      () => files.look(past),
+      () => files.look(past),
+    );
+    return looking;
+  };
+  await look(true);
+  let cancelGathering: (() => void) | null = null;
+  const folders = new WatchedFolders([serviceDir, relaysFolder(serviceDir)], () => {
+    cancelGathering ??= clock.after(GATHER_MS, () => {
+      cancelGathering = null;
+      loop.wake();
+    });
+  });
+  const loop = new Loop({
+    clock,
+    everyMs: POLL_MS,
+    turn: async () => {
+      folders.attach();
+      const past = edited;
+      edited = false;
+      await look(past);
+      return files.nextMs ?? undefined;
+    },
+    onError: (error) =>
+      tell(`The files could not be applied (${(error as Error).message}); they are tried again.`),
+  });
+  folders.attach();
+  // A command beside the service changes the catalog too.
+  const stopWatching = store.watch(({ foreignChange }) => {
+    if (!foreignChange) return;
+    edited = true;
+    loop.wake();
+  });
+  await loop.start(files.nextMs ?? POLL_MS);
+  return {
+    look: () => look(true),
+    async prepare(target) {
+      // What cannot be looked at is told after the save.
+      await look(false).catch(() => undefined);
+      files.requireSettled(target);
+    },
+    async settle(target) {
+      try {
+        await look(true);
+        if (files.nextMs !== null) loop.wake();
+        return files.tellSaved(target);
+      } catch (error) {
+        const message = `The files could not be looked at (${(error as Error).message}): what was saved is in force, and is written as soon as it can be.`;
+        return { warnings: [{ code: "file_not_written", field: "", message }] };
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stopWatching();
+      folders.close();
+      cancelGathering?.();
+      await loop.stop();
+      await looking.catch(() => undefined);
+    },
+  };
+}
+
+/** Notices of changes in folders, not below them. */
+class WatchedFolders {
+  readonly #folders: readonly string[];
+  readonly #onChange: () => void;
+  readonly #watchers = new Map<string, FSWatcher>();
+
+  constructor(folders: readonly string[], onChange: () => void) {
+    this.#folders = folders;
+    this.#onChange = onChange;
+  }
+
+  /** Watches those that were not there before. Where the system has no watch to give, polling finds changes all the same. */
+  attach(): void {
+    for (const folder of this.#folders) {
+      if (this.#watchers.has(folder)) continue;
+      try {
+        const watcher = watch(folder, { persistent: false }, this.#onChange);
+        this.#watchers.set(folder, watcher);
+        watcher.on("error", () => {
+          watcher.close();
+          this.#watchers.delete(folder);
+        });
+      } catch {
+        // Not there yet, or not to be watched.
+      }
+    }
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers.values()) watcher.close();
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * What is warned of where files take fields from a collection whose records hold values there: how many they are. Nothing is deleted, and the next
+ * save of such a record has to leave the value out. Read in steps before a plan is tried, so that no writer waits for it.
+ */
+import { isJsonObject, type Json } from "../../base/json.ts";
+import { type Page, readCursor } from "../../base/page.ts";
+import type { Warning } from "../../base/refusal.ts";
+import { findCollection } from "../../shop/records/collection.ts";
+import { listRecords } from "../../shop/records/record-right.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Store } from "../../store/port.ts";
+import { type Entry, entryTarget } from "./plan.ts";
+
+/** Of a collection the newest so many records are looked at. */
+const MAX_LOOKED_AT = 20_000;
+const STEP = 500;
+
+/** By what stands in `synced`, of the collections that would lose a field with values. */
+export async function warnOfLostValues(
+  store: Store,
+  environmentId: number,
+  entries: readonly Entry[],
+): Promise<Map<string, Warning[]>> {
+  const warnings = new Map<string, Warning[]>();
+  for (const entry of entries) {
+    const lost = listLostFields(entry);
+    if (lost.length === 0) continue;
+    const { held, looked, all } = await countHeld(store, environmentId, entry.name, lost);
+    const told = [...held]
+      .filter(([, count]) => count > 0)
+      .map(([field, count]) => sayLost(entry.name, field, { count, looked, all }));
+    if (told.length > 0) warnings.set(entryTarget(entry), told);
+  }
+  return warnings;
+}
+
+function listLostFields({ kind, before, after }: Entry): string[] {
+  if (kind !== "collection") return [];
+  const kept = fieldsOf(after);
+  return Object.keys(fieldsOf(before)).filter((field) => !Object.hasOwn(kept, field));
+}
+
+function fieldsOf(item: Json): Readonly<Record<string, Json>> {
+  return isJsonObject(item) && isJsonObject(item.fields) ? item.fields : {};
+}
+
+interface Held {
+  /** Records that hold a value, by field. */
+  held: ReadonlyMap<string, number>;
+  looked: number;
+  /** Whether there are no more than were looked at. */
+  all: boolean;
+}
+
+async function countHeld(
+  store: Store,
+  environmentId: number,
+  name: string,
+  fields: readonly string[],
+): Promise<Held> {
+  const held = new Map(fields.map((field) => [field, 0]));
+  let looked = 0;
+  let after: string | null = null;
+  do {
+    const page = await readStep(store, { environmentId, name, after }, fields);
+    for (const field of page.items.flat()) held.set(field, (held.get(field) ?? 0) + 1);
+    looked += page.items.length;
+    after = page.next === null ? null : readCursor(page.next);
+    await turnLoop();
+  } while (after !== null && looked < MAX_LOOKED_AT);
+  return { held, looked, all: after === null };
+}
+
+/** Of each record of the step, which of the fields hold a value. */
+function readStep(
+  store: Store,
+  { environmentId, name, after }: { environmentId: number; name: string; after: string | null },
+  fields: readonly string[],
+): Promise<Page<string[]>> {
+  return store.read(async (tx) => {
+    const collection = await findCollection(tx, environmentId, name);
+    if (collection === null) return { items: [], next: null };
+    return await listRecords(tx, environmentId, collection, { limit: STEP, after }, ({ data }) =>
+      fields.filter((field) => Object.hasOwn(data, field) && data[field] !== null),
+    );
+  });
+}
+
+function sayLost(
+  collection: string,
+  field: string,
+  { count, looked, all }: { count: number; looked: number; all: boolean },
+): Warning {
+  const records = count === 1 ? "1 record holds" : `${count.toLocaleString("en")} records hold`;
+  const of = all ? "" : ` among the newest ${looked.toLocaleString("en")}`;
+  const message = `\`fields.${field}\` goes from ${collection}, and ${records} a value there${of}: they keep it, and a save that sends it again is refused; leave the field in the file where it is still wanted.`;
+  return { code: "field_holds_values", field: `fields.${field}`, message };
+}

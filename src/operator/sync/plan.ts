@@ -1,0 +1,254 @@
+/**
+ * What a set of files would change in an environment, thing by thing, and the plan's name: a hash of both sides, so that what is applied is
+ * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
+ */
+import { type Static, Type } from "typebox";
+import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
+import { listDifferences } from "../../base/json-diff.ts";
+import type { RefusalCode } from "../../base/refusal-code.ts";
+import { oneOf, orNull, textOrNull, warningView } from "../../base/schema.ts";
+import type { Checked } from "../../rules/relay/definition.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
+import { findRelay, RELAY, relayTarget } from "../../rules/relay/relay.ts";
+import { capturedCallBuys, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
+import type { Reader } from "../../store/port.ts";
+import type { Catalog } from "./catalog-file.ts";
+import { type Item, isSame, listOffers, listStock, markCatalog } from "./catalog-item.ts";
+import { isAsBrought } from "./synced.ts";
+
+/** Files as one set, each checked by itself. */
+export interface Files {
+  relays: readonly Checked[];
+  /** null: there is no catalog file. */
+  catalog: Catalog | null;
+  /** Whether relays that a sync brought are deleted where their file is gone. */
+  prune: boolean;
+  /** The environment that they are what stands in, where they are no files. */
+  source: Source | null;
+}
+
+interface Source {
+  environmentId: number;
+  /** Its name. */
+  environment: string;
+  /** Names what stood there, with the versions. */
+  stamp: string;
+  /** Relays that break a rule of today, and why. */
+  notCarried: readonly { name: string; message: string }[];
+}
+
+/** One sync carries at most so many bytes of files: all is saved in one transaction, which holds the loop; a relay is some 2 KB. */
+export const MAX_SYNC_BYTES = 256 * 1024;
+
+const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
+const STATES = ["created", "changed", "unchanged", "edited", "only_there", "deleted", "not_carried"] as const;
+
+const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
+
+/** What a captured call can make a relay do that takes unsigned events, as it stands and as it would be. */
+const capturedCallView = Type.Object({
+  before: textOrNull,
+  after: textOrNull,
+  widens: Type.Boolean({ description: "whether it would be more than it is" }),
+});
+
+export const entryView = Type.Object({
+  kind: oneOf(KINDS),
+  name: Type.String(),
+  state: Type.Unsafe<State>({
+    ...oneOf(STATES),
+    description:
+      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
+  }),
+  diff: Type.Array(
+    Type.Object({
+      field: Type.String(),
+      before: Type.Optional(Type.Unknown()),
+      after: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  warnings: Type.Array(warningView),
+  refusal: orNull(refusalView),
+  capturedCall: orNull(capturedCallView),
+});
+export type EntryView = Static<typeof entryView>;
+type State = (typeof STATES)[number];
+
+const planned = {
+  plan: Type.String({ description: "the plan's name: of both sides as they were read" }),
+  changes: Type.Integer({ description: "things that are created, changed or deleted" }),
+  entries: Type.Array(entryView),
+  warnings: Type.Array(warningView),
+};
+
+export const planView = Type.Object({
+  ...planned,
+  refusal: orNull(refusalView),
+});
+
+export const appliedView = Type.Object({
+  ...planned,
+  secrets: Type.Array(
+    Type.Object({
+      relay: Type.String(),
+      receiverSecret: Type.Optional(Type.String()),
+      signingSecret: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+export type Planned = Static<typeof planView>;
+
+/** What was carried, or would be. `warnings`: of relays that are not saved with it, which the catalog's changes broke. */
+export type Carried = Static<typeof appliedView>;
+
+/** One thing of either side. */
+export type Entry = {
+  kind: (typeof KINDS)[number];
+  name: string;
+  state: State;
+  /** What stands, and what the files make of it, as a file says it; null: nothing. */
+  before: Json;
+  after: Json;
+  /** The version of a relay that stands. */
+  version: number | null;
+};
+
+export interface Plan {
+  /** Names both sides and what would be done: another side, another name. */
+  id: string;
+  entries: Entry[];
+}
+
+/** What stands for the thing in `synced` and in audit rows: `relay:checkout`. */
+export function entryTarget({ kind, name }: Pick<Entry, "kind" | "name">): string {
+  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
+}
+
+/** Whether applying the plan does anything about it. */
+export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolean): boolean {
+  return (
+    state === "created" ||
+    state === "changed" ||
+    state === "deleted" ||
+    (replacesEdited && state === "edited")
+  );
+}
+
+export async function readPlan(tx: Reader, environmentId: number, files: Files): Promise<Plan> {
+  const { catalog, relays, prune, source } = files;
+  const entries: Entry[] = [];
+  for (const { definition } of relays) entries.push(await readRelayEntry(tx, environmentId, definition));
+  for (const { name } of source?.notCarried ?? [])
+    entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
+  entries.push(...(await readOthers(tx, environmentId, files)));
+  for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
+    entries.push(await readItemEntry(tx, environmentId, item, source));
+  }
+  // What is warned of depends on items that no file names, too.
+  const stands = await markCatalog(tx, environmentId);
+  const sides = { environmentId, prune, entries, stands, stamp: source?.stamp ?? null };
+  const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
+  return { id: `pln_${id.slice(0, 40)}`, entries };
+}
+
+async function readRelayEntry(tx: Reader, environmentId: number, definition: Definition): Promise<Entry> {
+  const { name } = definition;
+  const row = await findRelay(tx, environmentId, name);
+  const before = row?.definition ?? null;
+  const after = definition;
+  const state = await stateOf(tx, environmentId, relayTarget(name), before, after);
+  return { kind: "relay", name, state, before, after, version: row?.version ?? null };
+}
+
+async function readItemEntry(
+  tx: Reader,
+  environmentId: number,
+  item: Item,
+  source: Source | null,
+): Promise<Entry> {
+  const { kind, name } = item;
+  const before = await item.find(tx, environmentId);
+  const after = item.want(before);
+  const seller = sellerOf(after);
+  // What only a relay sells that is neither carried nor there stays behind with it.
+  const isLeft =
+    (source?.notCarried.some((left) => left.name === seller) ?? false) &&
+    (await findRelay(tx, environmentId, seller ?? "")) === null;
+  const state = isLeft ? "not_carried" : await stateOf(tx, environmentId, entryTarget(item), before, after);
+  return { kind, name, state, before, after, version: null };
+}
+
+/** The relay that sells it; null: none does. */
+export function sellerOf(item: Json): string | null {
+  const sold = isJsonObject(item) ? item.soldThrough : null;
+  return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
+}
+
+async function stateOf(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+  before: Json,
+  after: Json,
+): Promise<State> {
+  if (before === null) return "created";
+  if (isSame(before, after)) return "unchanged";
+  return (await isAsBrought(tx, environmentId, target, before)) ? "changed" : "edited";
+}
+
+const OTHERS = RELAY.pick("name", "version", "syncedAt");
+
+/** Relays without a file. One that a sync brought and nobody edited since may be pruned; all others stay. */
+async function readOthers(
+  tx: Reader,
+  environmentId: number,
+  { relays, prune, source }: Files,
+): Promise<Entry[]> {
+  const named = new Set(relays.map(({ definition }) => definition.name));
+  for (const { name } of source?.notCarried ?? []) named.add(name);
+  const rows = await OTHERS.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
+  const entries: Entry[] = [];
+  for (const { name, version, syncedAt } of rows) {
+    if (named.has(name)) continue;
+    const goes = prune && syncedAt !== null && (await standsAsBrought(tx, environmentId, name));
+    const state = goes ? "deleted" : "only_there";
+    entries.push({ kind: "relay", name, state, before: null, after: null, version });
+  }
+  return entries;
+}
+
+async function standsAsBrought(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  const row = await findRelay(tx, environmentId, name);
+  if (row === null) return false;
+  return await isAsBrought(tx, environmentId, relayTarget(name), row.definition);
+}
+
+/** The entry as it is shown; what is made new shows no difference, because its file says it all. */
+export function viewEntry(
+  entry: Entry,
+  warnings: EntryView["warnings"],
+  refusal: EntryView["refusal"],
+): EntryView {
+  const { kind, name, state, before, after } = entry;
+  const differs = state === "changed" || state === "edited";
+  const diff = differs ? listDifferences(before, after) : [];
+  return { kind, name, state, diff, warnings, refusal, capturedCall: viewCapturedCall(entry) };
+}
+
+function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["capturedCall"] {
+  if (kind !== "relay" || after === null || state === "unchanged") return null;
+  const was = before as Definition | null;
+  const is = after as Definition;
+  const [earlier, later] = [was === null ? null : capturedCallBuys(was), capturedCallBuys(is)];
+  if (earlier === null && later === null) return null;
+  return { before: earlier, after: later, widens: widensUnsigned(was, is) };
+}
+
+/** What of a plan would be refused, and which thing; or null: a relay that is not carried holds nothing else up. */
+export function findRefusal({ entries }: Pick<Planned, "entries">): EntryView["refusal"] {
+  const refused = entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried");
+  if (refused === undefined || refused.refusal === null) return null;
+  const { kind, name, refusal } = refused;
+  return { code: refusal.code, message: `${kind} ${name}: ${refusal.message}` };
+}

@@ -1,0 +1,190 @@
+/**
+ * What stands in an environment, thing by thing as files would say it, with what a sync brought of it last and who changed it since. And that
+ * files hold it now: what a laptop pulled is no longer an edit that a sync asks about.
+ */
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
+import { json, oneOf, orNull, time } from "../../base/schema.ts";
+import { findRelay, relayTarget } from "../../rules/relay/relay.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { findItem, ITEM_KINDS } from "./catalog-item.ts";
+import { findBrought, forgetBrought, rememberBrought } from "./synced.ts";
+
+export const THING_KINDS = ["relay", ...ITEM_KINDS] as const;
+type ThingKind = (typeof THING_KINDS)[number];
+
+export interface Thing {
+  kind: ThingKind;
+  name: string;
+}
+
+export const standingView = Type.Object({
+  kind: oneOf(THING_KINDS),
+  name: Type.String(),
+  content: orNull(Type.Unsafe<Json>({ ...json, description: "as a file says it; null: it is gone" })),
+  mark: orNull(Type.String({ description: "names this content; null: it is gone" })),
+  brought: orNull(
+    Type.Object(
+      { content: Type.Unsafe<Json>(json), at: time },
+      { description: "what the last sync brought, or a pull took; null: none did" },
+    ),
+  ),
+  changed: orNull(Type.Object({ at: time, by: Type.String() }, { description: "its last change" })),
+});
+export type Standing = Static<typeof standingView>;
+
+/** A step is small in things and in bytes, because definitions may be large. */
+const MAX_STEP = 20;
+const MAX_STEP_CHARS = 64 * 1024;
+
+/** `relay:checkout`, as in audit rows. */
+export function targetOf({ kind, name }: Thing): string {
+  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
+}
+
+/** Where each kind's names stand; behind them all, what a sync brought and nobody may have any more. */
+const NAMES: readonly (readonly [kind: string, sql: string])[] = [
+  ["relay", "SELECT name FROM relay WHERE environment_id = $environmentId AND name > $after ORDER BY name"],
+  [
+    "collection",
+    "SELECT name FROM collection WHERE environment_id = $environmentId AND name > $after ORDER BY name",
+  ],
+  [
+    "access",
+    "SELECT slug AS name FROM access_slug WHERE environment_id = $environmentId AND slug > $after ORDER BY slug",
+  ],
+  [
+    "product",
+    "SELECT name FROM product WHERE environment_id = $environmentId AND name > $after ORDER BY name",
+  ],
+  ["plan", "SELECT name FROM plan WHERE environment_id = $environmentId AND name > $after ORDER BY name"],
+  [
+    "gone",
+    "SELECT target AS name FROM synced WHERE environment_id = $environmentId AND target > $after ORDER BY target",
+  ],
+];
+
+/** A step of all that stands, by kind and name, and then of what a sync brought and somebody deleted. */
+export async function listStanding(
+  tx: Reader,
+  environmentId: number,
+  { limit, after }: PageRequest,
+): Promise<Page<Standing>> {
+  const most = Math.min(limit, MAX_STEP);
+  const places = await listPlaces(tx, environmentId, after, most + 1);
+  const items: Standing[] = [];
+  let chars = 0;
+  let taken = 0;
+  for (const place of places.slice(0, most)) {
+    if (chars >= MAX_STEP_CHARS) break;
+    taken += 1;
+    const isGone = place.startsWith("gone:");
+    const item = await readStanding(tx, environmentId, isGone ? place.slice(5) : place);
+    if (isGone && item.content !== null) continue;
+    items.push(item);
+    chars += writeJson(item).length;
+  }
+  const last = places[taken - 1];
+  return { items, next: taken < places.length && last !== undefined ? makeCursor(last) : null };
+}
+
+/** `relay:checkout`, … `gone:relay:invoice`, behind the place that a cursor holds. */
+async function listPlaces(
+  tx: Reader,
+  environmentId: number,
+  cursor: string | null,
+  limit: number,
+): Promise<string[]> {
+  const { kind: from, name } = thingOf(cursor ?? `${NAMES[0]?.[0]}:`);
+  const places: string[] = [];
+  let after: string | null = null;
+  for (const [kind, sql] of NAMES) {
+    if (after === null && kind !== from) continue;
+    after = after === null ? name : "";
+    const values = { environmentId, after, limit: limit - places.length };
+    const rows = await tx.all<{ name: string }>(`${sql} LIMIT $limit`, values);
+    places.push(...rows.map((row) => `${kind}:${row.name}`));
+    if (places.length === limit) break;
+  }
+  return places;
+}
+
+async function readStanding(tx: Reader, environmentId: number, target: string): Promise<Standing> {
+  const thing = thingOf(target);
+  const content = await findContent(tx, environmentId, thing);
+  const brought = await findBrought(tx, environmentId, target);
+  return {
+    ...thing,
+    content,
+    mark: content === null ? null : markOf(content),
+    brought: brought === null ? null : { content: parseJson(brought.content), at: toIso(brought.syncedAt) },
+    changed: await findLastChange(tx, environmentId, target),
+  };
+}
+
+async function findContent(
+  tx: Reader,
+  environmentId: number,
+  { kind, name }: Thing,
+): Promise<JsonObject | null> {
+  if (kind !== "relay") return await findItem(tx, environmentId, kind, name);
+  return ((await findRelay(tx, environmentId, name))?.definition ?? null) as JsonObject | null;
+}
+
+function thingOf(target: string): Thing {
+  const at = target.indexOf(":");
+  return { kind: target.slice(0, at) as ThingKind, name: target.slice(at + 1) };
+}
+
+function markOf(content: Json): string {
+  return new Bun.CryptoHasher("sha256").update(writeJson(content)).digest("hex").slice(0, 40);
+}
+
+/** A pause, and a secret's rotation, change nothing that a file says. */
+const CHANGES =
+  "action LIKE '%.created' OR action LIKE '%.updated' OR action LIKE '%.changed' OR action LIKE '%.deleted'";
+const MAX_LOOKED_AT = 50;
+
+export async function findLastChange(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+): Promise<Standing["changed"]> {
+  const sql = `SELECT at, actor FROM (SELECT seq, at, actor, action FROM audit INDEXED BY audit_by_target
+      WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT})
+    WHERE ${CHANGES} ORDER BY seq DESC LIMIT 1`;
+  const row = await tx.get<{ at: number; actor: string }>(sql, { environmentId, target });
+  return row === null ? null : { at: toIsoOrNull(row.at) ?? "", by: row.actor };
+}
+
+/** Every item of the catalog that stands. */
+export async function listItemTargets(tx: Reader, environmentId: number): Promise<string[]> {
+  const places = await listPlaces(tx, environmentId, `${ITEM_KINDS[0]}:`, Number.MAX_SAFE_INTEGER);
+  return places.filter((place) => !place.startsWith("gone:"));
+}
+
+/** A thing as a laptop's files hold it now; null: they hold it no longer. */
+export interface Pulled extends Thing {
+  mark: string | null;
+}
+
+/** Remembers what files hold where it still stands so; answers how many do. */
+export async function rememberPulled(
+  tx: Writer,
+  environmentId: number,
+  pulled: readonly Pulled[],
+  nowMs: number,
+): Promise<number> {
+  let known = 0;
+  for (const { kind, name, mark } of pulled) {
+    const content = await findContent(tx, environmentId, { kind, name });
+    if ((content === null ? null : markOf(content)) !== mark) continue;
+    const target = targetOf({ kind, name });
+    if (content === null) await forgetBrought(tx, environmentId, target);
+    else await rememberBrought(tx, environmentId, target, content, nowMs);
+    known += 1;
+  }
+  return known;
+}

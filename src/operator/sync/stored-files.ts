@@ -1,0 +1,145 @@
+/** What stands in an environment, said as definition files and a catalog file say it: what promote carries, and what a pull writes. */
+
+import type { Json, JsonObject } from "../../base/json.ts";
+import { writeCanonicalJson, writeJson } from "../../base/json.ts";
+import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../../base/page.ts";
+import { Refusal, refuseDefinition } from "../../base/refusal.ts";
+import { placeProblems } from "../../base/shape.ts";
+import { utf8Bytes } from "../../base/text.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
+import { listRelayRows } from "../../rules/relay/relay.ts";
+import { listAccessSlugs } from "../../shop/people/entitlement.ts";
+import { listCollections } from "../../shop/records/collection.ts";
+import { plans } from "../../shop/selling/plan.ts";
+import { products } from "../../shop/selling/product.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { checkCatalog } from "./catalog-file.ts";
+import { markCatalog } from "./catalog-item.ts";
+import { type Files, MAX_SYNC_BYTES, type Plan, readPlan } from "./plan.ts";
+
+interface StoredFiles {
+  /** By name. */
+  relays: readonly { name: string; version: number; definition: Json }[];
+  /** As `catalog.json` says it. */
+  catalog: JsonObject;
+  /** Names all of it, with each version. */
+  stamp: string;
+}
+
+/** Reads it all. Refuses with `body_too_large` more than one sync carries. */
+async function readStoredFiles(tx: Reader, environmentId: number): Promise<StoredFiles> {
+  const rows = await listRelayRows(tx, environmentId);
+  const relays = rows
+    .map(({ name, version, definition }) => ({ name, version, definition }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+  const collections = await readAll((request) => listCollections(tx, environmentId, request));
+  const sold = await readAll((request) => products.list(tx, environmentId, request));
+  const tiers = await readAll((request) => plans.list(tx, environmentId, request));
+  const access = await listAccessSlugs(tx, environmentId);
+  const catalog: JsonObject = {
+    ...section(
+      "collections",
+      collections.map(({ name, kind, fields }) => [name, { kind, fields: fields as JsonObject }]),
+    ),
+    ...section(
+      "access",
+      access.map(({ slug, title }) => [slug, { title }]),
+    ),
+    ...section(
+      "products",
+      sold.map(({ name, title, key, credits, soldThrough }) => [
+        name,
+        { title, key, credits, ...(soldThrough === null ? {} : { soldThrough }) },
+      ]),
+    ),
+    ...section(
+      "plans",
+      tiers.map(({ name, title, default: isDefault, soldThrough }) => [
+        name,
+        { title, default: isDefault, ...(soldThrough === null ? {} : { soldThrough }) },
+      ]),
+    ),
+  };
+  requireRoom(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
+  const all = writeCanonicalJson({ relays, catalog: await markCatalog(tx, environmentId) });
+  const stamp = new Bun.CryptoHasher("sha256").update(all).digest("hex");
+  return { relays, catalog, stamp };
+}
+
+/** As a set to be carried elsewhere. Relays that break a rule of today are named, and not in it. */
+export async function filesOfEnvironment(
+  store: Store,
+  { id: environmentId, name: environment }: Pick<Environment, "id" | "name">,
+  nowMs: number,
+): Promise<Files> {
+  const { relays, catalog, stamp } = await store.read((tx) => readStoredFiles(tx, environmentId));
+  const checkeds: Checked[] = [];
+  const notCarried: { name: string; message: string }[] = [];
+  for (const { name, definition } of relays) {
+    const checked = checkDefinition(definition, nowMs);
+    if ("problems" in checked) {
+      const message = checked.problems.slice(0, MAX_TOLD).map((problem) => problem.message);
+      notCarried.push({ name, message: message.join(" ") });
+    } else checkeds.push(checked);
+    await turnLoop();
+  }
+  const read = checkCatalog(catalog);
+  if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));
+  const source = { environmentId, environment, stamp, notCarried };
+  return { relays: checkeds, catalog: read.catalog, prune: false, source };
+}
+
+/** Problems of one relay. */
+const MAX_TOLD = 3;
+
+/** The plan of this name. Refuses with `version_conflict` where either side is not as it was read. */
+export async function requirePlan(
+  tx: Reader,
+  environmentId: number,
+  files: Files,
+  planId: string,
+): Promise<Plan> {
+  const { source } = files;
+  const isSourceSame =
+    source === null || (await readStoredFiles(tx, source.environmentId)).stamp === source.stamp;
+  const plan = await readPlan(tx, environmentId, files);
+  if (plan.id === planId && isSourceSame) return plan;
+  throw new Refusal(
+    "version_conflict",
+    "The files or the environment changed since the plan was read, and nothing was applied: read the plan again and apply that one.",
+    { details: { plan: plan.id } },
+  );
+}
+
+/** Refuses with `body_too_large`. */
+export function requireRoom(bytes: number): void {
+  if (bytes <= MAX_SYNC_BYTES) return;
+  throw new Refusal(
+    "body_too_large",
+    `The files are ${bytes} bytes together, and one sync carries at most ${MAX_SYNC_BYTES}: make them smaller, or split the app.`,
+  );
+}
+
+/** All of a list, by name; a list that no sync could carry is refused before it is read to its end. */
+async function readAll<Item extends { name: string }>(
+  list: (request: PageRequest) => Promise<Page<Item>>,
+): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let after: string | null = null; ; ) {
+    const page = await list({ limit: MAX_PAGE_SIZE, after });
+    items.push(...page.items);
+    requireRoom(items.length * LEAST_BYTES);
+    if (page.next === null) break;
+    after = readCursor(page.next);
+  }
+  return items.sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** What the shortest item takes in a catalog file. */
+const LEAST_BYTES = 30;
+
+function section(name: string, entries: readonly (readonly [string, JsonObject])[]): JsonObject {
+  return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
+}

@@ -1,0 +1,81 @@
+/**
+ * How many changes a plan makes. Syncs of development, which nobody needs to look at, are capped by the minute; into production an owner looks
+ * at the plan first, so its first promote may be as large as it is. A plan's changes are taken together or not at all, in its transaction: what
+ * is undone takes none, and whichever node carries it out counts on.
+ */
+
+import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import type { Writer } from "../../store/port.ts";
+import { defineTable, integer } from "../../store/table.ts";
+import type { ChangeCap } from "./carry.ts";
+
+type Target = Pick<Environment, "id" | "name">;
+
+/** The last minute of syncs that changed anything. */
+const SYNC_MINUTE = defineTable({
+  name: "sync_minute",
+  key: ["environmentId"],
+  columns: {
+    environmentId: integer(),
+    beganAt: integer(),
+    changes: integer(),
+  },
+});
+
+export class SyncCap {
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** The most changes that one plan makes there. */
+  most({ name }: Pick<Target, "name">): number {
+    return name === "production" ? Math.max(MAX_APPROVED_CHANGES, this.#limit) : this.#limit;
+  }
+
+  /** What one apply takes. */
+  of(target: Target, nowMs: number): ChangeCap {
+    return {
+      take: async (tx, changes) => {
+        const tooLarge = this.findTooLarge(changes, target);
+        if (tooLarge !== null) throw tooLarge;
+        if (target.name !== "production" && changes > 0) await this.#take(tx, target, changes, nowMs);
+      },
+    };
+  }
+
+  async #take(tx: Writer, { id: environmentId }: Target, changes: number, nowMs: number): Promise<void> {
+    const known = await SYNC_MINUTE.find(tx, { environmentId });
+    const runs = known !== null && nowMs - known.beganAt < CAP_WINDOW_MS;
+    // Setting the clock back neither frees anybody nor holds them up for longer than a minute.
+    const beganAt = runs ? Math.min(known.beganAt, nowMs) : nowMs;
+    const left = this.#limit - (runs ? known.changes : 0);
+    if (changes > left) throw this.#refuse(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS);
+    const row = { environmentId, beganAt, changes: this.#limit - left + changes };
+    if (known === null) await SYNC_MINUTE.insert(tx, row);
+    else await SYNC_MINUTE.update(tx, row);
+  }
+
+  /** What a plan of more changes than any there makes is told; null for any other. */
+  findTooLarge(changes: number, target: Pick<Target, "name">): Refusal | null {
+    const most = this.most(target);
+    if (changes <= most) return null;
+    const where = target.name === "production" ? "one approval carries" : "syncs may make";
+    const window = target.name === "production" ? "" : " a minute in this environment";
+    return new Refusal(
+      "sync_capped",
+      `The plan makes ${changes} changes, and ${where} ${most}${window}: sync fewer files at once, or raise RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE in the server's configuration.`,
+    );
+  }
+
+  #refuse(changes: number, left: number, resetAtMs: number): Refusal {
+    return new Refusal(
+      "sync_capped",
+      `The plan makes ${changes === 1 ? "1 change" : `${changes} changes`}, and syncs may make ${this.#limit} a minute in this environment, of which ${left} ${left === 1 ? "is" : "are"} left: nothing was applied, try again after the time in resetAt.`,
+      { resetAtMs },
+    );
+  }
+}
