@@ -25,8 +25,8 @@ import { writeRules } from "./docs/rule-example.ts";
 import { listSenderPages, listSenders } from "./docs/sender-page.ts";
 import { writeSettings } from "./docs/setting-part.ts";
 import { readWrittenPages } from "./docs/written.ts";
+import { Metrics } from "./engine/metrics/metrics.ts";
 import { ROUTES } from "./http/route-list.ts";
-import { Metrics } from "./metric/metrics.ts";
 
 /** What stands where a written page asks for it. */
 const FILLS: Readonly<Record<string, () => string>> = {

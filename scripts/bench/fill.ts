@@ -4,8 +4,8 @@
  */
 
 import { DAY_MS } from "../../src/base/limit.ts";
-import { EVENT_STATES } from "../../src/event/event.ts";
-import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
+import { EVENT_STATES } from "../../src/engine/event/event.ts";
+import { insertEvent, keyOfEventId } from "../../src/engine/event/insert.ts";
 import type { Reader, Store, Writer } from "../../src/store/port.ts";
 
 const BATCH = 1_000;

@@ -4,7 +4,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
-import { type AppContents, countApp, deleteApp, emptyApp, endRemoval } from "../caretaker/app-removal.ts";
+import {
+  type AppContents,
+  countApp,
+  deleteApp,
+  emptyApp,
+  endRemoval,
+} from "../engine/maintenance/app-removal.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { createApp, listApps, renameApp } from "../platform/account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../platform/account/environment.ts";

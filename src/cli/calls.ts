@@ -8,8 +8,17 @@ import { MAX_RECENT_CALLS } from "../base/limit.ts";
 import { MAX_PAGE_SIZE } from "../base/page.ts";
 import { explainCode } from "../base/result-code.ts";
 import { plain } from "../base/text.ts";
-import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } from "../receiver/call.ts";
-import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../receiver/unknown-call.ts";
+import {
+  CALL_OUTCOMES,
+  type CallFilter,
+  listRecentCalls,
+  type RecentCallView,
+} from "../engine/receiver/request.ts";
+import {
+  listUnknownCalls,
+  MAX_UNKNOWN_NAMES,
+  type UnknownCallView,
+} from "../engine/receiver/unknown-request.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

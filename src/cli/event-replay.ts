@@ -3,8 +3,8 @@
 import { writeJson } from "../base/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../base/limit.ts";
 import { plain } from "../base/text.ts";
-import { planReplay, replayEvent } from "../event/replay.ts";
-import type { PlannedAction, ReplayPlan } from "../event/replay-plan.ts";
+import { planReplay, replayEvent } from "../engine/event/replay.ts";
+import type { PlannedAction, ReplayPlan } from "../engine/event/replay-plan.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -1,7 +1,7 @@
 /** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
 
 import { writeJson } from "../base/json.ts";
-import { type TriedEvents, tryEventNow, tryRelayNow } from "../event/try-now.ts";
+import { type TriedEvents, tryEventNow, tryRelayNow } from "../engine/event/retry-now.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

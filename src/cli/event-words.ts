@@ -2,7 +2,7 @@
 
 import { writeJson } from "../base/json.ts";
 import { cutToLine, plain } from "../base/text.ts";
-import type { EventItem, EventView, RunView, ShownResult } from "../event/view.ts";
+import type { EventItem, EventView, RunView, ShownResult } from "../engine/event/view.ts";
 import type { Column } from "./table.ts";
 
 export const EVENT_COLUMNS: readonly Column<EventItem>[] = [

@@ -4,12 +4,12 @@
 
 import { toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
-import { countEvents, type EventCounts } from "../event/count.ts";
-import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
-import { expungeByHand } from "../event/expunge.ts";
-import { type EventFilter, listEvents, readEvents } from "../event/list.ts";
-import { lookUpNames } from "../event/named-filter.ts";
-import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
+import { countEvents, type EventCounts } from "../engine/event/count.ts";
+import { EVENT_STATES, EVENT_TRIGGERS } from "../engine/event/event.ts";
+import { expungeByHand } from "../engine/event/expunge.ts";
+import { lookUpNames } from "../engine/event/filter-lookup.ts";
+import { type EventFilter, listEvents, readEvents } from "../engine/event/list.ts";
+import { type EventItem, type EventView, requireEventView } from "../engine/event/view.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input, Option } from "./command.ts";

@@ -1,6 +1,6 @@
 /** What became of the lines of an import, or in a plan would: counts, and the causes of those that do not enter, by the numbers of their lines. */
 import { plain } from "../base/text.ts";
-import type { MissedLineView } from "../receiver/missed.ts";
+import type { MissedLineView } from "../engine/receiver/import.ts";
 
 /** Causes that are shown of lines that do not enter, and lines of each. */
 const SHOWN_CAUSES = 10;

@@ -1,11 +1,11 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
 import { writeJson } from "../base/json.ts";
 import { tellWarnings } from "../base/refusal.ts";
+import { settleMissed } from "../engine/schedule/schedule.ts";
 import { requireRelay } from "../rules/relay/relay.ts";
 import { updateRelay, viewSaved } from "../rules/relay/relay-save.ts";
 import { listVersions, type RelayVersion, readVersion } from "../rules/relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../rules/relay/relay-view.ts";
-import { settleMissed } from "../schedule/schedule.ts";
 import { type Command, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { LIMIT, SINCE } from "./listing.ts";

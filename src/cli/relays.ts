@@ -5,21 +5,21 @@
 
 import { type Clock, toIsoOrNull } from "../base/clock.ts";
 import { writeJson } from "../base/json.ts";
+import { listRecentCalls } from "../engine/receiver/request.ts";
+import { findManyRemembered } from "../engine/receiver/signature-memory.ts";
+import { recordDue, settleMissed, settleTicks } from "../engine/schedule/schedule.ts";
 import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
 import type { NeedContext } from "../overview/need.ts";
 import { COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import { standingProblemsOf } from "../platform/audit/problem.ts";
-import { listRecentCalls } from "../receiver/call.ts";
-import { findManyRemembered } from "../receiver/signature-memory.ts";
 import { checkDefinition, warnOwnHost } from "../rules/relay/definition.ts";
 import { relayTarget, requireRelay } from "../rules/relay/relay.ts";
 import { warnOfReferences } from "../rules/relay/relay-problem.ts";
 import { stockOf } from "../rules/relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../rules/relay/relay-save.ts";
 import { listRelays, showRelay } from "../rules/relay/relay-view.ts";
-import { recordDue, settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { readPage } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";

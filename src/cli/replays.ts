@@ -9,7 +9,7 @@ import {
   type BulkPlan,
   countChosen,
   planBulkReplay,
-} from "../event/bulk-choice.ts";
+} from "../engine/event/bulk-choice.ts";
 import {
   type BulkReplayView,
   beginBulkReplay,
@@ -18,9 +18,9 @@ import {
   MAX_PER_SECOND,
   requireBulkReplay,
   stopBulkReplay,
-} from "../event/bulk-replay.ts";
-import { EVENT_TRIGGERS } from "../event/event.ts";
-import { lookUpNames } from "../event/named-filter.ts";
+} from "../engine/event/bulk-replay.ts";
+import { EVENT_TRIGGERS } from "../engine/event/event.ts";
+import { lookUpNames } from "../engine/event/filter-lookup.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import type { Command, Input, Option } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -9,9 +9,9 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { DEFAULT_LIMITS } from "../base/limit.ts";
 import { createLog } from "../base/log.ts";
 import { plain } from "../base/text.ts";
-import { FINAL_STATES } from "../event/event.ts";
-import { listEvents } from "../event/list.ts";
-import { findEventView } from "../event/view.ts";
+import { FINAL_STATES } from "../engine/event/event.ts";
+import { listEvents } from "../engine/event/list.ts";
+import { findEventView } from "../engine/event/view.ts";
 import { explainRelay } from "../explain/explain.ts";
 import type { Asked, Explanation } from "../explain/step.ts";
 import { writeTestTick } from "../explain/test-event.ts";

@@ -6,6 +6,7 @@
 import { checkInput } from "../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../base/json.ts";
 import type { Warning } from "../base/refusal.ts";
+import { settleMissed, settleTicks } from "../engine/schedule/schedule.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import {
   changeSettings,
@@ -13,7 +14,6 @@ import {
   settingsInput,
   showSettings,
 } from "../rules/settings/settings.ts";
-import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import {

@@ -5,11 +5,11 @@
 
 import { toIso } from "../base/clock.ts";
 import { type Json, parseJson, writeJson } from "../base/json.ts";
-import { findEventToRun } from "../event/event.ts";
-import { makeWholePayload } from "../event/insert.ts";
+import { findEventToRun } from "../engine/event/event.ts";
+import { makeWholePayload } from "../engine/event/insert.ts";
+import { type Rehearsal, rehearse } from "../engine/runner/rehearse.ts";
 import type { LiveRelay, ReceiverRelay } from "../rules/relay/live-relay.ts";
 import { refuseUnknownRelay } from "../rules/relay/relay.ts";
-import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
 import { findPerson } from "../shop/people/person.ts";
 import { undone } from "../store/dry-run.ts";
 import type { Writer } from "../store/port.ts";

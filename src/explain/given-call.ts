@@ -2,13 +2,13 @@
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import { findEventToRun, readExpunged } from "../event/event.ts";
-import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
-import { mapAgain } from "../event/map-again.ts";
-import { tellIgnored } from "../receiver/call.ts";
-import { listSecretsAtHand } from "../receiver/cause.ts";
-import { refuseSecondBody } from "../receiver/refusal.ts";
-import { findEarlierUse, onceUse } from "../receiver/signature-memory.ts";
+import { findEventToRun, readExpunged } from "../engine/event/event.ts";
+import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../engine/event/insert.ts";
+import { mapAgain } from "../engine/event/remap.ts";
+import { refuseSecondBody } from "../engine/receiver/rejection.ts";
+import { listSecretsAtHand } from "../engine/receiver/rejection-cause.ts";
+import { tellIgnored } from "../engine/receiver/request.ts";
+import { findEarlierUse, onceUse } from "../engine/receiver/signature-memory.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../rules/trigger/receiver.ts";

@@ -2,7 +2,7 @@
 
 import type { Json } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
-import { makeChangePayload } from "../capture/change.ts";
+import { makeChangePayload } from "../engine/change-capture/change.ts";
 import type { LiveRelay } from "../rules/relay/live-relay.ts";
 import { type DataChangeTrigger, matchesWhere } from "../rules/trigger/data-change.ts";
 import { findPerson, findPersonByEmail } from "../shop/people/person.ts";

@@ -1,7 +1,7 @@
 /** The end of an app, for owners alone: what would go is told first, and the app's id is typed once more. */
 import { Type } from "typebox";
 import { fields } from "../base/schema.ts";
-import { appContentsView, countApp, deleteApp } from "../caretaker/app-removal.ts";
+import { appContentsView, countApp, deleteApp } from "../engine/maintenance/app-removal.ts";
 import { ownerRoute } from "./route.ts";
 
 export const appDeletionRoutes = [

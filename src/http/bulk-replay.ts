@@ -2,7 +2,13 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { fields, readTime } from "../base/schema.ts";
-import { type BulkFilter, bulkFilter, bulkPlan, countChosen, planBulkReplay } from "../event/bulk-choice.ts";
+import {
+  type BulkFilter,
+  bulkFilter,
+  bulkPlan,
+  countChosen,
+  planBulkReplay,
+} from "../engine/event/bulk-choice.ts";
 import {
   beginBulkReplay,
   bulkReplayView,
@@ -11,8 +17,8 @@ import {
   MAX_PER_SECOND,
   requireBulkReplay,
   stopBulkReplay,
-} from "../event/bulk-replay.ts";
-import { lookUpNames } from "../event/named-filter.ts";
+} from "../engine/event/bulk-replay.ts";
+import { lookUpNames } from "../engine/event/filter-lookup.ts";
 import type { Store } from "../store/port.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 

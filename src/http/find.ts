@@ -1,7 +1,7 @@
 /** Finding what a text names, of whatever kind, for the dashboard's field that finds anything. */
 import { Type } from "typebox";
 import { fields, oneOf } from "../base/schema.ts";
-import { findEventSeq } from "../event/event.ts";
+import { findEventSeq } from "../engine/event/event.ts";
 import { findPersons } from "../shop/people/person-list.ts";
 import { findRecordCollection } from "../shop/records/record.ts";
 import { environmentRoute } from "./route.ts";

@@ -1,5 +1,5 @@
 /** The path of a request as a log may hold it: a part that may be a secret or a token is only its length. */
-import { mayBeRelayName } from "../receiver/unknown-name.ts";
+import { mayBeRelayName } from "../engine/receiver/unknown-name.ts";
 
 const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 /** What an address of this service may hold besides names and ids: `app_test`, `openapi.json`. */

@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { MAX_MANAGEMENT_BODY_BYTES } from "../base/limit.ts";
 import { fields, oneOf } from "../base/schema.ts";
-import { importMissed, missedView } from "../receiver/missed.ts";
+import { importMissed, missedView } from "../engine/receiver/import.ts";
 import { environmentRoute } from "./route.ts";
 
 export const missedRoutes = [

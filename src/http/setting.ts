@@ -1,8 +1,8 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
 import { warningView } from "../base/schema.ts";
+import { settleMissed, settleTicks } from "../engine/schedule/schedule.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../rules/settings/settings.ts";
-import { settleMissed, settleTicks } from "../schedule/schedule.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute } from "./route.ts";

@@ -2,17 +2,17 @@
 import { Type } from "typebox";
 import { type Page, readPageRequest } from "../base/page.ts";
 import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../base/schema.ts";
-import { alertView, listAlerts, resolveAlert } from "../platform/audit/alert.ts";
-import { auditFilter, auditView, listAudit } from "../platform/audit/audit.ts";
-import { listProblems, problemView } from "../platform/audit/problem.ts";
 import {
   CALL_OUTCOMES,
   callCountsView,
   countRecentCalls,
   listRecentCalls,
   recentCallView,
-} from "../receiver/call.ts";
-import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
+} from "../engine/receiver/request.ts";
+import { listUnknownCalls, unknownCallView } from "../engine/receiver/unknown-request.ts";
+import { alertView, listAlerts, resolveAlert } from "../platform/audit/alert.ts";
+import { auditFilter, auditView, listAudit } from "../platform/audit/audit.ts";
+import { listProblems, problemView } from "../platform/audit/problem.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";

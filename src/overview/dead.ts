@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../base/clock.ts";
 import { textOrNull, time } from "../base/schema.ts";
-import { EVENT, eventIdOf } from "../event/event.ts";
+import { EVENT, eventIdOf } from "../engine/event/event.ts";
 import { findRelay } from "../rules/relay/relay.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";

@@ -4,8 +4,8 @@
  */
 
 import { cutToLine } from "../base/text.ts";
-import { EVENT } from "../event/event.ts";
-import { RUN_RESULTS } from "../event/run.ts";
+import { EVENT } from "../engine/event/event.ts";
+import { RUN_RESULTS } from "../engine/event/run.ts";
 import type { StoredResult } from "../rules/action/contract.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Reader, Store } from "../store/port.ts";

@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../base/clock.ts";
 import { oneOf, orNull, textOrNull, timeOrNull } from "../base/schema.ts";
-import type { EventTrigger } from "../event/event.ts";
+import type { EventTrigger } from "../engine/event/event.ts";
 import { type RelayItem, relayItem } from "../rules/relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { causeView } from "./cause.ts";

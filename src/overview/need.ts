@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { type Clock, toIso } from "../base/clock.ts";
 import { explainCode } from "../base/result-code.ts";
 import { orNull, textOrNull, time } from "../base/schema.ts";
-import { WAITING_CODES } from "../event/alert.ts";
+import { WAITING_CODES } from "../engine/event/alert.ts";
 import { checkBackups } from "../operator/doctor/setup-check.ts";
 import { type Approval, listOpen } from "../operator/sync/approval.ts";
 import type { Environment } from "../platform/account/environment.ts";

@@ -1,7 +1,7 @@
 /** The newest event of what goes wrong: where it is seen, what it failed with, and so where it is mended. */
 import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../base/schema.ts";
-import { EVENT, eventIdOf } from "../event/event.ts";
+import { EVENT, eventIdOf } from "../engine/event/event.ts";
 import type { Reader } from "../store/port.ts";
 import { findFailure } from "./cause.ts";
 

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../base/clock.ts";
 import { DAY_MS } from "../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../base/schema.ts";
-import type { EventTrigger } from "../event/event.ts";
+import type { EventTrigger } from "../engine/event/event.ts";
 import type { Environment } from "../platform/account/environment.ts";
 import type { LiveRelays } from "../rules/relay/live-relay.ts";
 import { findLastEventAt, tellNextTick } from "../rules/relay/relay-view.ts";

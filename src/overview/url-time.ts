@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../base/schema.ts";
-import { RUN_RESULTS } from "../event/run.ts";
+import { RUN_RESULTS } from "../engine/event/run.ts";
 import type { LiveRelays } from "../rules/relay/live-relay.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Store } from "../store/port.ts";

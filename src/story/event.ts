@@ -1,9 +1,9 @@
 /** The events of a person in their story: found by the person, and told with what they were about, why they failed and what of them was skipped once they are chosen. */
 
 import { MAX_ATTEMPTS } from "../base/limit.ts";
-import { type EventState, eventIdOf, RELAY_NAME } from "../event/event.ts";
-import { addPreviews } from "../event/preview.ts";
-import { RUN_RESULTS } from "../event/run.ts";
+import { type EventState, eventIdOf, RELAY_NAME } from "../engine/event/event.ts";
+import { addPreviews } from "../engine/event/preview.ts";
+import { RUN_RESULTS } from "../engine/event/run.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { StoryItem } from "./item.ts";
 import type { Source } from "./merge.ts";

@@ -1,5 +1,5 @@
 /** Where a person's story comes from: lists of the person's own rows, each walked by an index that leads to them, newest first. */
-import { EVENT } from "../event/event.ts";
+import { EVENT } from "../engine/event/event.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import type { StoryItem } from "./item.ts";

@@ -1,6 +1,6 @@
 /** One event of a batch whose end the database refuses, wherever it stands and whichever row is refused: its neighbours end once, it is tried again, nothing is granted twice. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { eventIdOf, type HandedEvent } from "../../src/event/event.ts";
+import { eventIdOf, type HandedEvent } from "../../src/engine/event/event.ts";
 import { GRANT, putEvents, runNothingBeside, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { refuseRows, takeRowsAgain } from "../kit/refused-row.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import type { Receiver } from "../../src/receiver/receive.ts";
+import type { Receiver } from "../../src/engine/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/rules/verify/received-request.ts";
 import { signature } from "../../src/rules/verify/signature.ts";
 import { makeBareReceiver } from "../kit/bare-receiver.ts";

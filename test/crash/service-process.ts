@@ -6,7 +6,7 @@
 
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { replayEvent } from "../../src/event/replay.ts";
+import { replayEvent } from "../../src/engine/event/replay.ts";
 import { COMMAND_LINE } from "../../src/platform/account/api-key.ts";
 import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
 import { changeMailSettings, MAIL_SECTION } from "../../src/platform/mail/mail-settings.ts";

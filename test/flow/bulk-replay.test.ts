@@ -1,6 +1,6 @@
 /** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { choose } from "../../src/event/bulk-choice.ts";
+import { choose } from "../../src/engine/event/bulk-choice.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

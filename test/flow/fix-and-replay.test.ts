@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { readMemory } from "../../src/event/memory.ts";
+import { readMemory } from "../../src/engine/event/prior-work.ts";
 import type { OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";

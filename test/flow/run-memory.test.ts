@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readMemory } from "../../src/event/memory.ts";
+import { readMemory } from "../../src/engine/event/prior-work.ts";
 import { ON_POSTGRES, roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
+import { settleMissed, settleTicks } from "../../src/engine/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiver, TOKEN } from "../kit/relay-kit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

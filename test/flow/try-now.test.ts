@@ -1,6 +1,6 @@
 /** Trying now what waits for its retry: one event or all of a relay, once each, counted as any attempt; and what is refused. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { tryRelayNow } from "../../src/event/try-now.ts";
+import { tryRelayNow } from "../../src/engine/event/retry-now.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

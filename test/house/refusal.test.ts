@@ -7,7 +7,7 @@ import { MAIL_TROUBLES, TROUBLES } from "../../src/base/problem-code.ts";
 import { REFUSALS } from "../../src/base/refusal-code.ts";
 import { explainCode, RESULTS } from "../../src/base/result-code.ts";
 import { WARNINGS } from "../../src/base/warning-code.ts";
-import { CODES } from "../../src/health/known.ts";
+import { CODES } from "../../src/engine/health/condition.ts";
 import { ALERT_CODES } from "../../src/platform/audit/alert.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 

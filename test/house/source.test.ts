@@ -83,7 +83,7 @@ describe("the sources", () => {
   });
 });
 
-/** `src/event/run.ts`, `event/run.ts`, `run.ts`. */
+/** `src/engine/event/run.ts`, `event/run.ts`, `run.ts`. */
 function endingsOf(path: string): string[] {
   const parts = path.split("/");
   return parts.map((_, index) => parts.slice(index).join("/"));

@@ -2,10 +2,10 @@
  * A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. By hand, for it stands beside
  * a service on its store, or begins again on one, and what it tells is read with no event taken up.
  */
-import { Health } from "../../src/health/health.ts";
-import { SharedHealth } from "../../src/health/shared-health.ts";
-import { HealthWatch } from "../../src/health/watch.ts";
-import { Receiver } from "../../src/receiver/receive.ts";
+import { Health } from "../../src/engine/health/health.ts";
+import { SharedHealth } from "../../src/engine/health/shared-health.ts";
+import { HealthWatch } from "../../src/engine/health/silence-check.ts";
+import { Receiver } from "../../src/engine/receiver/receive.ts";
 
 /** `shared`: others stand beside it on its store. */
 type Deps = ConstructorParameters<typeof Receiver>[0] & { shared?: boolean } & Pick<ConstructorParameters<typeof HealthWatch>[0], "looks">;

@@ -5,8 +5,8 @@
 
 import { statSync } from "node:fs";
 import { HOUR_MS } from "../../src/base/limit.ts";
-import { Caretakers } from "../../src/caretaker/caretakers.ts";
-import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/insert.ts";
+import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { Caretakers } from "../../src/engine/maintenance/maintenance.ts";
 import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 

@@ -1,5 +1,5 @@
 /** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
-import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
+import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
 import { poll } from "./patience.ts";
 import { signedCall } from "./relay-definition.ts";

@@ -1,5 +1,5 @@
 /** Events of several relays that are stored together, in one order of arrival: what a sender brings while nothing runs. */
-import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
+import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { relayOf } from "./event-sql.ts";
 import type { RunningService } from "./running-service.ts";
 

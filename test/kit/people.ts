@@ -2,8 +2,8 @@
 
 import type { JsonObject } from "../../src/base/json.ts";
 import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/base/limit.ts";
+import { makeActionRun } from "../../src/engine/runner/context.ts";
 import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/rules/action/contract.ts";
-import { makeActionRun } from "../../src/runner/context.ts";
 import { type PersonRow, updatePerson } from "../../src/shop/people/person.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { createCollection } from "../../src/shop/records/collection.ts";

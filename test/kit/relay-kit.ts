@@ -3,6 +3,7 @@
  * fraction of a service's start; what the API adds to it is tested on a service.
  */
 
+import { recordDue } from "../../src/engine/schedule/schedule.ts";
 import type { Actor } from "../../src/platform/account/api-key.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
@@ -10,7 +11,6 @@ import { requireRelay } from "../../src/rules/relay/relay.ts";
 import { createRelay, type NewRelay, type UpdateContext, updateRelay, viewSaved } from "../../src/rules/relay/relay-save.ts";
 import { type RelayView, type SavedRelay, showRelay } from "../../src/rules/relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
-import { recordDue } from "../../src/schedule/schedule.ts";
 import type { FreshStore } from "./fresh-store.ts";
 
 export const BASE_URL = "https://relay.example.com";

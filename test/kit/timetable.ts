@@ -2,9 +2,10 @@
  * A store with schedules on it and a scheduler over them, under a clock that starts where the test says. Put together by hand, for a whole service
  * fires every other timer of a simulated year too and opens a port for each test.
  */
+
+import { Scheduler } from "../../src/engine/schedule/schedule.ts";
 import { setHold } from "../../src/platform/account/environment.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
-import { Scheduler } from "../../src/schedule/schedule.ts";
 import type { FencedStore } from "../../src/store/port.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { holdAll } from "./held.ts";

@@ -4,7 +4,7 @@
  */
 
 import { type JsonObject, parseJson } from "../../src/base/json.ts";
-import { Capture } from "../../src/capture/capture.ts";
+import { Capture } from "../../src/engine/change-capture/capture.ts";
 import type { Environment, EnvironmentName } from "../../src/platform/account/environment.ts";
 import { createCollection } from "../../src/shop/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Json } from "../../src/base/json.ts";
-import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/event/alignment.ts";
-import { type Memory, openKey, type Slot, type Work } from "../../src/event/effect.ts";
-import { makeWorkKey } from "../../src/event/run.ts";
+import { type Memory, openKey, type Slot, type Work } from "../../src/engine/event/effect.ts";
+import { makeWorkKey } from "../../src/engine/event/run.ts";
+import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/engine/event/step-reconciliation.ts";
 import { type LiveAction, openActions } from "../../src/rules/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 

@@ -1,6 +1,6 @@
 /** An app's end in the store: it is nobody's at once, every table is emptied of it whenever its steps are cut off, and another app keeps every row. */
 import { describe, expect, test } from "bun:test";
-import { countApp, deleteApp, emptyApp, endRemoval, listRemovals } from "../../src/caretaker/app-removal.ts";
+import { countApp, deleteApp, emptyApp, endRemoval, listRemovals } from "../../src/engine/maintenance/app-removal.ts";
 import { createApp, findApp, listApps } from "../../src/platform/account/app.ts";
 import { findEnvironment, findEnvironmentById } from "../../src/platform/account/environment.ts";
 import type { SqlValue } from "../../src/store/port.ts";

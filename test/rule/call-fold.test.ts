@@ -1,7 +1,7 @@
 /** Which recent calls are one row of the ring. */
 import { expect, test } from "bun:test";
-import type { RecentCall } from "../../src/receiver/call.ts";
-import { CallFolds, type FoldedCall } from "../../src/receiver/call-fold.ts";
+import type { RecentCall } from "../../src/engine/receiver/request.ts";
+import { CallFolds, type FoldedCall } from "../../src/engine/receiver/request-coalescing.ts";
 
 const CALL: RecentCall = {
   environmentId: 1,

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { drainChanges } from "../../src/capture/capture.ts";
+import { drainChanges } from "../../src/engine/change-capture/capture.ts";
 import type { NewRecord } from "../../src/shop/records/record.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/base/limit.ts";
-import { drainChanges } from "../../src/capture/capture.ts";
+import { drainChanges } from "../../src/engine/change-capture/capture.ts";
 import { deleteCollection } from "../../src/shop/records/collection.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Origin } from "../../src/store/port.ts";

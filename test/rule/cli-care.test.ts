@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
+import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { grantByHand } from "../../src/shop/people/access-grant.ts";

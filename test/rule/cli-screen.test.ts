@@ -10,7 +10,7 @@ import { findPager, isLong } from "../../src/cli/pager.ts";
 import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
 import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";
 import { type Column, drawTable } from "../../src/cli/table.ts";
-import { EVENT_STATES } from "../../src/event/event.ts";
+import { EVENT_STATES } from "../../src/engine/event/event.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 2);
 const TTY = { isTTY: true, columns: 100, rows: 30 };

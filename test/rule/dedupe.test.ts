@@ -2,7 +2,15 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { type DedupeKey, findDuplicate, insertEvent, keyOfBody, keyOfEventId, keyOfOccurrence, makeReceiverPayload } from "../../src/event/insert.ts";
+import {
+  type DedupeKey,
+  findDuplicate,
+  insertEvent,
+  keyOfBody,
+  keyOfEventId,
+  keyOfOccurrence,
+  makeReceiverPayload,
+} from "../../src/engine/event/insert.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";

@@ -1,8 +1,8 @@
 /** The last guard under every action: work that left the house is settled once, and work that is done is never forgotten. */
 import { expect, test } from "bun:test";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../src/base/limit.ts";
-import { completeEffect, dropIntent, intendEffect, settleEffect } from "../../src/event/effect.ts";
-import { forgetRanActions, keepActionList } from "../../src/event/run.ts";
+import { completeEffect, dropIntent, intendEffect, settleEffect } from "../../src/engine/event/effect.ts";
+import { forgetRanActions, keepActionList } from "../../src/engine/event/run.ts";
 import type { LiveRelay } from "../../src/rules/relay/live-relay.ts";
 import { UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";

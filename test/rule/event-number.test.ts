@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newId, numberedId, readNumberedId } from "../../src/base/id.ts";
-import { findEventSeq } from "../../src/event/event.ts";
-import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
+import { findEventSeq } from "../../src/engine/event/event.ts";
+import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
 import type { Store } from "../../src/store/port.ts";
 import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-index.ts";
 import { roundsOf } from "../kit/chosen-store.ts";

@@ -1,6 +1,6 @@
 /** What an event's row says it is about: its mapped event_type and its first mapped values, bounded, whatever a sender wrote. */
 import { describe, expect, test } from "bun:test";
-import { MAX_LINE_CHARS, MAX_TYPE_CHARS, type Preview, previewOf } from "../../src/event/preview.ts";
+import { MAX_LINE_CHARS, MAX_TYPE_CHARS, type Preview, previewOf } from "../../src/engine/event/preview.ts";
 
 const of = (mapped: object): Preview => previewOf(JSON.stringify({ event: { secret: "not mapped" }, mapped }), false);
 

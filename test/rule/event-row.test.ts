@@ -1,8 +1,8 @@
 /** "Event row" and the run's traces: warnings, truncation and templates, the audit row of each run, the line on standard output. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
-import type { EventTrigger } from "../../src/event/event.ts";
-import { insertEvent, makeReceiverPayload, makeWholePayload } from "../../src/event/insert.ts";
+import type { EventTrigger } from "../../src/engine/event/event.ts";
+import { insertEvent, makeReceiverPayload, makeWholePayload } from "../../src/engine/event/insert.ts";
 import { CALL, editRelay, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

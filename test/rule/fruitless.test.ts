@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
-import type { RunEnd } from "../../src/health/health.ts";
+import type { RunEnd } from "../../src/engine/health/health.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";

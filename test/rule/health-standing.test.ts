@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
-import { Health } from "../../src/health/health.ts";
+import { Health } from "../../src/engine/health/health.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";

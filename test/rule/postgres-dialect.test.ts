@@ -1,6 +1,6 @@
 /** What the two databases say in different words, and that everything else is left as it was written. */
 import { expect, test } from "bun:test";
-import { MAX_SPAN, OF_ENVIRONMENT } from "../../src/event/span.ts";
+import { MAX_SPAN, OF_ENVIRONMENT } from "../../src/engine/event/number-range.ts";
 import { toPostgres } from "../../src/store/postgres/dialect.ts";
 
 const TRANSLATED: readonly (readonly [what: string, sqlite: string, postgres: string, places?: readonly (string | number)[]])[] = [

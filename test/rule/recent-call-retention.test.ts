@@ -1,8 +1,8 @@
 /** What the caretakers remove of recent calls and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { type RecentCall, writeRecentCalls } from "../../src/receiver/call.ts";
-import { writeUnknownCalls } from "../../src/receiver/unknown-call.ts";
+import { type RecentCall, writeRecentCalls } from "../../src/engine/receiver/request.ts";
+import { writeUnknownCalls } from "../../src/engine/receiver/unknown-request.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {

@@ -1,8 +1,8 @@
 /** Events are handed from the receiver to the runner without being read again: what is taken from memory is what the store would have answered. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { HandedEvent } from "../../src/event/event.ts";
-import { Arrivals } from "../../src/runner/database-run.ts";
+import type { HandedEvent } from "../../src/engine/event/event.ts";
+import { Arrivals } from "../../src/engine/runner/database-run.ts";
 import { editRelay, GRANT, putEvents, runNothingBeside, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

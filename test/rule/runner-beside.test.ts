@@ -1,6 +1,6 @@
 /** An event runs in the transaction that stores it only where nothing of its relay waits before it and nothing about relays changes meanwhile. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { EventDraft } from "../../src/event/insert.ts";
+import type { EventDraft } from "../../src/engine/event/insert.ts";
 import type { Topic, Writer } from "../../src/store/port.ts";
 import { ON_POSTGRES, testOfFile } from "../kit/chosen-store.ts";
 import { CALL, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";

@@ -5,9 +5,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Clock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { Runner } from "../../src/engine/runner/runner.ts";
 import { markTextLeft } from "../../src/platform/mail/email.ts";
 import type { OutgoingMail } from "../../src/platform/mail/mailer.ts";
-import { Runner } from "../../src/runner/runner.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { alertsOf, CALL, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/base/clock.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { Runner } from "../../src/engine/runner/runner.ts";
 import { markTextLeft } from "../../src/platform/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/platform/mail/mailer.ts";
-import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

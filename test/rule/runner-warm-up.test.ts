@@ -1,7 +1,7 @@
 /** Before the first event that sends, one that is made up is stored, taken and begun, and undone: nothing of it stays, and nothing leaves the house. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { warmUpSending } from "../../src/runner/sending.ts";
+import { warmUpSending } from "../../src/engine/runner/sending.ts";
 import type { FencedStore } from "../../src/store/port.ts";
 import { CALL, putEvents, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";

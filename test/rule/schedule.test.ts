@@ -2,9 +2,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
-import { replayEvent } from "../../src/event/replay.ts";
+import { replayEvent } from "../../src/engine/event/replay.ts";
+import { recordDue, settleMissed, settleTicks } from "../../src/engine/schedule/schedule.ts";
 import { periodOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
-import { recordDue, settleMissed, settleTicks } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
-import { RETENTION } from "../../src/caretaker/retention.ts";
+import { RETENTION } from "../../src/engine/maintenance/retention.ts";
 import { UPGRADES } from "../kit/upgraded-store.ts";
 
 interface Kept {

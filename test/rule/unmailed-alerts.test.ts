@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
-import { AlertMail } from "../../src/caretaker/alert-mail.ts";
+import { AlertMail } from "../../src/engine/maintenance/alert-mail.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";

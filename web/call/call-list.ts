@@ -2,7 +2,7 @@
  * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
  * with their cause; those that became one stand between them and lead to it.
  */
-import type { CallCountsView } from "../../src/receiver/call.ts";
+import type { CallCountsView } from "../../src/engine/receiver/request.ts";
 import type { EventItem, Page, RecentCall, UnknownCall } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";

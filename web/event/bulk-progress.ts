@@ -2,8 +2,8 @@
  * How far a bulk replay is: a line that stands wherever somebody would look for it, since it is a job of the server and goes on when the
  * page is left; with a way to stop it, and with its outcome for a while once it has ended.
  */
-import type { BulkFilter } from "../../src/event/bulk-choice.ts";
-import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
+import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";

@@ -3,8 +3,8 @@
  * and which may not act any more. The plan and the work are the server's; this asks, and shows how far it is.
  */
 import { useEffect, useState } from "preact/hooks";
-import type { BulkFilter, BulkPlan } from "../../src/event/bulk-choice.ts";
-import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
+import type { BulkFilter, BulkPlan } from "../../src/engine/event/bulk-choice.ts";
+import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { OverviewView } from "../../src/overview/overview.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";

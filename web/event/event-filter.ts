@@ -1,5 +1,5 @@
 /** The filters of the events, all of them in the address: what is searched for, chips for what was chosen elsewhere, and choices. */
-import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";

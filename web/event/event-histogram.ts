@@ -1,5 +1,5 @@
 /** The events of the present filter over time; a range that is chosen becomes part of the filter. */
-import type { HistogramView } from "../../src/event/histogram.ts";
+import type { HistogramView } from "../../src/engine/event/histogram.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

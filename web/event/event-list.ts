@@ -1,7 +1,7 @@
 /** The events of an environment, newest first; where there is room, the one that is looked at stands beside them. */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

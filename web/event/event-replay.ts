@@ -3,7 +3,7 @@
  * work, or did it for another person, can be chosen to run all the same. What the service refuses is told in its own sentence.
  */
 import { useState } from "preact/hooks";
-import type { PlannedAction, ReplayPlan } from "../../src/event/replay-plan.ts";
+import type { PlannedAction, ReplayPlan } from "../../src/engine/event/replay-plan.ts";
 import type { EventCause } from "../../src/overview/cause.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";

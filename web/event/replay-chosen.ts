@@ -3,7 +3,7 @@
  * why is told. One alone is asked about in full.
  */
 import { useEffect, useState } from "preact/hooks";
-import type { ReplayPlan } from "../../src/event/replay-plan.ts";
+import type { ReplayPlan } from "../../src/engine/event/replay-plan.ts";
 import type { Event } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";

@@ -1,5 +1,5 @@
 /** The states as tabs, each with how many events of the present filter are in it now. Which one is chosen stands in the address. */
-import type { EventCounts } from "../../src/event/count.ts";
+import type { EventCounts } from "../../src/engine/event/count.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,9 +1,9 @@
 /** How it went lately: a range that stands in the address, its events over time by how they stand now, and its figures. */
 import { useRef } from "preact/hooks";
-import type { HistogramView } from "../../src/event/histogram.ts";
+import type { HistogramView } from "../../src/engine/event/histogram.ts";
+import type { CallCountsView } from "../../src/engine/receiver/request.ts";
 import type { OverviewView } from "../../src/overview/overview.ts";
 import type { UrlTimesView } from "../../src/overview/url-time.ts";
-import type { CallCountsView } from "../../src/receiver/call.ts";
 import { writeQuery } from "../ground/api.ts";
 import { OUTCOMES, type OutcomeCounts, sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,5 +1,5 @@
 /** An export that is imported: its batches, one request each, and what became of its lines. */
-import type { MissedLineView, MissedView } from "../../src/receiver/missed.ts";
+import type { MissedLineView, MissedView } from "../../src/engine/receiver/import.ts";
 import { call, writeQuery } from "../ground/api.ts";
 
 /** A browser holds all of it. */

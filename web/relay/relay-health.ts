@@ -1,7 +1,7 @@
 /** How a relay is, as the service says it: its word as a mark, and where something is wrong the reason with the ways out. */
 import { useState } from "preact/hooks";
-import type { BulkFilter } from "../../src/event/bulk-choice.ts";
-import type { EventCounts } from "../../src/event/count.ts";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
+import type { EventCounts } from "../../src/engine/event/count.ts";
 import type { HealthView } from "../../src/overview/health.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { writeQuery } from "../ground/api.ts";

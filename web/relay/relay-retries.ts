@@ -1,5 +1,5 @@
 /** How many events of a relay wait for their retry, with the way to try them now; nothing where none does or the environment is on hold. */
-import type { RetriesView, TriedEvents } from "../../src/event/try-now.ts";
+import type { RetriesView, TriedEvents } from "../../src/engine/event/retry-now.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

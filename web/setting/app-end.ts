@@ -1,6 +1,6 @@
 /** The end of the app: what goes with it is counted first, and its id is typed once more. */
 import { useState } from "preact/hooks";
-import type { AppContents } from "../../src/caretaker/app-removal.ts";
+import type { AppContents } from "../../src/engine/maintenance/app-removal.ts";
 import { loadSession } from "../account/session.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";

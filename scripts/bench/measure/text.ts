@@ -1,7 +1,7 @@
 /** Texts that strangers choose to cost much: how long it takes to read, map, preview, place and mail them. Work that grows faster than the text misses its bar. */
 
 import { parseJson, writeJson } from "../../../src/base/json.ts";
-import { previewOf } from "../../../src/event/preview.ts";
+import { previewOf } from "../../../src/engine/event/preview.ts";
 import { parseFileText } from "../../../src/operator/sync/json-file.ts";
 import { makeHtml } from "../../../src/platform/mail/mailer.ts";
 import { compileMap, readMap } from "../../../src/rules/relay/live-receiver.ts";

@@ -1,7 +1,7 @@
 /**
  * Erasing a person: everything personal goes, what the books need keeps a tombstone id. First, in one transaction, the person is nobody and
  * the address cannot come back with an event that arrived before; then the rows that are theirs go in steps, so that a person with a hundred
- * thousand of them holds nobody up. What others hold of the address is the sweep's (caretaker/erasure-sweep.ts). The one list of what an
+ * thousand of them holds nobody up. What others hold of the address is the sweep's (maintenance/erasure-sweep.ts). The one list of what an
  * erasure touches, which is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
  */
 import type { Sealer } from "../../platform/secret/seal.ts";

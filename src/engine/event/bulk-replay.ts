@@ -1,0 +1,232 @@
+/**
+ * A bulk replay: every failed or dead event that a filter chooses, or every done one whose work was another person's, is replayed once, oldest first and no faster than was asked. It is a row, and
+ * its cursor moves in the transaction that queues the events, so that nothing is replayed twice or left out whenever the service stops. An
+ * event that fails again lies behind the cursor. When its steps are taken is caretaker's.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../../base/id.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { oneOf, show, time, timeOrNull } from "../../base/schema.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { equals, walkPage } from "../../store/index-scan.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
+import { type BulkFilter, bulkFilter, type Counted, choose, LOOK, look } from "./bulk-choice.ts";
+import { eventIdOf } from "./event.ts";
+import { type ReplayRefusal, tryReplays } from "./replay.ts";
+
+export const MAX_PER_SECOND = 1_000;
+export const DEFAULT_PER_SECOND = 50;
+
+const RUN_STATES = ["running", "done", "stopped"] as const;
+
+/**
+ * A filter by reason as it is kept. A node of version 0.15.0 or before, which may be the one that takes the steps while nodes are replaced, heeds no
+ * reason and would replay what was not asked for: it reads the name of no relay, and so ends with nothing replayed.
+ */
+interface ReasonFilter extends Pick<BulkFilter, "state"> {
+  relay: "";
+  asked: BulkFilter;
+}
+type KeptFilter = BulkFilter | ReasonFilter;
+
+const BULK_REPLAY = defineTable({
+  name: "bulk_replay",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    state: text<(typeof RUN_STATES)[number]>(),
+    chosen: json<KeptFilter>(),
+    perSecond: integer(),
+    /** Whether it also runs what was done for another person than the event is about now. */
+    move: flag(),
+    /** How many matched when it began. */
+    matched: integer(),
+    replayed: integer(),
+    /** Events that may not act any more, by why. */
+    leftOut: json<Partial<Record<ReplayRefusal, number>>>(),
+    /** Events up to this number were looked at. */
+    cursor: integer(),
+    /** Later events came after it began, and those that ended later failed after it. */
+    untilSeq: integer(),
+    endedUntil: integer(),
+    createdBy: text(),
+    createdAt: integer(),
+    finishedAt: orNull(integer()),
+  },
+});
+type BulkReplayRow = RowOf<typeof BULK_REPLAY>;
+
+export const bulkReplayView = Type.Object({
+  id: Type.String(),
+  state: oneOf(RUN_STATES),
+  filter: Type.Object(bulkFilter),
+  perSecond: Type.Integer(),
+  /** Whether it also runs what was done for another person than the event is about now: purchases move. */
+  move: Type.Boolean(),
+  matched: Type.Integer(),
+  replayed: Type.Integer(),
+  leftOut: Type.Record(Type.String(), Type.Integer()),
+  by: Type.String(),
+  createdAt: time,
+  finishedAt: timeOrNull,
+});
+export type BulkReplayView = Static<typeof bulkReplayView>;
+
+interface NewBulkReplay extends Change, Counted {
+  filter: BulkFilter;
+  perSecond: number;
+  move: boolean;
+}
+
+/** Begins one; where nothing matched it has ended at once. Refuses with `replay_running` while another of the environment is under way. */
+export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
+  const { environmentId, by, nowMs, filter, perSecond, move, matched, endedUntil } = wanted;
+  const other = await findRunning(tx, environmentId);
+  if (other !== null) {
+    throw new Refusal(
+      "replay_running",
+      `The bulk replay ${other.id} of this environment is under way: wait until it has ended, or stop it with relay replays stop ${other.id}.`,
+    );
+  }
+  const chosen = matched === 0 ? null : await choose(tx, environmentId, filter);
+  const moves = move || filter.state === "done";
+  const row: BulkReplayRow = {
+    id: newId("rpl", nowMs),
+    environmentId,
+    state: chosen === null ? "done" : "running",
+    chosen: filter.reason === undefined ? filter : { state: filter.state, relay: "", asked: filter },
+    perSecond,
+    move: moves,
+    matched,
+    replayed: 0,
+    leftOut: {},
+    cursor: chosen?.cursor ?? 0,
+    untilSeq: chosen?.untilSeq ?? 0,
+    endedUntil,
+    createdBy: by,
+    createdAt: nowMs,
+    finishedAt: chosen === null ? nowMs : null,
+  };
+  await BULK_REPLAY.insert(tx, row);
+  tx.touch("bulk_replay", environmentId);
+  const after = { filter, perSecond, matched, ...(moves ? { move: true } : {}) };
+  await writeAudit(tx, { environmentId, by, nowMs, action: "replay.began", target: targetOf(row), after });
+  return view(row);
+}
+
+/** Ends one that is under way; what it queued stays queued. One that has ended stays as it is. Refuses with `not_found`. */
+export async function stopBulkReplay(tx: Writer, id: string, change: Change): Promise<BulkReplayView> {
+  const row = await requireRow(tx, change.environmentId, id);
+  if (row.state !== "running") return view(row);
+  const ended = { state: "stopped", finishedAt: change.nowMs } as const;
+  await BULK_REPLAY.change(tx, { id }, ended);
+  const after = { replayed: row.replayed, matched: row.matched };
+  await writeAudit(tx, { ...change, action: "replay.stopped", target: targetOf(row), after });
+  return view({ ...row, ...ended });
+}
+
+/** Replays the next events, at most `most`; those that may not act any more are counted beside. Answers how many, and null where it has ended. */
+export async function stepBulkReplay(
+  tx: Writer,
+  id: string,
+  most: number,
+  nowMs: number,
+): Promise<number | null> {
+  const row = await BULK_REPLAY.find(tx, { id });
+  if (row === null || row.state !== "running") return null;
+  const chosen = await choose(tx, row.environmentId, askedOf(row.chosen));
+  const { cursor, untilSeq, endedUntil } = row;
+  const within = chosen === null ? null : { ...chosen, cursor, untilSeq, endedUntil };
+  const step = within === null ? null : await look(tx, within, LOOK);
+  const found = step?.found.slice(0, most) ?? [];
+  const isCut = step !== null && step.found.length > most;
+  const leftOut = { ...row.leftOut };
+  let { replayed } = row;
+  const { environmentId, createdBy: actor, move } = row;
+  const request = { environmentId, actor, nowMs, move, bulkReplay: id };
+  const refusals = await tryReplays(
+    tx,
+    found.map((event) => ({ ...request, id: eventIdOf(event) })),
+  );
+  for (const refusal of refusals) {
+    if (refusal === null) replayed += 1;
+    else leftOut[refusal] = (leftOut[refusal] ?? 0) + 1;
+  }
+  const isDone = step === null || (step.end && !isCut);
+  await BULK_REPLAY.change(
+    tx,
+    { id },
+    {
+      replayed,
+      leftOut,
+      cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? cursor,
+      state: isDone ? "done" : "running",
+      finishedAt: isDone ? nowMs : null,
+    },
+  );
+  if (isDone) {
+    const { environmentId, createdBy: by, matched } = row;
+    const after = { replayed, matched, leftOut };
+    await writeAudit(tx, { environmentId, by, nowMs, action: "replay.ended", target: targetOf(row), after });
+  }
+  return isDone ? null : found.length;
+}
+
+/** Those under way, in every environment. */
+export async function listRunning(tx: Reader): Promise<{ id: string; perSecond: number }[]> {
+  return await BULK_REPLAY.pick("id", "perSecond").all(
+    tx,
+    "INDEXED BY bulk_replay_running WHERE state = 'running' ORDER BY id",
+  );
+}
+
+export async function requireBulkReplay(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<BulkReplayView> {
+  return view(await requireRow(tx, environmentId, id));
+}
+
+/** A page of the environment's, newest first. */
+export async function listBulkReplays(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<BulkReplayView>> {
+  const led = [equals("environment_id", environmentId)];
+  return await walkPage(
+    tx,
+    BULK_REPLAY,
+    request,
+    { index: "bulk_replay_by_environment", key: "id", led },
+    view,
+  );
+}
+
+function requireRow(tx: Reader, environmentId: number, id: string): Promise<BulkReplayRow> {
+  const sentence = `There is no bulk replay ${id} in this environment: relay replays list shows them.`;
+  return BULK_REPLAY.require(tx, { environmentId, id }, sentence);
+}
+
+function findRunning(tx: Reader, environmentId: number): Promise<BulkReplayRow | null> {
+  return BULK_REPLAY.get(tx, "WHERE environment_id = $environmentId AND state = 'running'", {
+    environmentId,
+  });
+}
+
+function targetOf({ id }: Pick<BulkReplayRow, "id">): string {
+  return `replay:${id}`;
+}
+
+function askedOf(chosen: KeptFilter): BulkFilter {
+  return "asked" in chosen ? chosen.asked : chosen;
+}
+
+function view({ chosen, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
+  const filter = askedOf(chosen);
+  return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number> });
+}

@@ -1,0 +1,234 @@
+/**
+ * Taking out of an event what it says about people, while the row, its state and what it did stay known: its payload, and what its results
+ * quote. What is expunged never comes back, so that the event never runs again. An erasure expunges the events that are about the person; in
+ * any other that arrived before, the address is written over, so that it goes on. Who walks through them is the caretakers'.
+ */
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { writeAudit } from "../../platform/audit/audit.ts";
+import type { OpenErasure } from "../../shop/people/person-erase.ts";
+import type { SoughtText } from "../../shop/people/pii-match.ts";
+import { type LookedAt, reach } from "../../store/index-scan.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
+import {
+  EVENT,
+  type Expunged,
+  findEventSeq,
+  readExpunged,
+  readRecordPerson,
+  refuseUnknownEvent,
+} from "./event.ts";
+import { OF_ENVIRONMENT, oldestSpan } from "./number-range.ts";
+
+/** Runs that one step rewrites: ten called URLs that answered 4 KB are 50 KB a run, with what was said around it. */
+const STEP_RUNS = 25;
+
+/** Takes the payload, its preview, the warnings and what the runs quote out of the event. */
+async function expungeEvent(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
+  await expungePayload(tx, eventSeq, why);
+  for (let after: number | null = 0; after !== null; ) after = await expungeRuns(tx, eventSeq, after);
+}
+
+async function expungePayload(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
+  const payload = writeJson({ expunged: why });
+  await EVENT.change(tx, { seq: eventSeq }, { payload, truncated: false, preview: null, warnings: null });
+  await tx.post("UPDATE effect SET result = NULL WHERE event_seq = ?1", eventSeq);
+}
+
+/** Takes out what the runs after number `after` quote, some milliseconds of them; answers where to go on, or null. */
+async function expungeRuns(tx: Writer, eventSeq: number, after: number): Promise<number | null> {
+  const runs = await tx.all<{ number: number; results: string }>(
+    `SELECT number, results FROM run WHERE event_seq = ?1 AND number > ?2 ORDER BY number LIMIT ${STEP_RUNS}`,
+    eventSeq,
+    after,
+  );
+  for (const { number, results } of runs) {
+    const bare = writeJson(bareResults(parseJson(results)));
+    if (bare === results) continue;
+    await tx.post("UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2", eventSeq, number, bare);
+  }
+  return runs.length < STEP_RUNS ? null : (runs.at(-1)?.number ?? null);
+}
+
+/** Which action ended how, without what it says about anyone. */
+function bareResults(results: Json): Json {
+  if (!Array.isArray(results)) return [];
+  return results.map((result) => {
+    const { type = "", outcome = "", code } = isJsonObject(result) ? result : ({} as JsonObject);
+    return { type, outcome, ...(code === undefined ? {} : { code }) };
+  });
+}
+
+interface ExpungeRequest {
+  environmentId: number;
+  id: string;
+  /** Who asks, in the audit's words. */
+  actor: string;
+  nowMs: number;
+}
+
+/**
+ * Expunges one event by hand, audited; one that waits ends `failed` (`payload_expunged`) with it. An event expunged before stays as it is.
+ * Mails it caused stay in the list of mails. What many runs quote goes in steps: cut off between two, the same call goes on.
+ * Refuses with `not_found`, and with `not_expungeable` one that is running.
+ */
+export async function expungeByHand(store: Store, request: ExpungeRequest): Promise<void> {
+  const eventSeq = await store.write("erasure", (tx) => beginExpunging(tx, request));
+  for (let after: number | null = 0; after !== null; ) {
+    const from: number = after;
+    after = await store.write("erasure", async (tx) => {
+      const next = await expungeRuns(tx, eventSeq, from);
+      // Told at the end: what is given back of the file before it would leave what the last runs quoted.
+      if (next === null) tx.touch("erasure");
+      return next;
+    });
+  }
+}
+
+const EXPUNGED_BY_HAND = EVENT.pick("seq", "state", "payload");
+
+/** Takes the payload, says so in the audit, and answers the event's number. */
+async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<number> {
+  const { environmentId, id, actor, nowMs } = request;
+  const seq = await findEventSeq(tx, environmentId, id);
+  const event = seq === null ? null : await EXPUNGED_BY_HAND.find(tx, { seq });
+  if (event === null) throw refuseUnknownEvent(id);
+  if (event.state === "running") {
+    throw new Refusal(
+      "not_expungeable",
+      "The event is running, so its payload is in use: wait until its attempt has ended, a few seconds at most, then expunge it.",
+    );
+  }
+  if (readExpunged(parseJson(event.payload)) !== null) return event.seq;
+  const why: Expunged = "payload_expunged";
+  await expungePayload(tx, event.seq, why);
+  const ends = event.state === "queued";
+  if (ends) {
+    const end = { state: "failed", reason: why, nextAttemptAt: null, finishedAt: nowMs } as const;
+    await EVENT.change(tx, { seq: event.seq }, end);
+  }
+  await writeAudit(tx, {
+    environmentId,
+    nowMs,
+    by: actor,
+    action: "event.expunged",
+    target: `event:${id}`,
+    before: { state: event.state },
+    after: { state: ends ? "failed" : event.state, payload: null },
+  });
+  return event.seq;
+}
+
+/** Rows that one step of a sweep reads at most: some milliseconds. */
+export const STEP_ROWS = 200;
+
+/** An open erasure with its text. */
+export interface Open extends OpenErasure {
+  text: SoughtText;
+}
+
+interface SweptEvent {
+  seq: number;
+  state: string;
+  personId: string | null;
+  payload: string;
+  preview: string | null;
+  warnings: string | null;
+}
+
+const EVENT_COLUMNS = "seq, state, person_id AS personId, payload, preview, warnings";
+
+/** The event as it is now, or null. */
+export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | null> {
+  return tx.get<SweptEvent>(`SELECT ${EVENT_COLUMNS} FROM event WHERE seq = ?1`, seq);
+}
+
+/** The next events after `seq`, as many as one step may read. */
+export async function readEvents(tx: Reader, environmentId: number, seq: number): Promise<SweptEvent[]> {
+  const span = await oldestSpan(tx, environmentId, seq, STEP_ROWS);
+  if (span === null) return [];
+  const here = `FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT.replace("?", "?1")} AND seq >= ?2`;
+  const heads = await tx.all<LookedAt>(
+    `SELECT seq AS key, octet_length(payload) + coalesce(octet_length(preview), 0)
+       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost ${here} AND seq < ?3 ORDER BY seq`,
+    environmentId,
+    span.from,
+    span.to,
+  );
+  const { floor: last } = reach(heads, STEP_ROWS);
+  if (last === null) return [];
+  const sql = `SELECT ${EVENT_COLUMNS} ${here} AND seq <= ?3 ORDER BY seq`;
+  return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
+}
+
+/** Each of them by itself, as `sweepEvent` does; side by side, as each asks for its runs where the database is another process. */
+export async function sweepEvents(
+  tx: Writer,
+  events: readonly SweptEvent[],
+  sought: readonly Open[],
+): Promise<void> {
+  await Promise.all(events.map((event) => sweepEvent(tx, event, sought)));
+}
+
+/** Expunges an event about one of them; of any other that arrived before, writes the address over. */
+export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
+  for (const one of sought) {
+    const before = event.seq <= one.eventSeq && !one.text.isShared;
+    if (one.text.personId !== event.personId && !names(event, one.text, before)) continue;
+    const payload = parseJson(event.payload);
+    if (readExpunged(payload) === "person_erased") return;
+    if (isAbout(event, payload, one.text, before)) return await expungeEvent(tx, event.seq, "person_erased");
+    if (before) await redactEvent(tx, event, one.text);
+  }
+  if (event.seq <= Math.max(...sought.map(({ eventSeq }) => eventSeq)))
+    await redactRuns(tx, event.seq, sought);
+}
+
+function names(event: SweptEvent, text: SoughtText, before: boolean): boolean {
+  if (text.holdsId(event.payload)) return true;
+  const texts = [event.payload, event.preview, event.warnings];
+  return before && texts.some((one) => one !== null && text.holdsAddress(one));
+}
+
+/** Whether the event's person, or who its payload names where it never ran, is the one that is sought. */
+function isAbout({ personId }: SweptEvent, payload: Json, text: SoughtText, before: boolean): boolean {
+  if (personId !== null) return personId === text.personId;
+  if (!isJsonObject(payload)) return false;
+  const { mapped } = payload;
+  if (isJsonObject(mapped)) {
+    if (mapped.person_id === text.personId || text.isToken(mapped.person_token)) return true;
+    return before && text.isAddress(mapped.person_email);
+  }
+  return readRecordPerson(payload) === text.personId;
+}
+
+async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Promise<void> {
+  const redact = (stored: string | null) => (stored === null ? null : text.redactStored(stored));
+  event.payload = redact(event.payload) ?? "";
+  event.preview = redact(event.preview);
+  event.warnings = redact(event.warnings);
+  const { seq, payload, preview, warnings } = event;
+  const sql =
+    "UPDATE event SET payload = $payload, preview = $preview, warnings = $warnings WHERE seq = $seq";
+  await tx.post(sql, { seq, payload, preview, warnings });
+}
+
+/** What the runs of others' events quote of them. */
+async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[]): Promise<void> {
+  const sql = `SELECT number, NULL AS key, results FROM run WHERE event_seq = ?1
+    UNION ALL SELECT NULL, key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL`;
+  const rows = await tx.all<{ number: number | null; key: string | null; results: string }>(sql, eventSeq);
+  for (const { number, key, results } of rows) {
+    let redacted = results;
+    for (const { text, eventSeq: until } of sought) {
+      if (eventSeq <= until && !text.isShared && text.holdsAddress(redacted))
+        redacted = text.redactStored(redacted);
+    }
+    if (redacted === results) continue;
+    const update =
+      key === null
+        ? "UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2"
+        : "UPDATE effect SET result = ?3 WHERE event_seq = ?1 AND key = ?2";
+    await tx.post(update, eventSeq, number ?? key, redacted);
+  }
+}

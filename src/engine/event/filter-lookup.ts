@@ -1,0 +1,49 @@
+/**
+ * The names in a filter of events are looked up first: a relay that never was here, somebody unknown and a code that there is not are
+ * mistakes to be told and not an empty list. A relay that was deleted is known by its name, as its events stay.
+ */
+import { Refusal } from "../../base/refusal.ts";
+import { explainCode, RESULTS } from "../../base/result-code.ts";
+import { showText } from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { listRelayRows } from "../../rules/relay/relay.ts";
+import { readPersonFilter } from "../../shop/people/person.ts";
+import type { Store } from "../../store/port.ts";
+import { ANY_REASON, findNameKey } from "./list.ts";
+
+interface Named {
+  relay?: string | undefined;
+  reason?: string | undefined;
+  person?: string | undefined;
+}
+
+/** The filter with the person's id, who was named by address, token or id. Refuses with `invalid_input`. */
+export async function lookUpNames<Filter extends Named>(
+  store: Store,
+  environmentId: number,
+  filter: Filter,
+): Promise<Filter> {
+  const { relay, reason } = filter;
+  if (reason !== undefined) checkReason(reason);
+  if (relay !== undefined) await checkRelayName(store, environmentId, relay);
+  const person = await readPersonFilter(store, environmentId, filter.person);
+  return person === undefined ? filter : { ...filter, person };
+}
+
+function checkReason(reason: string): void {
+  if (reason === ANY_REASON || explainCode(reason) !== null) return;
+  const near = findNearestName(reason, Object.keys(RESULTS));
+  const way = near === null ? "/docs/errors lists the codes." : `did you mean ${near}?`;
+  throw new Refusal("invalid_input", `reason is not valid: no event fails with ${showText(reason)}: ${way}`);
+}
+
+async function checkRelayName(store: Store, environmentId: number, name: string): Promise<void> {
+  const known = await store.read(async (tx) => {
+    if ((await findNameKey(tx, environmentId, name)) !== null) return null;
+    return (await listRelayRows(tx, environmentId)).map((relay) => relay.name);
+  });
+  if (known === null) return;
+  const near = findNearestName(name, known);
+  const way = near === null ? "relay relays list shows which are." : `did you mean ${near}?`;
+  throw new Refusal("invalid_input", `relay is not valid: no relay ${showText(name)} is here or was: ${way}`);
+}

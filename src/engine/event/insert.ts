@@ -1,0 +1,324 @@
+/**
+ * Stores an occurrence as an event row, once per dedupe key; nothing of a run is durable before this row is. The store's memory of keys says which
+ * events may hold a key; the whole hash, on the event's row, decides.
+ */
+import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import {
+  DAY_MS,
+  MAX_MAPPED_BYTES,
+  MAX_MAPPED_VALUE_BYTES,
+  MAX_PREVIEW_BYTES,
+  MAX_STORED_PAYLOAD_BYTES,
+} from "../../base/limit.ts";
+import { cutUtf8, fitsUtf8, utf8Bytes } from "../../base/text.ts";
+import type { Ahead, SqlNames, Writer } from "../../store/port.ts";
+import { CLOCK_STEP_MS } from "../../store/time-index.ts";
+import {
+  EVENT,
+  type EventReason,
+  type EventToRun,
+  type EventTrigger,
+  type EventWay,
+  eventIdOf,
+  type HandedEvent,
+} from "./event.ts";
+import { type EndedRun, moveOf } from "./run.ts";
+
+export interface DedupeKey {
+  /** 16 bytes. */
+  hash: Uint8Array;
+}
+
+export interface EventDraft {
+  environmentId: number;
+  relayId: string;
+  /** What stands on the row for the relay and for its name. */
+  relayKey: number;
+  nameKey: number;
+  trigger: EventTrigger;
+  payload: StoredPayload;
+  /** Whether the sender did not sign the event itself. */
+  unsigned: boolean;
+  /** Whether a receiver's body was a form, whose literal names win over paths. */
+  form?: boolean;
+  dedupe: DedupeKey | null;
+  nowMs: number;
+  /** The relay's version whose map made a receiver's `mapped`. */
+  mapVersion?: number;
+  /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
+  dead?: EventReason;
+  /** Where its trigger did not bring it. */
+  cameBy?: EventWay;
+  /**
+   * What whoever takes the event is given beside its row, in the place of the topic that an event may run now; null where its relay waits and
+   * nobody is to run it.
+   */
+  hand?: (Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">) | null;
+}
+
+/** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
+export interface StoredEvent {
+  id: string;
+  seq: number;
+  duplicate: boolean;
+}
+
+/**
+ * No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. The 0 comes as a value, because
+ * PostgreSQL plans a statement that has none anew each time.
+ */
+const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq,
+    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
+
+/** The columns it leaves out begin as the table says. */
+const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
+    unsigned, form, warnings, dedupe_hash, payload, preview, attempts, runs, next_attempt_at, started_at, person_id)
+  VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
+    $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
+
+/** Takes events so that they run. */
+export interface EventTaker {
+  /** In the transaction that is about to store it, whose row is written as the run leaves it; null: it is stored as it came. */
+  runBeside(arrived: HandedEvent): Promise<EndedRun | null>;
+  /** Once it is stored, where it did not run. */
+  handOver(arrived: HandedEvent): void;
+}
+
+/** Inserts events one after another into a transaction, in which nothing else inserts any meanwhile. */
+export class EventInserter {
+  readonly #tx: Writer;
+  readonly #taker: EventTaker | null;
+  /** Of the newest event: a number that is not below its own, and its time. */
+  #newest: { seq: number; atMs: number | null } | null = null;
+
+  constructor(tx: Writer, taker: EventTaker | null = null) {
+    this.#tx = tx;
+    this.#taker = taker;
+  }
+
+  /** Asks for what inserts of these events begin with. */
+  static lookAhead(
+    ahead: Ahead,
+    drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
+  ): readonly Promise<unknown>[] {
+    const keys = drafts.map(({ dedupe }) => dedupe.hash);
+    return [ahead.keys.expect?.(keys) ?? Promise.resolve(), ahead.get(NEWEST, 0)];
+  }
+
+  async insert(draft: EventDraft): Promise<StoredEvent> {
+    const tx = this.#tx;
+    const taker = this.#taker;
+    const { dedupe, payload, nowMs, dead } = draft;
+    if (dedupe !== null) {
+      const found = tx.keys.find(dedupe.hash);
+      const held = found instanceof Promise ? await found : found;
+      const first = held.length === 0 ? null : await findHolder(tx, dedupe, held);
+      if (first !== null) return first;
+    }
+    this.#newest ??= await tx.get<{ seq: number; atMs: number | null }>(NEWEST, 0);
+    if (this.#newest === null) throw new Error("The row of event_last is not there.");
+    const { atMs: newestAtMs } = this.#newest;
+    const seq = this.#newest.seq + 1;
+    // Rows are found by their time as far as it rises with their number.
+    if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
+      await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
+    const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
+    const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
+    const arrived = taker === null ? null : asArrived(draft, { seq, id, warnings });
+    const ended = arrived === null || taker === null ? null : await taker.runBeside(arrived);
+    const row = {
+      seq,
+      environmentId: draft.environmentId,
+      nameKey: draft.nameKey,
+      relayKey: draft.relayKey,
+      trigger: draft.trigger,
+      state: dead === undefined ? "queued" : "dead",
+      createdAt: nowMs,
+      finishedAt: dead === undefined ? null : nowMs,
+      reason: dead ?? null,
+      mapVersion: draft.mapVersion ?? null,
+      truncated: payload.truncated ? 1 : 0,
+      unsigned: draft.unsigned ? 1 : 0,
+      form: draft.form === true ? 1 : 0,
+      warnings,
+      dedupeHash: dedupe?.hash ?? null,
+      payload: payload.text,
+      preview: payload.preview,
+      attempts: 0,
+      runs: 0,
+      nextAttemptAtMs: null,
+      startedAtMs: null,
+      personId: null,
+    };
+    await tx.post(INSERT, ended === null ? row : { ...row, ...leftBy(ended) });
+    this.#newest = { seq, atMs: nowMs };
+    if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
+    const keeping = dedupe === null ? undefined : tx.keys.keep(dedupe.hash, seq);
+    if (keeping !== undefined) await keeping;
+    tx.touch("event_moved", draft.environmentId);
+    if (ended !== null) return { id, seq, duplicate: false };
+    if (arrived !== null) tx.afterCommit(() => taker?.handOver(arrived));
+    else if (dead === undefined) tx.touch(draft.hand === null ? "event_left" : "event", draft.relayId);
+    return { id, seq, duplicate: false };
+  }
+}
+
+export function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
+  return new EventInserter(tx).insert(draft);
+}
+
+/** What a run says of its event's row; what the event came with stands where it says nothing. */
+function leftBy(ended: EndedRun): SqlNames {
+  const { seq, payload, mapVersion, warnings, finishedAtMs: finishedAt, ...left } = moveOf(ended);
+  return { ...left, finishedAt, ...(warnings === null ? {} : { warnings }) };
+}
+
+/** The row, as a run would read it, for who takes it; null where nobody is to. */
+function asArrived(
+  { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, hand }: EventDraft,
+  made: Pick<EventToRun, "seq" | "id" | "warnings">,
+): HandedEvent | null {
+  if (hand == null) return null;
+  const event: EventToRun = {
+    seq: made.seq,
+    id: made.id,
+    environmentId,
+    relayName: hand.relayName,
+    trigger,
+    payload: payload.text,
+    truncated: payload.truncated,
+    unsigned,
+    createdAt: nowMs,
+    warnings: made.warnings,
+    form: form === true,
+    mapVersion: mapVersion ?? null,
+    formerId: null,
+    attempts: 0,
+    runs: 0,
+    reason: null,
+    personId: null,
+    chosen: null,
+  };
+  return { relayId, event, payload: hand.payload };
+}
+
+/** The key of a sender's own event id, within one relay name of one environment. */
+export function keyOfEventId(environmentId: number, relayName: string, eventId: string): DedupeKey {
+  const scope = `${environmentId}\n${relayName}\n`;
+  if (eventId.isWellFormed()) return { hash: digest(`${scope}id\n`, eventId) };
+  // Half surrogates are all alike in UTF-8, and two ids would be one.
+  return { hash: digest(`${scope}id in UTF-16\n`, Buffer.from(eventId, "utf16le")) };
+}
+
+/** The key of a body that carries no event id: it deduplicates within the UTC day of `nowMs`. */
+export function keyOfBody(
+  environmentId: number,
+  relayName: string,
+  body: Uint8Array,
+  nowMs: number,
+): DedupeKey {
+  return { hash: digest(`${environmentId}\n${relayName}\nbody ${Math.floor(nowMs / DAY_MS)}\n`, body) };
+}
+
+/** The key of something that happens once, such as a schedule's period. */
+export function keyOfOccurrence(environmentId: number, relayId: string, occurrence: string): DedupeKey {
+  return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
+}
+
+/** The event that holds this key, or null. */
+export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<StoredEvent | null> {
+  return await findHolder(tx, key, await tx.keys.find(key.hash));
+}
+
+/** Which of the events that may hold this key does, or null. */
+async function findHolder(tx: Writer, key: DedupeKey, seqs: readonly number[]): Promise<StoredEvent | null> {
+  for (const seq of seqs) {
+    const event = await tx.get<{ createdAt: number; formerId: string | null; hash: Uint8Array | null }>(
+      "SELECT created_at AS createdAt, former_id AS formerId, dedupe_hash AS hash FROM event WHERE seq = ?1",
+      seq,
+    );
+    if (event !== null && event.hash !== null && Buffer.compare(event.hash, key.hash) === 0)
+      return { id: eventIdOf({ seq, ...event }), seq, duplicate: true };
+  }
+  return null;
+}
+
+function digest(scope: string, text: string | Uint8Array): Uint8Array {
+  if (typeof text !== "string")
+    return new Bun.CryptoHasher("sha256").update(scope).update(text).digest().slice(0, 16);
+  // One call for a short text, into a place that is there, costs a sixth of a hash that is fed piece by piece.
+  Bun.CryptoHasher.hash("sha256", scope + text, whole);
+  return whole.slice(0, 16);
+}
+
+/** Of the hash that is made now. */
+const whole = new Uint8Array(32);
+
+export interface StoredPayload {
+  /** JSON text. */
+  text: string;
+  truncated: boolean;
+  /** The beginning of what was cut away, or null. */
+  preview: string | null;
+  /** Sentences about mapped values that were cut. */
+  warnings: readonly string[];
+}
+
+/** `{ event, mapped }` from the JSON text of the event, kept as received, and the mapped values. */
+export function makeReceiverPayload(eventText: string, mapped: JsonObject): StoredPayload {
+  const text = `{"event":${eventText},"mapped":${writeJson(mapped)}}`;
+  if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES))
+    return { text, truncated: false, preview: null, warnings: [] };
+  const { kept, warnings } = keepMapped(mapped);
+  return {
+    text: `{"event":null,"mapped":${writeJson(kept)}}`,
+    truncated: true,
+    preview: cutUtf8(eventText, MAX_PREVIEW_BYTES),
+    warnings,
+  };
+}
+
+/** A payload that is stored whole. */
+export function makeWholePayload(payload: JsonObject): StoredPayload {
+  return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
+}
+
+/** The value, or its beginning as text where it takes more than `maxBytes`. */
+export function cutValue(value: Json, maxBytes: number): Json {
+  if (typeof value === "string") return cutUtf8(value, maxBytes);
+  const text = writeJson(value);
+  return fitsUtf8(text, maxBytes) ? value : cutUtf8(text, maxBytes);
+}
+
+/** The values as they are kept: where all of them take too much, the largest give way to the others. */
+export function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
+  const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
+  const shares = shareRoom(sizes);
+  const most = (name: string): number => shares.get(name) ?? 0;
+  return {
+    kept: Object.fromEntries(sizes.map(({ name, value }) => [name, cutValue(value, most(name))])),
+    warnings: sizes
+      .filter(({ name, bytes }) => bytes > most(name))
+      .map(({ name, bytes }) => tellCut(name, bytes, most(name))),
+  };
+}
+
+function tellCut(name: string, bytes: number, kept: number): string {
+  const [whole, first] = [bytes, kept].map((count) => count.toLocaleString("en"));
+  return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
+}
+
+function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
+  const shares = new Map<string, number>();
+  let left = MAX_MAPPED_BYTES;
+  for (const [at, { name, bytes }] of sizes.toSorted((one, other) => one.bytes - other.bytes).entries()) {
+    const most = Math.min(MAX_MAPPED_VALUE_BYTES, Math.floor(left / (sizes.length - at)));
+    shares.set(name, most);
+    left -= Math.min(bytes, most);
+  }
+  return shares;
+}
+
+function sizeOf(value: Json): number {
+  return utf8Bytes(typeof value === "string" ? value : writeJson(value));
+}

@@ -1,0 +1,156 @@
+/**
+ * An event's memory, read: what its attempts did, by the rows of their work or by those of the runs that did it, which list of actions the
+ * last of them ran, and the texts. Work of an earlier version
+ * stands without a fingerprint, under its type, its target and its place among those. The audit holds every definition a relay had, so the
+ * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
+ * itself, the text stays unknown.
+ */
+
+import { isJsonObject, parseJson } from "../../base/json.ts";
+import type { StoredResult } from "../../rules/action/contract.ts";
+import type { ActionDefinition } from "../../rules/relay/definition-shape.ts";
+import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
+import type { Reader } from "../../store/port.ts";
+import type { RowOf } from "../../store/table.ts";
+import { countPlaces, EFFECT, type Memory, openKey, type Slot, type Work } from "./effect.ts";
+import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
+
+/** Everything the event's attempts left behind. */
+export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
+  const effects = await tx.all<EffectRow>(
+    `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
+     FROM effect JOIN event ON event.seq = effect.event_seq
+     LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
+    eventSeq,
+  );
+  const ran = await tx.all<{ list: string; person: string | null }>(
+    `SELECT ${RAN.columnsOf("run")}, ran_actions.actions AS list, coalesce(run.person_id, event.person_id) AS person
+     FROM run JOIN event ON event.seq = run.event_seq
+     JOIN ran_actions ON ran_actions.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
+    eventSeq,
+  );
+  const attempts = ran.map((row) => openAttempt(RAN.read(row)));
+  const works = new Map(effects.map((row) => [row.key, readWork(row)]));
+  for (const attempt of attempts) addWorks(works, attempt);
+  const last = attempts.at(-1);
+  return await recallTexts(tx, eventSeq, {
+    works: new Map([...works].sort(([one], [other]) => (one < other ? -1 : 1))),
+    slots: last?.actions.map((action, at) => ({ ...action, ...openKey(last.keys[at] ?? "", works) })) ?? [],
+    actions: new Map(
+      attempts.flatMap(({ actions }) => actions.map(({ fingerprint, action }) => [fingerprint, action])),
+    ),
+  });
+}
+
+type EffectRow = RowOf<typeof EFFECT> & Pick<Work, "doneAt" | "personId">;
+
+function readWork({ key, state, result, doneAt, personId }: EffectRow): Work {
+  const after = result === null ? undefined : parseJson(result);
+  return { ...readWorkKey(key), state, after, doneAt: state === "done" ? doneAt : null, personId };
+}
+
+function readWorkKey(key: string): Pick<Work, "key" | "type" | "target" | "fingerprint" | "ordinal"> {
+  const [type = "", target = "", ...rest] = key.split("\n");
+  const [fingerprint, ordinal] = rest.length > 1 ? rest : [null, rest[0]];
+  return { key, type, target, fingerprint: fingerprint ?? null, ordinal: Number(ordinal ?? 1) };
+}
+
+/** A run that came to its actions. */
+const RAN = RUN.pick("startedAt", "results", "work");
+
+interface RanAttempt {
+  startedAt: number;
+  results: readonly StoredResult[];
+  personId: string | null;
+  actions: readonly LiveAction[];
+  /** One an action. */
+  keys: readonly BoundKey[];
+}
+
+function openAttempt({
+  list,
+  work,
+  person,
+  ...attempt
+}: RowOf<typeof RAN> & { list: string; person: string | null }): RanAttempt {
+  const actions = openActions(parseJson(list) as ActionDefinition[]);
+  return { ...attempt, personId: person, actions, keys: work ?? makeFreshKeys(actions) };
+}
+
+/** Adds the work that this run did: what it says of an action that did not fail, unless the work was done before and skipped here. */
+function addWorks(
+  works: Map<string, Work>,
+  { startedAt, results, personId, actions, keys }: RanAttempt,
+): void {
+  for (const [at, result] of results.entries()) {
+    const [action, bound] = [actions[at], keys[at]];
+    if (action === undefined || bound === undefined || action.type !== result.type) continue;
+    const key = typeof bound === "string" ? bound : bound[0];
+    if (action.repeats || result.outcome === "failed" || works.has(key)) continue;
+    works.set(key, { ...readWorkKey(key), state: "done", after: result.after, doneAt: startedAt, personId });
+  }
+}
+
+type OldRun = RowOf<typeof RUN_RESULTS> & {
+  /** The relay as it was saved last before the run, the audit's JSON; null: nobody knows. */
+  saved: string | null;
+};
+
+/** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
+async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
+  if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
+  const runs = await tx.all<Pick<OldRun, "saved">>(
+    `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
+       AND audit.target = 'relay:' || (SELECT name FROM relay_name WHERE key = event.name_key) AND audit.event_id IS NULL AND audit.at <= run.started_at
+       AND audit.action IN ('relay.created', 'relay.updated') ORDER BY audit.seq DESC LIMIT 1) AS saved
+     FROM run JOIN event ON event.seq = run.event_seq WHERE run.event_seq = ?1 AND run.actions IS NULL ORDER BY run.number`,
+    eventSeq,
+  );
+  const works = new Map(memory.works);
+  let slots: Slot[] = [];
+  let isWhole = true;
+  for (const run of runs.map((stored) => RUN_RESULTS.read(stored))) {
+    const { results } = run;
+    if (!cameToActions(results)) continue;
+    const list = openSaved(run, results);
+    isWhole = isWhole && list !== null;
+    slots = list === null ? [] : keyByPlace(list);
+    for (const [at, slot] of slots.entries()) {
+      const work = works.get(slot.key);
+      if (work?.fingerprint === null && didWork(work, results[at], isWhole))
+        works.set(slot.key, { ...work, fingerprint: slot.fingerprint });
+    }
+  }
+  const actions = new Map(slots.map(({ fingerprint, action }) => [fingerprint, action]));
+  for (const [fingerprint, action] of memory.actions) actions.set(fingerprint, action);
+  return { works, slots: memory.slots.length === 0 ? slots : memory.slots, actions };
+}
+
+function cameToActions([first]: readonly StoredResult[]): boolean {
+  return first !== undefined && first.type !== "person" && first.type !== "event";
+}
+
+/** The list that the run ran; null: the one that was saved is not it, or holds what this version does not know. */
+function openSaved({ saved }: OldRun, results: readonly StoredResult[]): LiveAction[] | null {
+  const row = saved === null ? null : parseJson(saved);
+  const definition = isJsonObject(row) ? row.definition : null;
+  const texts = isJsonObject(definition) && Array.isArray(definition.actions) ? definition.actions : [];
+  if (results.some(({ type }, at) => !isJsonObject(texts[at]) || texts[at].type !== type)) return null;
+  try {
+    return openActions(texts as ActionDefinition[]);
+  } catch {
+    return null;
+  }
+}
+
+/** Each action under the key its work had in those versions. */
+function keyByPlace(list: readonly LiveAction[]): Slot[] {
+  const places = countPlaces(list);
+  return list.map((live, at) => ({ ...live, key: `${live.type}\n${live.target}\n${places[at]}` }));
+}
+
+/** Whether this run did the work under its key. `isWhole`: the lists of all runs before are known, so that none of them can have done it. */
+function didWork({ state }: Work, result: StoredResult | undefined, isWhole: boolean): boolean {
+  if (state === "intended") return result === undefined || result.outcome === "failed";
+  return result?.outcome === "done" || (result?.outcome === "skipped" && isWhole);
+}

@@ -1,0 +1,121 @@
+/** What a replay would do, action by action, as it is shown and said. It reads nothing. */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import type { Json } from "../../base/json.ts";
+import { json, oneOf, orNull, timeOrNull } from "../../base/schema.ts";
+import { findAction } from "../../rules/action/registry.ts";
+import type { LiveAction } from "../../rules/relay/live-relay.ts";
+import { mayChoose, type Step, tellDifference } from "./step-reconciliation.ts";
+
+export const WILL = ["run", "skip", "again", "edited", "other_person", "settle"] as const;
+
+const planPerson = Type.Object({
+  /** null: the attempt would create them. */
+  id: orNull(Type.String()),
+  /** The address; of a person who was erased, a sentence's words. */
+  name: Type.String(),
+});
+type PlanPerson = Static<typeof planPerson>;
+
+/** What a replay would do, action by action. */
+export const replayPlan = Type.Object({
+  /** null: there is none of that name. */
+  relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
+  /** One sentence where nothing would run, and then no action is listed; else null. */
+  stop: orNull(Type.String()),
+  actions: Type.Array(
+    Type.Object({
+      /** In the definition's list, from 0. */
+      index: Type.Integer(),
+      type: Type.String(),
+      /**
+       * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
+       * was done under another text, so it is skipped unless it is chosen. `other_person`: its work was done for another person than the event
+       * is about now, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
+       */
+      will: oneOf(WILL),
+      /** Whether `run` may name it, to have it run although work was done for it. */
+      mayChoose: Type.Boolean(),
+      /** When its work was done; null: it was not, or the time was not kept. */
+      doneAt: timeOrNull,
+      /** One sentence. */
+      message: Type.String(),
+      /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
+      action: Type.Unsafe<Json>(json),
+      was: Type.Optional(Type.Unsafe<Json>(json)),
+      /** Of `other_person`: for whom the work was done, and whom the event is about now. */
+      doneFor: Type.Optional(planPerson),
+      nowFor: Type.Optional(planPerson),
+    }),
+  ),
+});
+export type ReplayPlan = Static<typeof replayPlan>;
+export type PlannedAction = ReplayPlan["actions"][number];
+
+/** What a replay does with an action, in a word. */
+export function willDo({ repeats }: LiveAction, step: Step): PlannedAction["will"] {
+  if (repeats) return "again";
+  return "doneFor" in step && step.doneFor !== undefined ? "other_person" : step.does;
+}
+
+/** `people`: of an action that is `other_person`. */
+export function planAction(
+  live: LiveAction,
+  index: number,
+  step: Step,
+  people: { doneFor: PlanPerson; nowFor: PlanPerson } | null,
+): PlannedAction {
+  const { type, action } = live;
+  const will = willDo(live, step);
+  const was = step.does === "edited" ? step.was : undefined;
+  const doneAt = "work" in step ? toIsoOrNull(step.work.doneAt) : null;
+  return {
+    index,
+    type,
+    will,
+    mayChoose: mayChoose(step),
+    doneAt,
+    message: people === null ? sayPlan(will, step, doneAt, action) : sayOther(live, step, doneAt, people),
+    action: action as Json,
+    ...(was === undefined ? {} : { was: was as Json }),
+    ...people,
+  };
+}
+
+function sayOther(
+  { type, action }: LiveAction,
+  step: Step,
+  doneAt: string | null,
+  { doneFor: { name: was }, nowFor: { name: is } }: { doneFor: PlanPerson; nowFor: PlanPerson },
+): string {
+  const when = doneAt === null ? "" : ` at ${doneAt}`;
+  const edited =
+    step.does === "edited" && step.was !== undefined ? ` (${tellDifference(step.was, action)})` : "";
+  const choice =
+    findAction(type)?.sells === true
+      ? `Choosing it moves the purchase: it is taken back from ${was} and made for ${is}.`
+      : `Choosing it does the work for ${is}, and what was done for ${was} stays.`;
+  return `Is skipped unless you choose it: its work was done${when} for ${was}, and the event is about ${is} now${edited}. ${choice}`;
+}
+
+function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
+  const when = doneAt === null ? "" : ` at ${doneAt}`;
+  switch (will) {
+    case "run":
+      return "Runs.";
+    case "again":
+      return "Is sent again, with the same id.";
+    case "settle":
+      return "May have left before the service stopped: that is looked at first, and what may have left is not sent again.";
+    case "other_person":
+    case "skip":
+      return step.does === "skip" && !step.sure
+        ? `Is skipped: its work was done${when} under a text that was not kept, so it is not known whether it was edited since. Choose it to run it all the same.`
+        : `Is skipped: its work was done${when}.`;
+    case "edited": {
+      const was = step.does === "edited" ? step.was : undefined;
+      const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
+      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
+    }
+  }
+}

@@ -1,0 +1,351 @@
+/**
+ * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
+ * by the same alignment that a run then follows; what was edited after its work, or did it for another person, is skipped unless the replay
+ * chooses it.
+ */
+
+import { writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { writeAudits } from "../../platform/audit/audit.ts";
+import { findAction } from "../../rules/action/registry.ts";
+import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
+import { RELAY } from "../../rules/relay/relay.ts";
+import { arrivesUnsigned, barsUnsigned } from "../../rules/relay/unsigned-rule.ts";
+import { namePerson } from "../../shop/people/person.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import type { RowOf } from "../../store/table.ts";
+import {
+  EVENT,
+  type Expunged,
+  FINAL_STATES,
+  findEventSeq,
+  RELAY_ID,
+  RELAY_NAME,
+  refuseUnknownEvent,
+} from "./event.ts";
+import { readMemory } from "./prior-work.ts";
+import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
+import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
+import { alignActions, mayChoose, type Step } from "./step-reconciliation.ts";
+
+const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
+interface ReplayedBeside {
+  relayId: string;
+  relayName: string;
+  expunged: Expunged | null;
+}
+type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedBeside;
+
+const RELAY_NOW = RELAY.pick("id", "version", "definition");
+type RelayNow = RowOf<typeof RELAY_NOW>;
+
+interface ReplayRequest {
+  environmentId: number;
+  id: string;
+  /** Who asks, in the audit's words. */
+  actor: string;
+  nowMs: number;
+  /** Indexes of actions the plan offers to run although work was done for them. */
+  run?: readonly number[] | undefined;
+  /** Runs all actions as well whose work was done for another person than the event is about now. */
+  move?: boolean;
+  /** The relay's version the plan was read at; absent: any. */
+  version?: number | undefined;
+  /** The bulk replay that it is part of. */
+  bulkReplay?: string;
+}
+
+/** Why nothing of an event may run any more, or would. */
+const REFUSALS = ["payload_expunged", "unsigned_event", "not_replayable", "not_found"] as const;
+export type ReplayRefusal =
+  | (typeof REFUSALS)[number]
+  | "relay_deleted"
+  | "trigger_changed"
+  | "action_unknown"
+  /** It is done, and for the person whom it is about now: a bulk replay takes of done events only the others. */
+  | "same_person";
+
+/** The plan of a replay. Refuses as `replayEvent`. */
+export async function planReplay(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<ReplayPlan> {
+  const { event, relay } = await requireReplayable(tx, request);
+  if (relay === null) {
+    const stop = `There is no relay ${event.relayName} now, so the replay would end without running anything.`;
+    return { relay: null, stop, actions: [] };
+  }
+  const shown = { id: relay.id, name: event.relayName, version: relay.version };
+  const { kind } = relay.definition.trigger;
+  if (kind !== event.trigger) {
+    const stop = `The relay's trigger is ${kind} now and this event came by ${event.trigger}, so the replay would end without running anything.`;
+    return { relay: shown, stop, actions: [] };
+  }
+  const { steps, actions, person } = await readSteps(tx, event.seq, relay);
+  const planned: PlannedAction[] = [];
+  for (const [index, live] of actions.entries()) {
+    const step = steps[index] as Step;
+    const doneFor = "doneFor" in step ? step.doneFor : undefined;
+    const people =
+      doneFor === undefined || person === null
+        ? null
+        : {
+            doneFor: { id: doneFor, name: await namePerson(tx, request.environmentId, doneFor) },
+            nowFor: { id: person.id === "" ? null : person.id, name: person.name },
+          };
+    planned.push(planAction(live, index, step, people));
+  }
+  return { relay: shown, stop: null, actions: planned };
+}
+
+/**
+ * Queues the event again. Refuses with not_found, not_replayable
+ * (queued or running), payload_expunged, unsigned_event, version_conflict (the relay moved since the plan) and invalid_input (`run` names what is not offered).
+ */
+export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
+  const { event, relay } = await requireReplayable(tx, request);
+  await queueAgain(tx, [{ event, relay, request, chosen: await chooseWork(tx, event, relay, request) }]);
+}
+
+/**
+ * As `replayEvent`, of events of an environment, each once: answers of each why it is left out, or null where it was queued again. All of them
+ * are asked for side by side, as each answer is a round trip where the database is another process.
+ */
+export async function tryReplays(
+  tx: Writer,
+  requests: readonly ReplayRequest[],
+): Promise<(ReplayRefusal | null)[]> {
+  const relays = new RelaysNow(tx);
+  const found = await Promise.all(requests.map((request) => findReplayable(tx, request, relays)));
+  const refusals = found.map((one) => (typeof one === "string" ? one : null));
+  const again: Queued[] = [];
+  for (const [at, one] of found.entries()) {
+    const request = requests[at];
+    if (typeof one === "string" || request === undefined) continue;
+    const chosen = request.move === true ? await chooseMoved(tx, one) : [];
+    if (one.event.state === "done" && chosen.length === 0) refusals[at] = "same_person";
+    else again.push({ ...one, request, chosen });
+  }
+  await queueAgain(tx, again);
+  return refusals;
+}
+
+/** Relays by their names now, each asked for once. */
+class RelaysNow {
+  readonly #tx: Reader;
+  readonly #known = new Map<string, Promise<RelayNow | null>>();
+
+  constructor(tx: Reader) {
+    this.#tx = tx;
+  }
+
+  find(environmentId: number, name: string): Promise<RelayNow | null> {
+    const key = `${environmentId} ${name}`;
+    const found =
+      this.#known.get(key) ??
+      RELAY_NOW.get(this.#tx, "WHERE environment_id = $environmentId AND name = $name", {
+        environmentId,
+        name,
+      });
+    this.#known.set(key, found);
+    return found;
+  }
+}
+
+/** The event and its relay; or why nothing of it may run any more, or would. */
+async function findReplayable(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+  relays = new RelaysNow(tx),
+): Promise<{ event: ReplayedEvent; relay: RelayNow } | ReplayRefusal> {
+  try {
+    const { event, relay } = await requireReplayable(tx, request, relays);
+    if (relay === null) return "relay_deleted";
+    if (relay.definition.trigger.kind !== event.trigger) return "trigger_changed";
+    return relay.definition.actions.every(({ type }) => findAction(type) !== null)
+      ? { event, relay }
+      : "action_unknown";
+  } catch (error) {
+    const code = error instanceof Refusal ? REFUSALS.find((one) => one === error.code) : undefined;
+    if (code === undefined) throw error;
+    return code;
+  }
+}
+
+/** All work of the event that was done for another person than it is about now. */
+async function chooseMoved(
+  tx: Reader,
+  { event, relay }: { event: ReplayedEvent; relay: RelayNow },
+): Promise<Choice[]> {
+  const { steps } = await readSteps(tx, event.seq, relay);
+  return steps.flatMap((step, index) =>
+    "doneFor" in step && step.doneFor !== undefined ? [{ index, key: step.key }] : [],
+  );
+}
+
+/** What becomes of one action. */
+type Outline = [type: string, will: PlannedAction["will"]];
+
+/** What a replay of one among many would do: why it would be left out, or what becomes of each action. */
+export async function outlineReplay(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<{ relay: string; left: ReplayRefusal } | { relay: string; will: Outline[] }> {
+  const found = await findReplayable(tx, request);
+  if (typeof found === "string") return { relay: "", left: found };
+  const { event, relay } = found;
+  const { steps, actions } = await readSteps(tx, event.seq, relay);
+  const will = actions.map((live, at): Outline => [live.type, willDo(live, steps[at] as Step)]);
+  if (event.state === "done" && !will.some(([, one]) => one === "other_person"))
+    return { relay: "", left: "same_person" };
+  return { relay: event.relayName, will };
+}
+
+interface Queued {
+  event: ReplayedEvent;
+  relay: RelayNow | null;
+  request: ReplayRequest;
+  /** What runs although its work was done. */
+  chosen: readonly Choice[];
+}
+
+/** An action, by its place in the list, and the key of the work that it then does. */
+interface Choice {
+  index: number;
+  key: string;
+}
+
+async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> {
+  const keys = new Map<string, number | null>();
+  const idOf = ({ event, relay }: Queued): string => relay?.id ?? event.relayId;
+  await Promise.all(
+    [...new Set(queued.map(idOf))].map(async (relayId) => {
+      const row = await tx.get<{ key: number }>("SELECT key FROM relay_key WHERE relay_id = ?1", relayId);
+      keys.set(relayId, row?.key ?? null);
+    }),
+  );
+  // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
+  await tx.postEach(
+    `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
+       relay_key = $relayKey, chosen = $chosen, map_version = CASE WHEN relay_key = $relayKey THEN map_version END WHERE seq = $seq`,
+    queued.map((one) => ({
+      seq: one.event.seq,
+      relayKey: keys.get(idOf(one)) ?? null,
+      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen.map(({ key }) => key)),
+    })),
+  );
+  await writeAudits(tx, queued.map(asAudited));
+  for (const one of queued) tx.touch("event", idOf(one));
+  for (const { request } of queued) tx.touch("event_moved", request.environmentId);
+}
+
+function asAudited({ event, relay, request, chosen }: Queued) {
+  return {
+    environmentId: request.environmentId,
+    nowMs: request.nowMs,
+    by: request.actor,
+    action: "event.replayed" as const,
+    target: `event:${request.id}`,
+    before: { state: event.state },
+    after: {
+      state: "queued",
+      ...(request.bulkReplay === undefined ? {} : { bulkReplay: request.bulkReplay }),
+      ...(chosen.length === 0
+        ? {}
+        : { run: chosen.map(({ index }) => index), version: relay?.version ?? null }),
+    },
+  };
+}
+
+async function requireReplayable(
+  tx: Reader,
+  { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
+  relays = new RelaysNow(tx),
+): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
+  const seq = await findEventSeq(tx, environmentId, id);
+  const stored =
+    seq === null
+      ? null
+      : await tx.get<ReplayedBeside>(
+          `SELECT ${REPLAYED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
+          seq,
+        );
+  if (stored === null) throw refuseUnknownEvent(id);
+  const event = REPLAYED.read(stored);
+  if (!FINAL_STATES.has(event.state)) {
+    throw new Refusal(
+      "not_replayable",
+      `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead. Where it waits for its retry, relay events retry or Try now tries it at once.`,
+    );
+  }
+  if (event.expunged !== null) {
+    const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
+    throw new Refusal(
+      "payload_expunged",
+      `The event's payload is not there any more, because ${why}: it cannot run again; do by hand what it should have done.`,
+    );
+  }
+  // A relay that was deleted and made again under its name takes its earlier events up.
+  const relay = await relays.find(environmentId, event.relayName);
+  if (relay !== null && event.unsigned && barsUnsigned(relay.definition)) {
+    const todo = arrivesUnsigned(relay.definition.trigger)
+      ? "set trigger.trustUnsignedEvents if you accept that, or do by hand what the event should have done."
+      : "its sender signs its events, so that there is no opt-in for this one; do by hand what the event should have done.";
+    throw new Refusal(
+      "unsigned_event",
+      `The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs: ${todo}`,
+    );
+  }
+  return { event, relay };
+}
+
+async function readSteps(
+  tx: Reader,
+  eventSeq: number,
+  relay: RelayNow,
+): Promise<{ steps: Step[]; actions: LiveAction[]; person: ReplayPerson | null }> {
+  const { definition } = relay;
+  let actions: LiveAction[];
+  try {
+    actions = openActions(definition.actions);
+  } catch {
+    throw new Refusal(
+      "not_replayable",
+      "The relay holds an action that this version of the service does not know, so its events wait: save its definition anew, or use the version that wrote it.",
+    );
+  }
+  const memory = await readMemory(tx, eventSeq);
+  const person = memory.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
+  return { actions, steps: alignActions(actions, memory, new Set(), person?.id ?? null), person };
+}
+
+/** The work that `run` chooses. */
+async function chooseWork(
+  tx: Reader,
+  event: ReplayedEvent,
+  relay: RelayNow | null,
+  { run = [], version }: ReplayRequest,
+): Promise<Choice[]> {
+  if (relay !== null && version !== undefined && version !== relay.version) {
+    throw new Refusal(
+      "version_conflict",
+      `The relay ${event.relayName} is at version ${relay.version} and the plan was read at version ${version}: read the plan again, then choose.`,
+      { details: { version: relay.version } },
+    );
+  }
+  if (run.length === 0) return [];
+  const { steps } = relay === null ? { steps: [] } : await readSteps(tx, event.seq, relay);
+  return [...new Set(run)].map((index) => {
+    const step = steps[index];
+    if (step !== undefined && mayChoose(step)) return { index, key: step.key };
+    const offered = steps.flatMap((one, at) => (mayChoose(one) ? [at] : []));
+    const choice =
+      offered.length === 0
+        ? "no action of this event is, so leave run out"
+        : `choose among ${offered.join(", ")}`;
+    throw new Refusal(
+      "invalid_input",
+      `run names ${index}, and only an action that was edited after it had done its work, or that did it for another person, can be chosen: ${choice}.`,
+    );
+  });
+}

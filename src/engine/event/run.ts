@@ -1,0 +1,342 @@
+/**
+ * A run of an event, as its row tells it: which list of actions it ran and which work each of them stands for, what it has done so far, its end
+ * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
+ */
+
+import { writeJson } from "../../base/json.ts";
+import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../../base/limit.ts";
+import { type AuditEntry, type Change, writeAudit, writeAudits } from "../../platform/audit/audit.ts";
+import type { ActionResult, StoredResult } from "../../rules/action/contract.ts";
+import type { LiveAction, LiveRelay } from "../../rules/relay/live-relay.ts";
+import type { Reader, SqlNames, Writer } from "../../store/port.ts";
+import { defineTable, integer, json, orNull, text } from "../../store/table.ts";
+import { EVENT, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
+
+/** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
+export type BoundKey = string | readonly [chosen: string, over: string];
+
+export const RUN = defineTable({
+  name: "run",
+  key: ["eventSeq", "number"],
+  columns: {
+    eventSeq: integer(),
+    /** Among all of the event's, from 1. */
+    number: integer(),
+    startedAt: integer(),
+    finishedAt: orNull(integer()),
+    outcome: orNull(text<"ok" | "failed" | "interrupted">()),
+    results: json<readonly StoredResult[]>(),
+    /** The fingerprint of the list of actions it ran; null: it ended before them, or an earlier version ran it. */
+    actions: orNull(text()),
+    /** The work each of them stands for; null: its own first work. */
+    work: orNull(json<readonly BoundKey[]>()),
+    /** The person that it was about; null: the event's person. */
+    personId: orNull(text()),
+  },
+});
+
+/** What its actions did, alone. */
+export const RUN_RESULTS = RUN.pick("results");
+
+type Keyed = Pick<LiveAction, "type" | "target" | "fingerprint">;
+
+export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
+  return `${type}\n${target}\n${fingerprint}\n${ordinal}`;
+}
+
+/** The keys of a list of actions in their order where each is its own first work and none is taken. */
+export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string> = []): string[] {
+  const used = new Set(taken);
+  return actions.map((action) => {
+    let ordinal = 1;
+    while (used.has(makeWorkKey(action, ordinal))) ordinal += 1;
+    const key = makeWorkKey(action, ordinal);
+    used.add(key);
+    return key;
+  });
+}
+
+/** When each relay's list was last written down by this process; a reload of the relays forgets it. */
+const keptAt = new WeakMap<LiveRelay, number>();
+
+/** Writes the relay's list of actions down under its fingerprint, unless this process did so within the day. */
+export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
+  if (Math.abs(nowMs - (keptAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
+  const { fingerprint, text } = relay.actionList;
+  await tx.run(
+    `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(ran_actions.used_at, excluded.used_at)`,
+    fingerprint,
+    text,
+    nowMs,
+  );
+  tx.afterCommit(() => keptAt.set(relay, nowMs));
+}
+
+/** Forgets lists that no attempt of an event still kept can have run: long before the oldest arrived, however long the service stood still. */
+export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
+       AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
+    { nowMs, kept: 2 * EVENT_RETENTION_MS },
+  );
+}
+
+/** Which list of actions an attempt ran, and which work each of them stands for. */
+export interface RanActions {
+  /** Under which `keepActionList` keeps the list. */
+  fingerprint: string;
+  /** One key an action; null: each stands for its own first work. */
+  keys: readonly BoundKey[] | null;
+}
+
+export interface Run {
+  /** Its attempt counted: `runs` is the run's number. */
+  event: EventToRun;
+  startedAtMs: number;
+  results: readonly ActionResult[];
+  /** The list of actions it ran; null: it ended before them, and the slots of the attempt before it stand. */
+  ran: RanActions | null;
+}
+
+/**
+ * `handed` over and not read in this transaction: the run holds only if its row is as it was stored, and is undone otherwise. `first`: it has
+ * no row yet, and who stores it writes it as the run leaves it.
+ */
+export type EventCame = "read" | "handed" | "first";
+
+export interface RunEnd {
+  outcome: "ok" | "failed";
+  state: EventState;
+  /** An EventReason, or the code of the action's failure. */
+  reason: string | null;
+  /** When the retry is due, or null. */
+  nextAttemptAtMs: number | null;
+  /** null: an earlier attempt's person stays. */
+  personId: string | null;
+  /** Earlier attempts' included; none: those stay. */
+  warnings: readonly string[];
+  finishedAtMs: number;
+  /** The relay's version whose map `mapped` now follows; null: as it was. */
+  mapVersion: number | null;
+}
+
+function rowOf({ event, startedAtMs, results, ran }: Run) {
+  const [actions, work] = [ran?.fingerprint ?? null, ran?.keys ?? null];
+  return { eventSeq: event.seq, number: event.runs, startedAt: startedAtMs, results, actions, work };
+}
+
+/** Stores the results so far of a run that continues outside the database, and its person, whom the event's row has only after the run. */
+export async function keepRunProgress(tx: Writer, run: Run & { personId: string | null }): Promise<void> {
+  const { personId } = run;
+  const kept = await RUN.insert(
+    tx,
+    { ...rowOf(run), finishedAt: null, outcome: null, personId },
+    `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work
+     WHERE run.finished_at IS NULL`,
+  );
+  requireOpen(kept);
+}
+
+/** The event is about another person from this run on: earlier runs keep theirs, and the event's row takes the new one. */
+export async function changePerson(tx: Writer, event: EventToRun, personId: string): Promise<void> {
+  const { seq, runs, personId: former } = event;
+  await tx.run(
+    "UPDATE run SET person_id = $former WHERE event_seq = $seq AND number < $runs AND person_id IS NULL",
+    { seq, runs, former },
+  );
+  await EVENT.change(tx, { seq }, { personId });
+}
+
+/** A run that ended is the memory of what it did, and never written over: what came to its number again is undone. */
+function requireOpen(kept: number, runs = 1): void {
+  if (kept !== runs) throw new Error("A run was to be written down that had ended before.");
+}
+
+/** The event, its attempt numbered after all runs there are. They are ahead of its row only where another runner took it meanwhile. */
+export async function numberAnew(tx: Reader, event: EventToRun): Promise<EventToRun> {
+  const sql = "SELECT max(number) AS number FROM run WHERE event_seq = ?1";
+  const last = await tx.get<{ number: number | null }>(sql, event.seq);
+  return { ...event, runs: Math.max(event.runs, (last?.number ?? 0) + 1) };
+}
+
+/** A run with how it ended. */
+export interface EndedRun {
+  run: Run;
+  end: RunEnd;
+  came: EventCame;
+}
+
+/**
+ * Ends runs, each of another event, moves their events on, and writes their audit rows, in one go: each statement once for all of them,
+ * which is cheaper than one run after the other. Throws where a run of its number had ended.
+ */
+export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
+  const came = (how: EventCame) => ended.filter((one) => one.came === how);
+  const [first, others] = [came("first"), ended.filter((one) => one.came !== "first")];
+  // A number that was never given has no run that could have ended.
+  await tx.postEach(BEGIN_ENDED, first.map(endOf));
+  const audits = ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs));
+  const [kept, handed, read] = await Promise.all([
+    tx.runEach(END, others.map(endOf)),
+    tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf)),
+    tx.runEach(MOVE_ON, came("read").map(moveOf)),
+    writeAudits(tx, audits),
+  ]);
+  requireOpen(kept, others.length);
+  if (handed + read !== others.length) throw new Error("An event was run that is not as it was.");
+  for (const { run } of ended) tx.touch("event_moved", run.event.environmentId);
+}
+
+function endOf({ run: { event, startedAtMs, results, ran }, end }: EndedRun): SqlNames {
+  return {
+    seq: event.seq,
+    number: event.runs,
+    startedAtMs,
+    finishedAtMs: end.finishedAtMs,
+    outcome: end.outcome,
+    results: writeJson(results),
+    actions: ran?.fingerprint ?? null,
+    work: ran?.keys == null ? null : writeJson(ran.keys),
+  };
+}
+
+/** What a run changes of its event's row. */
+export function moveOf({ run: { event, startedAtMs }, end }: EndedRun) {
+  const { state, warnings, finishedAtMs } = end;
+  return {
+    seq: event.seq,
+    state,
+    reason: end.reason,
+    attempts: event.attempts,
+    runs: event.runs,
+    nextAttemptAtMs: end.nextAttemptAtMs,
+    personId: end.personId,
+    warnings: warnings.length === 0 ? null : writeJson(warnings),
+    startedAtMs,
+    finishedAtMs: state === "queued" ? null : finishedAtMs,
+    mapVersion: end.mapVersion,
+    payload: event.payload,
+  };
+}
+
+const BEGIN_ENDED = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
+  VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)`;
+const END = `${BEGIN_ENDED}
+  ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
+    actions = coalesce(excluded.actions, run.actions), work = CASE WHEN excluded.actions IS NULL THEN run.work ELSE excluded.work END
+  WHERE run.finished_at IS NULL`;
+const MOVE_ON = `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
+  person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
+  finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;
+const MOVE_ON_AS_STORED = `${MOVE_ON} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
+
+/** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
+function auditOf(
+  { id: eventId, environmentId, relayName }: Pick<EventToRun, "id" | "environmentId" | "relayName">,
+  results: readonly StoredResult[],
+  atMs: number,
+): Change & AuditEntry {
+  const relay = `relay:${relayName}`;
+  return {
+    environmentId,
+    nowMs: atMs,
+    by: relay,
+    action: "run",
+    target: relay,
+    eventId,
+    before: results.map((result) => ("before" in result ? (result.before ?? null) : null)),
+    after: results.map((result) => ({
+      type: result.type,
+      outcome: result.outcome,
+      after: "after" in result ? (result.after ?? null) : null,
+    })),
+  };
+}
+
+/** One claimed attempt: the event, and its run's number. */
+export type ClaimedRun = Pick<EventToRun, "seq" | "runs">;
+
+export interface Rescued {
+  queued: number;
+  /** Events whose last attempt was cut off: dead. */
+  dead: { environmentId: number; relayName: string; eventId: string }[];
+}
+
+/** What is rescued: a process died, or the store could not be written in the middle of a run. */
+const CUT_OFF = EVENT.pick("seq", "formerId", "environmentId", "attempts", "runs", "startedAt", "createdAt");
+
+/**
+ * Where a process begins to run an environment, or all of them for null, every `running` row is an orphan of a process that died or ran it before;
+ * rescues up to `limit` of them.
+ */
+export async function rescueOrphans(
+  tx: Writer,
+  environmentId: number | null,
+  limit: number,
+  nowMs: number,
+): Promise<Rescued> {
+  return environmentId === null
+    ? rescue(tx, "ORDER BY seq LIMIT $limit", { limit }, nowMs)
+    : rescue(
+        tx,
+        "AND environment_id = $environmentId ORDER BY seq LIMIT $limit",
+        { environmentId, limit },
+        nowMs,
+      );
+}
+
+/** Rescues one attempt of this process that could not be written down; nothing, when it is not running any more. */
+export async function rescueRun(tx: Writer, { seq, runs }: ClaimedRun, nowMs: number): Promise<Rescued> {
+  return rescue(tx, "AND seq = $seq AND runs = $runs", { seq, runs }, nowMs);
+}
+
+/**
+ * Counts each attempt and queues its event again from its first action, unless the attempt was the last one. The event's first cut-off runs again
+ * at once; each further one waits as a failed attempt of that number does, so that a crash loop of seconds does not use up all attempts.
+ */
+async function rescue(
+  tx: Writer,
+  rest: string,
+  values: Record<string, number>,
+  nowMs: number,
+): Promise<Rescued> {
+  const rescued: Rescued = { queued: 0, dead: [] };
+  const cutOff = await tx.all<{ relayName: string }>(
+    `SELECT ${CUT_OFF.columns}, ${RELAY_NAME} FROM event WHERE state = 'running' ${rest}`,
+    values,
+  );
+  for (const event of cutOff.map((stored) => CUT_OFF.read(stored))) {
+    const { seq, runs: number, environmentId, relayName } = event;
+    const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
+    const startedAt = event.startedAt ?? event.createdAt;
+    const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null, personId: null };
+    await RUN.insert(
+      tx,
+      { ...row, finishedAt: nowMs, outcome: "interrupted" },
+      "ON CONFLICT (event_seq, number) DO UPDATE SET finished_at = excluded.finished_at, outcome = excluded.outcome",
+    );
+    const dead = event.attempts >= MAX_ATTEMPTS;
+    const state = dead ? "dead" : "queued";
+    const delayMs = RETRY_DELAYS_MS[event.attempts - 1] ?? 0;
+    const nextAttemptAt = !dead && (await wasCutOffBefore(tx, event)) ? nowMs + delayMs : null;
+    const end = { reason: "interrupted", nextAttemptAt, finishedAt: dead ? nowMs : null };
+    await EVENT.change(tx, { seq }, { state, ...end });
+    const id = eventIdOf(event);
+    tx.touch("event_moved", environmentId);
+    await writeAudit(tx, auditOf({ ...event, id }, before?.results ?? [], nowMs));
+    if (dead) rescued.dead.push({ environmentId, relayName, eventId: id });
+    else rescued.queued += 1;
+  }
+  return rescued;
+}
+
+/** Whether an earlier attempt was cut off since the event arrived or was last replayed. */
+async function wasCutOffBefore(
+  tx: Reader,
+  { seq, attempts, runs }: Pick<EventToRun, "seq" | "attempts" | "runs">,
+): Promise<boolean> {
+  const sql = `SELECT 1 AS found FROM run
+    WHERE event_seq = $seq AND number < $runs AND number > $earlier AND outcome = 'interrupted' LIMIT 1`;
+  return (await tx.get(sql, { seq, runs, earlier: runs - attempts })) !== null;
+}

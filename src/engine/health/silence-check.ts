@@ -1,0 +1,261 @@
+/**
+ * What shows by waiting alone, looked for now and then: what has lasted long enough to be a problem, a receiver that was never called, and one
+ * that went silent against its own rhythm, the longest time it was usually without an event. The rhythm is learned only of a relay that has been
+ * without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that learning a relay with millions of events asks
+ * for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
+ */
+import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
+import type { Log } from "../../base/log.ts";
+import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
+import { findLastEventAt } from "../../rules/relay/relay-view.ts";
+import { type Reader, type Store, StoreUnavailable } from "../../store/port.ts";
+import { firstSeqSince } from "../../store/time-index.ts";
+import { CODES, type HealthCode } from "./condition.ts";
+import type { Health } from "./health.ts";
+import { RUN_CODES } from "./problem.ts";
+
+const LOOK_EVERY_MS = 5 * MINUTE_MS;
+/** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */
+const GRACE_MS = HOUR_MS;
+/** A wall clock that moved by so much more or less than the time that passed since the last look was set. */
+const CLOCK_SET_MS = 10 * MINUTE_MS;
+const UNCALLED_MS = DAY_MS;
+/** How far back from its last event a rhythm is learned: two weekends. */
+const LEARNED_MS = 14 * DAY_MS;
+/** With fewer events there is no rhythm yet. */
+const MIN_EVENTS = 8;
+/** Silent is more than so many times the longest gap, and never less than the floor. */
+const SILENT_GAPS = 2;
+const MIN_SILENCE_MS = 6 * HOUR_MS;
+/** A history shorter than a week has seen no weekend yet, so its floor is one. */
+const WHOLE_RHYTHM_MS = 7 * DAY_MS;
+const MIN_YOUNG_SILENCE_MS = 3 * DAY_MS;
+
+interface Learned {
+  lastAtMs: number;
+  rhythm: Rhythm | null;
+}
+
+interface WatchDeps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  relays: LiveRelays;
+  health: Health;
+  /** Whether it is this node, of several, that looks at events for all; it is, unless told. */
+  looks?: () => boolean;
+}
+
+export class HealthWatch {
+  readonly #deps: WatchDeps;
+  readonly #clockWatch: ClockWatch;
+  readonly #loop: Loop;
+  /** Monotonic: since when the clock is trusted and calls could arrive. */
+  #trustedSinceMs = 0;
+  #learned = new Map<string, Learned>();
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps;
+    this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
+    this.#loop = new Loop({
+      clock: deps.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#look(),
+      onError: (error) => {
+        if (!(error instanceof StoreUnavailable))
+          deps.log.error("the watch for silent relays failed", { error });
+      },
+    });
+  }
+
+  /** Reads how the relays were doing and begins to look. */
+  async start(): Promise<void> {
+    const { store, clock, health } = this.#deps;
+    const over = await store.read((tx) => listOver(tx, clock.now()));
+    await health.start((...run) => isOver(over, ...run));
+    this.#clockWatch.look();
+    this.#trustedSinceMs = clock.monotonicMs();
+    void this.#loop.start(LOOK_EVERY_MS);
+  }
+
+  /** After the last call: writes what is still only noted. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#deps.health.stop();
+  }
+
+  async #look(): Promise<undefined> {
+    const { clock, relays, health } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
+    const snapshot = await relays.current();
+    const looks = nowMs - this.#trustedSinceMs >= GRACE_MS && this.#deps.looks?.() !== false;
+    for (const { relay, code } of await health.tend(snapshot)) {
+      if (code === "relay_silent") this.#forgetSilence(relay);
+      const run = RUN_CODES.find((one) => one === code);
+      if (run !== undefined) health.forget(relay.id, run);
+    }
+    for (const relay of snapshot.relays) {
+      health.review(relay);
+      if (looks) await this.#lookForCalls(relay);
+    }
+    await health.flush();
+    if (looks) await this.#lookForSilence(snapshot);
+  }
+
+  async #lookForCalls(relay: LiveRelay): Promise<void> {
+    const { store, clock, health } = this.#deps;
+    const { receiver, local } = relay;
+    const { kept, acceptedAt, refusedAt } = health.of(relay.id);
+    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || kept.uncalledTold) return;
+    const [madeAt, lastAt] = await store.read(async (tx) => [
+      await findMadeAt(tx, relay.id),
+      await findLastEventAt(tx, relay.environmentId, relay.name),
+    ]);
+    if (madeAt === null || (lastAt ?? 0) >= madeAt || clock.now() - madeAt < UNCALLED_MS) return;
+    health.noteUncalled(relay, tellUncalled(relay.name, madeAt, receiver.url));
+  }
+
+  async #lookForSilence(snapshot: Snapshot): Promise<void> {
+    const learned = new Map<string, Learned>();
+    for (const relay of snapshot.relays) {
+      if (relay.receiver !== null && !relay.local) await this.#lookAt(relay, learned);
+    }
+    this.#learned = learned;
+  }
+
+  /** Somebody resolved the problem by hand: this silence is not told again. */
+  #forgetSilence(relay: LiveRelay): void {
+    const learned = this.#learned.get(relay.id);
+    if (learned !== undefined) learned.rhythm = null;
+  }
+
+  async #lookAt(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
+    const { store, clock, health } = this.#deps;
+    const lastAtMs = await store.read((tx) => findLastEventAt(tx, relay.environmentId, relay.name));
+    if (lastAtMs === null) return;
+    const silentMs = clock.now() - lastAtMs;
+    if (silentMs < MIN_SILENCE_MS) return health.problems.clear(relay, "relay_silent");
+    const before = this.#learned.get(relay.id);
+    const now =
+      before?.lastAtMs === lastAtMs
+        ? before
+        : { lastAtMs, rhythm: await store.read((tx) => learnUnlessSeenTo(tx, relay, lastAtMs, clock.now())) };
+    learned.set(relay.id, now);
+    const { rhythm } = now;
+    if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
+    health.problems.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, rhythm));
+  }
+}
+
+function tellUncalled(name: string, madeAtMs: number, url: string): string {
+  return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
+}
+
+/** Read hours after it was told, so it says no span until now. */
+function tellSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
+  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
+}
+
+function sayHours(ms: number): string {
+  const hours = Math.max(1, Math.round(ms / HOUR_MS));
+  if (hours === 1) return "an hour";
+  return hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
+}
+
+interface Rhythm {
+  /** At least an hour; shorter gaps count as one. */
+  longestGapMs: number;
+  /** How long without an event counts as silent. */
+  silentAfterMs: number;
+}
+
+/** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
+async function learnUnlessSeenTo(
+  tx: Reader,
+  relay: LiveRelay,
+  lastAtMs: number,
+  nowMs: number,
+): Promise<Rhythm | null> {
+  const over = isOver(await listOver(tx, nowMs), relay.id, "relay_silent", lastAtMs);
+  return over ? null : await learnRhythm(tx, relay, lastAtMs);
+}
+
+/** The rhythm of the relay's events up to `lastAtMs`; null while there are too few since it was made. */
+export async function learnRhythm(
+  tx: Reader,
+  { id, environmentId, name }: { id: string; environmentId: number; name: string },
+  lastAtMs: number,
+): Promise<Rhythm | null> {
+  const relay = { environmentId, name };
+  const madeAt = await findMadeAt(tx, id);
+  const first = await findEventFrom(tx, relay, Math.max(lastAtMs - LEARNED_MS, madeAt ?? lastAtMs));
+  if (first === null) return null;
+  const enough = `${SELECT_EVENT} AND seq >= $seq ORDER BY seq LIMIT ${MIN_EVENTS}`;
+  if ((await tx.all(enough, { ...relay, seq: first.seq })).length < MIN_EVENTS) return null;
+  let event = first;
+  let longestGapMs = HOUR_MS;
+  while (event.at < lastAtMs) {
+    const next: FoundEvent | null = await findEventFrom(tx, relay, event.at + HOUR_MS);
+    if (next === null || next.at <= event.at) break;
+    const before = await tx.get<FoundEvent>(`${SELECT_EVENT} AND seq < $seq ORDER BY seq DESC LIMIT 1`, {
+      ...relay,
+      seq: next.seq,
+    });
+    longestGapMs = Math.max(longestGapMs, next.at - (before?.at ?? event.at));
+    event = next;
+  }
+  const floorMs = lastAtMs - first.at < WHOLE_RHYTHM_MS ? MIN_YOUNG_SILENCE_MS : MIN_SILENCE_MS;
+  return { longestGapMs, silentAfterMs: Math.max(floorMs, SILENT_GAPS * longestGapMs) };
+}
+
+/** When the relay was made; null: it is gone. */
+async function findMadeAt(tx: Reader, id: string): Promise<number | null> {
+  return (await tx.get<{ at: number }>("SELECT created_at AS at FROM relay WHERE id = ?1", id))?.at ?? null;
+}
+
+interface FoundEvent {
+  seq: number;
+  at: number;
+}
+
+const SELECT_EVENT =
+  "SELECT seq, created_at AS at FROM event INDEXED BY event_of_relay WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name)";
+
+/** The relay's first event that arrived at `ms` or later. */
+async function findEventFrom(
+  tx: Reader,
+  relay: { environmentId: number; name: string },
+  ms: number,
+): Promise<FoundEvent | null> {
+  const seq = await firstSeqSince(tx, "event", ms);
+  return tx.get<FoundEvent>(`${SELECT_EVENT} AND seq >= $seq AND created_at >= $ms ORDER BY seq LIMIT 1`, {
+    ...relay,
+    seq,
+    ms,
+  });
+}
+
+/** When the newest problem that is over was raised, by `<code> <relay id>`. */
+type Over = ReadonlyMap<string, number>;
+
+/**
+ * Which problems are over, by the database: one that a person resolved while, or just before, nothing ran comes back only with what happens from
+ * then on. One raised later than now tells that the clock was set back, and of nothing that goes on.
+ */
+async function listOver(tx: Reader, nowMs: number): Promise<Over> {
+  const rows = await tx.all<{ id: string; code: string; raisedAt: number }>(
+    `SELECT relay.id AS id, code, max(raised_at) AS raisedAt FROM problem
+     JOIN relay ON relay.environment_id = problem.environment_id AND target = 'relay:' || relay.name
+     WHERE cleared_at IS NOT NULL AND raised_at <= ? AND code IN (${CODES.map(() => "?").join(", ")}) GROUP BY relay.id, code`,
+    nowMs,
+    ...CODES,
+  );
+  return new Map(rows.map(({ id, code, raisedAt }) => [`${code} ${id}`, raisedAt]));
+}
+
+/** Whether what has gone on since `sinceMs` was told as a problem, and that is over. */
+function isOver(over: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
+  return (over.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
+}

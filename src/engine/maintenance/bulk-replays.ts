@@ -1,0 +1,81 @@
+/**
+ * Takes the steps of the bulk replays that are under way, each no faster than was asked of it, and goes on after a restart where the last step
+ * ended. What a step does is the event room's.
+ */
+
+import { type Clock, Loop } from "../../base/clock.ts";
+import type { Log } from "../../base/log.ts";
+import type { FencedStore } from "../../store/port.ts";
+import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
+
+/** They are told of; this is for the case that something was missed. */
+const LOOK_EVERY_MS = 60_000;
+/** One that could not go on is tried again after so long. */
+const AGAIN_AFTER_MS = 1_000;
+/** Replays in one transaction. */
+const MAX_STEP = 25;
+/** Steps in a second, so that a slow one goes evenly. */
+const STEPS_PER_SECOND = 10;
+
+interface BulkReplaysDeps {
+  store: FencedStore;
+  clock: Clock;
+  log: Log;
+}
+
+export class BulkReplays {
+  readonly #deps: BulkReplaysDeps;
+  readonly #loop: Loop;
+  /** When each may go on, on the clock that never is set. */
+  readonly #nextMs = new Map<string, number>();
+
+  constructor(deps: BulkReplaysDeps) {
+    this.#deps = deps;
+    this.#loop = new Loop({
+      clock: deps.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#work(),
+      onError: (error) => deps.log.error("bulk replays could not be looked for", { error }),
+    });
+  }
+
+  start(): void {
+    void this.#loop.start(AGAIN_AFTER_MS);
+  }
+
+  /** One may have been begun, here or by another process. */
+  wake(): void {
+    this.#loop.wake();
+  }
+
+  /** Ends after the step that is on its way. */
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** A step of each that may go on; answers after how many milliseconds the next one may. */
+  async #work(): Promise<number | undefined> {
+    const { store, clock, log } = this.#deps;
+    const running = await store.read(listRunning);
+    for (const id of this.#nextMs.keys()) {
+      if (!running.some((one) => one.id === id)) this.#nextMs.delete(id);
+    }
+    for (const { id, perSecond } of running) {
+      if (!this.#loop.running) return undefined;
+      const startMs = clock.monotonicMs();
+      if ((this.#nextMs.get(id) ?? 0) > startMs) continue;
+      const most = Math.max(1, Math.min(MAX_STEP, Math.floor(perSecond / STEPS_PER_SECOND)));
+      try {
+        const done = await store.write("app", (tx) => stepBulkReplay(tx, id, most, clock.now()));
+        if (done === null) this.#nextMs.delete(id);
+        else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
+      } catch (error) {
+        // The others go on beside it.
+        log.error("a bulk replay could not go on and is tried again", { id, error });
+        this.#nextMs.set(id, startMs + AGAIN_AFTER_MS);
+      }
+    }
+    const next = Math.min(...this.#nextMs.values());
+    return Number.isFinite(next) ? Math.max(1, next - clock.monotonicMs()) : undefined;
+  }
+}

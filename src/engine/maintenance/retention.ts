@@ -1,0 +1,251 @@
+/**
+ * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
+ * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
+ */
+
+import {
+  APPROVAL_RETENTION_MS,
+  AUDIT_RETENTION_MS,
+  EMAIL_RETENTION_MS,
+  EVENT_RETENTION_MS,
+  RUN_AUDIT_RETENTION_MS,
+} from "../../base/limit.ts";
+import type { Log } from "../../base/log.ts";
+import { endExpired } from "../../operator/sync/approval.ts";
+import { findEnvironmentAfter } from "../../platform/account/environment.ts";
+import { forgetEndedLogins } from "../../platform/account/login.ts";
+import { forgetOwnerNetworks } from "../../platform/account/owner-network.ts";
+import { forgetEndedSessions } from "../../platform/account/session.ts";
+import { forgetPreviousSecrets } from "../../rules/relay/secret-rotation.ts";
+import { forgetRevocations } from "../../shop/people/access-order.ts";
+import { forgetErasures } from "../../shop/people/person-erase.ts";
+import { forgetEndedPersonSessions } from "../../shop/portal/person-session.ts";
+import { forgetCancellations } from "../../shop/selling/plan-history.ts";
+import type { Writer } from "../../store/port.ts";
+import { forgetClockBack } from "../../store/time-index.ts";
+import { alertDropped } from "../event/alert.ts";
+import { RELAY_NAME } from "../event/event.ts";
+import { forgetRanActions } from "../event/run.ts";
+import { tellExpiring } from "./expiring-event.ts";
+import { forgetSignatures } from "./retired-secret.ts";
+
+/** Rows of a table in one transaction. */
+const BATCH_ROWS = 250;
+
+/** One small step from `cursor` on, 0 at first; answers where to go on, or null when it is done for this round. */
+export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Promise<number | null>;
+
+/** By the name that the log has for it. */
+export const RETENTION: Readonly<Record<string, Step>> = {
+  events: retireEvents,
+  "events that will be dropped": tellExpiring,
+  "revocations of access": again(forgetRevocations),
+  "cancellations of plans": again(forgetCancellations),
+  "clock steps": once((tx) => forgetClockBack(tx, "event")),
+  keys: again(forgetKeys),
+  "ran actions": once(forgetRanActions),
+  // Those without an end live as long as their secret.
+  signatures: again((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "signature_memory",
+      "environment_id, relay_name, signed_text_hash",
+      "until IS NOT NULL AND until <= $ms AND secret IS NULL ORDER BY until",
+      nowMs,
+    ),
+  ),
+  "signatures of secrets that are gone": again(forgetSignatures),
+  // One that nobody looks at is over all the same, whatever the clock is set to later.
+  "approvals that are over": again(async (tx, nowMs) => (await endExpired(tx, nowMs)) > 0),
+  approvals: again((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "approval",
+      "id",
+      "ended_at IS NOT NULL AND ended_at <= $ms ORDER BY ended_at",
+      nowMs - APPROVAL_RETENTION_MS,
+    ),
+  ),
+  sessions: once(forgetEndedSessions),
+  "owners' networks": once(forgetOwnerNetworks),
+  logins: once(forgetEndedLogins),
+  "people's sessions": once(forgetEndedPersonSessions),
+  // A busy relay's runs must not fill the disk for a year.
+  audit: trim({
+    name: "audit",
+    at: "at",
+    keptMs: `(CASE WHEN event_id IS NULL THEN ${AUDIT_RETENTION_MS} ELSE ${RUN_AUDIT_RETENTION_MS} END)`,
+    shortestKeptMs: RUN_AUDIT_RETENTION_MS,
+  }),
+  // Their caps look back a day at most.
+  mails: trim({
+    name: "email",
+    at: "created_at",
+    keptMs: `${EMAIL_RETENTION_MS}`,
+    shortestKeptMs: EMAIL_RETENTION_MS,
+  }),
+  // A problem that stands is never forgotten.
+  notices: again(async (tx, nowMs) => {
+    const untilMs = nowMs - AUDIT_RETENTION_MS;
+    const alerts = await deleteSome(tx, "alert", "id", "last_at < $ms", untilMs);
+    return (await deleteSome(tx, "problem", "id", "cleared_at < $ms", untilMs)) || alerts;
+  }),
+  "bulk replays": again((tx, nowMs) =>
+    deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
+  ),
+  "recent calls": forgetRecentCalls,
+  "previous secrets": once(forgetPreviousSecrets),
+  "erased addresses": once(forgetErasures),
+};
+
+/** A step that needs no cursor, because what it has dealt with is gone. */
+function again(step: (tx: Writer, nowMs: number, log: Log) => Promise<boolean>): Step {
+  return async (tx, _cursor, nowMs, log) => ((await step(tx, nowMs, log)) ? 0 : null);
+}
+
+function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
+  return async (tx, _cursor, nowMs) => {
+    await step(tx, nowMs);
+    return null;
+  };
+}
+
+/** Deletes rows that are `old` by the moment `$ms`; answers whether there may be more. */
+async function deleteSome(tx: Writer, table: string, key: string, old: string, ms: number): Promise<boolean> {
+  const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${old} LIMIT ${BATCH_ROWS})`;
+  return (await tx.run(sql, { ms })) === BATCH_ROWS;
+}
+
+interface TrimmedTable {
+  name: "audit" | "email";
+  /** The column that says when, milliseconds since the epoch. */
+  at: string;
+  /** SQL over a row: how long it is kept, in milliseconds. */
+  keptMs: string;
+  /** The shortest any row is kept: behind a row younger than this, nothing has expired. */
+  shortestKeptMs: number;
+}
+
+/**
+ * Trims a table that only ever grows at its end, without an index on time: its oldest rows are looked at in their order until all that come
+ * are young. Rows dated ahead by a wrong clock do not end the walk.
+ */
+function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
+  const sql = `SELECT seq, ${at} AS at, ${at} + ${keptMs} < $nowMs AS expired FROM ${name} WHERE seq > $seq ORDER BY seq LIMIT ${BATCH_ROWS}`;
+  return async (tx, seq, nowMs) => {
+    const rows = await tx.all<{ seq: number; at: number; expired: number }>(sql, { seq, nowMs });
+    const expired = rows.filter((row) => row.expired === 1);
+    await tx.postEach(
+      `DELETE FROM ${name} WHERE seq = $seq`,
+      expired.map((row) => ({ seq: row.seq })),
+    );
+    const oldOrAhead = rows.some((row) => row.at + shortestKeptMs < nowMs || row.at > nowMs);
+    return rows.length === BATCH_ROWS && oldOrAhead ? (rows.at(-1)?.seq ?? null) : null;
+  };
+}
+
+/**
+ * Recent calls go after 30 days although their ring may have room for longer: they hold callers' addresses. Of the next environment after
+ * `environmentId`, whose ring is small enough for one go.
+ */
+async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
+  const next = await findEnvironmentAfter(tx, environmentId);
+  if (next === null) return null;
+  const until = nowMs - EVENT_RETENTION_MS;
+  await tx.run("DELETE FROM recent_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
+  await tx.run("DELETE FROM unknown_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
+  return next.id;
+}
+
+/** Events, and bytes of them and their runs, in one transaction: a few milliseconds, as what is deleted is also written over. */
+export const BATCH_EVENTS = 100;
+export const BATCH_BYTES = 512 * 1024;
+
+interface OldRow {
+  seq: number;
+  at: number;
+  environmentId: number;
+  relayName: string;
+  state: string;
+  dedupeHash: Uint8Array | null;
+  heldAt: number | null;
+  app: string | null;
+  environment: string | null;
+  /** Whether an active relay has it still to run. */
+  stays: 0 | 1;
+  bytes: number;
+}
+
+const NEXT_EVENTS = `SELECT event.seq, event.created_at AS at, event.environment_id AS environmentId, ${RELAY_NAME}, event.state,
+    event.dedupe_hash AS dedupeHash, environment.held_at AS heldAt, environment.app_id AS app,
+    environment.name AS environment, NOT (event.state IN ('done', 'failed', 'dead')
+      OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL) IS TRUE)) AS stays,
+    octet_length(event.payload) + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
+  FROM event LEFT JOIN relay_key ON relay_key.key = event.relay_key LEFT JOIN relay ON relay.id = relay_key.relay_id
+    LEFT JOIN environment ON environment.id = event.environment_id
+  WHERE event.seq > ?1 ORDER BY event.seq LIMIT ${BATCH_EVENTS}`;
+
+/**
+ * Deletes the next events that are over their 30 days, with their runs, effects and dedupe keys. One that waited all that time because its
+ * relay is paused or its environment on hold is dropped without having run, and the owner is told. One that is running, or that an active relay
+ * still has to run or retry, stays until that is over. Events are looked at in the order of their arrival until all that come are young; those
+ * dated ahead by a wrong clock do not end the walk.
+ */
+export async function retireEvents(
+  tx: Writer,
+  cursor: number,
+  nowMs: number,
+  log: Log,
+): Promise<number | null> {
+  const next = await tx.all<OldRow>(NEXT_EVENTS, cursor);
+  const untilMs = nowMs - EVENT_RETENTION_MS;
+  let bytes = 0;
+  const reached = next.filter((row, index) => {
+    bytes += row.at < untilMs && row.stays === 0 ? row.bytes : 0;
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
+  const old = reached.filter((row) => row.at < untilMs && row.stays === 0);
+  await dropEvents(tx, old);
+  await tellDropped(
+    tx,
+    old.filter(({ state }) => state === "queued"),
+    nowMs,
+    log,
+  );
+  const goesOn = reached.length < next.length || next.length === BATCH_EVENTS;
+  const oldOrAhead = reached.some(({ at }) => at < untilMs || at > nowMs);
+  return goesOn && oldOrAhead ? (reached.at(-1)?.seq ?? null) : null;
+}
+
+/** Deletes events with their runs, effects and the keys that an earlier version kept of them; where each answer is a round trip, none is waited for. */
+export async function dropEvents(
+  tx: Writer,
+  events: readonly { seq: number; dedupeHash: Uint8Array | null }[],
+): Promise<void> {
+  for (const { seq, dedupeHash } of events)
+    if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
+  const rows = events.map(({ seq }) => ({ seq }));
+  await tx.postEach("DELETE FROM run WHERE event_seq = $seq", rows);
+  await tx.postEach("DELETE FROM effect WHERE event_seq = $seq", rows);
+  await tx.postEach("DELETE FROM event WHERE seq = $seq", rows);
+}
+
+/** The log says always what the owner is told unless it is switched off. */
+async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
+  const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
+  for (const rows of byRelay.values()) {
+    const [first] = rows;
+    if (first === undefined) continue;
+    const { environmentId, relayName, app, environment } = first;
+    const [held, count] = [first.heldAt !== null, rows.length];
+    const where = { app, environment, relay: relayName };
+    tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", { ...where, held, count }));
+    await alertDropped(tx, { environmentId, relayName, held, count, nowMs });
+  }
+}
+
+/** Keys whose events are all gone; those of an event that stays keep their neighbours. */
+async function forgetKeys(tx: Writer): Promise<boolean> {
+  const oldest = await tx.get<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
+  return await tx.keys.forgetBefore(oldest?.seq ?? Number.MAX_SAFE_INTEGER);
+}

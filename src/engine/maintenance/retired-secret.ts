@@ -1,0 +1,89 @@
+/**
+ * The signatures that count once of a secret that is gone: whatever their number, its going is one row, and they are looked at in small steps once
+ * it is a day old.
+ */
+import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../../base/limit.ts";
+import { RELAY, secretMark } from "../../rules/relay/relay.ts";
+import type { Writer } from "../../store/port.ts";
+
+/** Rows in one transaction. */
+const BATCH_ROWS = 250;
+
+interface GoneSecret {
+  environmentId: number;
+  relayName: string;
+  /** Empty: of signatures that name none. */
+  secret: Uint8Array;
+  /** The hash up to which its name's signatures were looked at. */
+  swept: Uint8Array;
+}
+
+const SECRETS = RELAY.pick("secretKind", "secretDigest", "previousSecretDigest", "previousSecretUntil");
+
+/**
+ * Until when the signatures of a secret that was noted as gone are remembered all the same; null: they may go. In an update of several nodes one
+ * of the version before may have pasted a secret, and noted nothing.
+ */
+async function findKeptUntil(
+  tx: Writer,
+  { environmentId, relayName, secret }: GoneSecret,
+  nowMs: number,
+): Promise<number | null> {
+  const named = "WHERE environment_id = $environmentId AND name = $relayName";
+  const relay = await SECRETS.get(tx, named, { environmentId, relayName });
+  if (relay === null) return null;
+  const { secretKind, secretDigest, previousSecretDigest, previousSecretUntil } = relay;
+  const isGiven = secretKind === "pasted" || secretKind === "public_key";
+  // Those that name none may be of any secret that is pasted.
+  if (secret.length === 0) return isGiven ? Number.POSITIVE_INFINITY : null;
+  if (Bun.deepEquals(secretMark(secretDigest), secret)) return Number.POSITIVE_INFINITY;
+  if (!Bun.deepEquals(secretMark(previousSecretDigest), secret)) return null;
+  const untilMs = (previousSecretUntil ?? 0) + SIGNATURE_MEMORY_AFTER_DELETE_MS;
+  return untilMs > nowMs ? untilMs : null;
+}
+
+/** Looks at some of the signatures under the name of a secret that was gone long enough; answers whether there may be more. */
+export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
+  const gone = await tx.get<GoneSecret>(
+    `SELECT environment_id AS environmentId, relay_name AS relayName, secret, swept FROM gone_secret
+     WHERE until <= ?1 ORDER BY until LIMIT 1`,
+    nowMs,
+  );
+  if (gone === null) return false;
+  const { environmentId, relayName, secret, swept } = gone;
+  const own = "WHERE environment_id = $environmentId AND relay_name = $relayName AND secret = $secret";
+  const keptUntil = await findKeptUntil(tx, gone, nowMs);
+  if (keptUntil !== null) {
+    const [sql, until] =
+      keptUntil === Number.POSITIVE_INFINITY
+        ? [`DELETE FROM gone_secret ${own}`, {}]
+        : [`UPDATE gone_secret SET until = $until ${own}`, { until: keptUntil }];
+    await tx.run(sql, { environmentId, relayName, secret, ...until });
+    return true;
+  }
+  const seen = await tx.all<{ hash: Uint8Array; secret: Uint8Array | null; until: number | null }>(
+    `SELECT signed_text_hash AS hash, secret, until FROM signature_memory
+     WHERE environment_id = ?1 AND relay_name = ?2 AND signed_text_hash > ?3 ORDER BY signed_text_hash LIMIT ${BATCH_ROWS}`,
+    environmentId,
+    relayName,
+    swept,
+  );
+  const old = seen.filter((row) =>
+    row.secret === null ? secret.length === 0 && row.until === null : Bun.deepEquals(row.secret, secret),
+  );
+  await tx.postEach(
+    "DELETE FROM signature_memory WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash = $hash",
+    old.map(({ hash }) => ({ environmentId, relayName, hash })),
+  );
+  const last = seen.length === BATCH_ROWS ? seen.at(-1) : undefined;
+  if (last === undefined)
+    await tx.run(`DELETE FROM gone_secret ${own}`, { environmentId, relayName, secret });
+  else
+    await tx.run(`UPDATE gone_secret SET swept = $hash ${own}`, {
+      environmentId,
+      relayName,
+      secret,
+      hash: last.hash,
+    });
+  return true;
+}

@@ -1,0 +1,59 @@
+/**
+ * Which alerts of sales that found nobody (`sale_nobody`) have nothing left to tell: before alerts are ended, failed events are looked through in
+ * steps by their index, as a relay may have left many of other causes.
+ */
+
+import { listOpenAlerts, type OpenAlert } from "../../platform/audit/alert.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { FencedStore } from "../../store/port.ts";
+import { findNameKey } from "../event/list.ts";
+
+const STEP = 5_000;
+const MAX_WALKED = 250_000;
+
+/** As it was told last: who finds nobody again, also after a replay, is told of in the transaction that says so. */
+export function momentOf({ environmentId, target, lastAt }: OpenAlert): string {
+  return `${environmentId} ${target} ${lastAt}`;
+}
+
+/** The moments of those of whose relay no failed event is left that found nobody; none of where too many failed ones are kept. `most`: alerts looked at. */
+export async function findClear(store: FencedStore, most: number): Promise<ReadonlySet<string>> {
+  const clear = new Set<string>();
+  const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], most));
+  for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
+    const left = await leaveClear(store, id, told);
+    for (const alert of left) clear.add(momentOf(alert));
+  }
+  return clear;
+}
+
+/** By the relays that found nobody, and the others in one. */
+const NOBODY = `SELECT CASE WHEN reason = 'person_not_found' THEN name_key END AS "nameKey", count(*) AS looked, min(seq) AS last FROM (
+    SELECT seq, name_key, reason FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'failed' AND seq < $before ORDER BY seq DESC LIMIT ${STEP}) AS newest
+  GROUP BY 1`;
+
+/** One walk for all alerts of an environment: those of a relay that found nobody are left out on the way. */
+async function leaveClear(
+  store: FencedStore,
+  id: number,
+  alerts: readonly OpenAlert[],
+): Promise<Iterable<OpenAlert>> {
+  const left = new Map<number | null, OpenAlert>();
+  for (const alert of alerts) {
+    const name = alert.target.slice(alert.target.indexOf(":") + 1);
+    left.set(await store.read((tx) => findNameKey(tx, id, name)), alert);
+  }
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let walked = 0; walked < MAX_WALKED && left.size > 0; walked += STEP) {
+    const values = { id, before };
+    const found = await store.read((tx) =>
+      tx.all<{ nameKey: number | null; looked: number; last: number }>(NOBODY, values),
+    );
+    for (const { nameKey } of found) if (nameKey !== null) left.delete(nameKey);
+    if (found.reduce((sum, { looked }) => sum + looked, 0) < STEP) return left.values();
+    before = Math.min(...found.map(({ last }) => last));
+    await turnLoop();
+  }
+  return [];
+}

@@ -1,0 +1,68 @@
+/**
+ * What the rows say at the moment they are asked: events by state, how long the next one has waited, problems. Every question is a hop or a
+ * bounded walk through an index, however many events are stored.
+ */
+import type { Reader } from "../../store/port.ts";
+
+/** Counting stops here: more waiting events than this is told by their age. */
+export const COUNTED_AT_MOST = 50_000;
+/** Retried events stand before new ones in a relay's queue; so many are passed over to find a new one. */
+const PASSED_OVER_AT_MOST = 100;
+
+interface QueueCount {
+  /** Not in a final state: `queued` is due now, `retrying` waits for its next attempt. */
+  queued: number;
+  retrying: number;
+  running: number;
+  failed: number;
+  dead: number;
+  /** Events ever stored. */
+  stored: number;
+  /** When the longest waiting event arrived that may run and never ran, milliseconds since the epoch; null: none waits. */
+  oldestAtMs: number | null;
+  standingProblems: number;
+}
+
+export async function countQueue(tx: Reader): Promise<QueueCount> {
+  const count = async (walk: string): Promise<number> => {
+    const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${walk} LIMIT ${COUNTED_AT_MOST})`;
+    return (await tx.get<{ count: number }>(sql))?.count ?? 0;
+  };
+  // Through each environment, so that the index leads straight to the state.
+  const inState = (index: string, states: string, state: string): Promise<number> =>
+    count(
+      `environment CROSS JOIN event INDEXED BY ${index} ON event.environment_id = environment.id
+       WHERE event.state IN (${states}) AND event.state = '${state}'`,
+    );
+  return {
+    queued: await count("event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL"),
+    retrying: await count(
+      "event INDEXED BY event_retry WHERE state = 'queued' AND next_attempt_at IS NOT NULL",
+    ),
+    running: await inState("event_unfinished", "'queued', 'running'", "running"),
+    failed: await inState("event_unhappy", "'failed', 'dead'", "failed"),
+    dead: await inState("event_unhappy", "'failed', 'dead'", "dead"),
+    stored: await countStored(tx),
+    oldestAtMs: await findOldest(tx),
+    standingProblems: await count("problem WHERE cleared_at IS NULL"),
+  };
+}
+
+async function countStored(tx: Reader): Promise<number> {
+  const row = await tx.get<{ seq: number }>(
+    "SELECT max(seq, coalesce((SELECT max(seq) FROM event), 0)) AS seq FROM event_last",
+  );
+  return row?.seq ?? 0;
+}
+
+/** Waiting for a paused relay or a held environment is no delay of ours. */
+async function findOldest(tx: Reader): Promise<number | null> {
+  const row = await tx.get<{ oldestAtMs: number | null }>(
+    `SELECT min((SELECT created_at FROM (SELECT seq, created_at, runs FROM event INDEXED BY event_ready
+         WHERE relay_key = relay_key.key AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT ${PASSED_OVER_AT_MOST})
+       WHERE runs = 0 ORDER BY seq LIMIT 1)) AS oldestAtMs
+     FROM relay JOIN relay_key ON relay_key.relay_id = relay.id JOIN environment ON environment.id = relay.environment_id
+     WHERE relay.state = 'active' AND environment.held_at IS NULL`,
+  );
+  return row?.oldestAtMs ?? null;
+}

@@ -1,0 +1,177 @@
+/**
+ * One line of an export of what a provider lists and never delivered: an event's body, or a delivery with its headers. It is verified, mapped and
+ * judged as a call of that relay would be, but for the age of what was signed. What does not verify is unsigned, whatever the relay's scheme;
+ * what cannot be told from an event that was received before is refused. It stores nothing.
+ */
+
+import { isJsonObject, type Json, type JsonObject, measureJson } from "../../base/json.ts";
+import {
+  DAY_MS,
+  EVENT_RETENTION_MS,
+  MAX_RECEIVER_BODY_BYTES,
+  MAX_TOLERANCE_SECONDS,
+} from "../../base/limit.ts";
+import type { RefusalCode } from "../../base/refusal-code.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import type { Verdict, Verified } from "../../rules/verify/contract.ts";
+import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
+import type { EventWay } from "../event/event.ts";
+import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
+import type { MatchedCall } from "./ingest.ts";
+import { tellIgnored } from "./request.ts";
+import { onceUse } from "./signature-memory.ts";
+
+/** A delivery's body is escaped in its line, and its headers stand beside it. */
+const MAX_MISSED_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
+/** Of a line that is too long for a body: a delivery has hardly any, and reading many takes long. */
+const MAX_DELIVERY_VALUES = 1_000;
+
+/** A line that may enter. `keys`: any of them says that it is known; the first is kept. */
+export interface MissedEvent extends MatchedCall {
+  keys: readonly [DedupeKey, ...DedupeKey[]];
+  /** Whether its signature is its sender's. */
+  verified: boolean;
+  /** Whether nobody proves what it says: it did not verify, or the sender never signs the event itself. */
+  unsigned: boolean;
+}
+
+type JudgedLine =
+  | { outcome: "fits"; event: MissedEvent }
+  | { outcome: "ignored"; message: string }
+  | { outcome: "refused"; code: RefusalCode; message: string };
+
+/** `verifier` of the relay is not null. */
+export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number, way: EventWay): JudgedLine {
+  const delivery = readLine(line);
+  if ("outcome" in delivery) return delivery;
+  const { headers, search, body } = delivery;
+  const { receiver } = relay;
+  const received = new ReceivedBody(body, headers.get("content-type"), () => undefined);
+  const { url: receiverUrl, bodies: kinds } = receiver;
+  const call = receiveCall({ headers, body: received, kinds, search, receiverUrl, nowMs, isOld: true });
+  const verdict = receiver.verifier?.verify(call) ?? null;
+  const verified = verdict?.verified === true;
+  if (verified && isTooOld(verdict.expiresAtMs, nowMs)) {
+    const message =
+      "it was signed 30 days ago or more: whether it was received then is not known any more, and it might be done twice; do it by hand if it never was.";
+    return refuse("event_too_old", message);
+  }
+  const parsed = call.parsed();
+  if (!parsed.ok) return refuse("invalid_json", parsed.message);
+  if (isHandshake(receiver, call))
+    return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
+  const mapped = readMap(receiver.map, parsed);
+  const mismatch = matchesWhen(receiver.when, mapped);
+  if (mismatch !== null) return { outcome: "ignored", message: tellIgnored(mismatch) };
+  const unsigned = !verified || receiver.unsigned;
+  if (unsigned && relay.barsUnsigned)
+    return refuse("unsigned_event", tellUnsigned(verdict, delivery.isWhole));
+  const eventId = readEventId(mapped) ?? (verified ? verdict.senderEventId : null);
+  const isOwn = !unsigned || way === "test";
+  const keys = keysOf(relay, eventId, isOwn ? body : null, nowMs);
+  if (keys === null) return refuse("event_id_missing", NO_EVENT_ID);
+  // A signature that counts once is remembered as long as events are: at this age it cannot be received, but imported again.
+  const once = verified ? onceUse(relay, keptLong(verdict, nowMs), body) : null;
+  return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
+}
+
+function keptLong(verified: Verified, nowMs: number): Verified {
+  return { ...verified, expiresAtMs: verified.expiresAtMs === null ? null : nowMs + EVENT_RETENTION_MS };
+}
+
+const NO_EVENT_ID =
+  "nothing says which event it is, so that one which was received before would be done twice: name event_id in the relay's map, or give the delivery as it was sent, with the headers that its sender signed.";
+
+function refuse(code: RefusalCode, message: string): Extract<JudgedLine, { outcome: "refused" }> {
+  return { outcome: "refused", code, message };
+}
+
+/** Dedupe keys live as long as events; the clocks of sender and receiver may differ by the window. */
+function isTooOld(expiresAtMs: number | null, nowMs: number): boolean {
+  const windowMs = 2 * MAX_TOLERANCE_SECONDS * 1_000;
+  return expiresAtMs !== null && expiresAtMs <= nowMs - EVENT_RETENTION_MS + windowMs;
+}
+
+function tellUnsigned(verdict: Verdict | null, isWhole: boolean): string {
+  const cause = verdict !== null && !verdict.verified && isWhole ? ` (${verdict.cause})` : "";
+  return `its sender's signature does not prove it${cause}, and this relay acts on people, which an unsigned event never may: have the provider send it again, or give the delivery as it was sent, as {"headers":{…},"body":"…"}.`;
+}
+
+/** `signedBody`: null where the bytes are not known to be the sender's own. null: nothing tells the event from another. */
+function keysOf(
+  { environmentId, name }: ReceiverRelay,
+  eventId: string | null,
+  signedBody: Uint8Array | null,
+  nowMs: number,
+): MissedEvent["keys"] | null {
+  if (eventId !== null) return [keyOfEventId(environmentId, name, eventId)];
+  if (signedBody === null) return null;
+  // A body is known by the day on which it came: any day of which there are events still.
+  const earlier: DedupeKey[] = [];
+  for (let ago = DAY_MS; ago <= EVENT_RETENTION_MS + DAY_MS; ago += DAY_MS)
+    earlier.push(keyOfBody(environmentId, name, signedBody, nowMs - ago));
+  return [keyOfBody(environmentId, name, signedBody, nowMs), ...earlier];
+}
+
+interface Delivery {
+  headers: Headers;
+  search: string;
+  body: Uint8Array;
+  /** Given with its headers. */
+  isWhole: boolean;
+}
+
+const KB = MAX_RECEIVER_BODY_BYTES / 1024;
+
+function readLine(line: Uint8Array): Delivery | Extract<JudgedLine, { outcome: "refused" }> {
+  const most = { depth: 3, values: MAX_DELIVERY_VALUES };
+  const isLong = line.byteLength > MAX_RECEIVER_BODY_BYTES;
+  const measured = isLong && line.byteLength <= MAX_MISSED_LINE_BYTES ? measureJson(line, most) : null;
+  if (isLong && (measured === null || measured.values > most.values || measured.depth > most.depth))
+    return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
+  // Its bytes alone say what it is: no content type makes a form of it.
+  const read = new ReceivedBody(line, null, () => undefined).parsed("json");
+  if (!read.ok || typeof read.value !== "object" || read.value === null) {
+    const why = read.ok
+      ? "no JSON object"
+      : "not JSON in UTF-8, too deep, or holds a number of too many digits";
+    return refuse("invalid_json", `it is ${why}: write one event a line, as jq -c '.data[]' does of a list.`);
+  }
+  const given = findDelivery(read.value);
+  if (given === null && isLong)
+    return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
+  if (given === null) return { headers: new Headers(), search: "", body: line, isWhole: false };
+  const body = Buffer.from(given.body);
+  if (body.byteLength > MAX_RECEIVER_BODY_BYTES)
+    return refuse("body_too_large", `its body is larger than ${KB} KB, the most that a receiver takes.`);
+  const headers = readHeaders(given.headers);
+  if (headers !== null) return { headers, search: given.search, body, isWhole: true };
+  return refuse(
+    "invalid_input",
+    "its headers cannot be read: give each name with its text, or with a list of texts.",
+  );
+}
+
+/** `{ headers, body }`, with `search` for what was appended to the URL; an event that says these and nothing else is taken for it. */
+function findDelivery(value: Json): { headers: JsonObject; body: string; search: string } | null {
+  if (!isJsonObject(value)) return null;
+  const { headers = null, body = null, search = "", ...more } = value;
+  if (!isJsonObject(headers) || typeof body !== "string" || typeof search !== "string") return null;
+  return Object.keys(more).length === 0 ? { headers, body, search } : null;
+}
+
+function readHeaders(given: JsonObject): Headers | null {
+  const headers = new Headers();
+  try {
+    for (const [name, value = null] of Object.entries(given)) {
+      for (const one of Array.isArray(value) ? value : [value]) {
+        if (typeof one !== "string") return null;
+        headers.append(name, one);
+      }
+    }
+    return headers;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * Importing what a provider lists and never delivered: each line enters as if it had been received, once, or is told by its number. In steps that
+ * are a transaction each, with the audit row of what they stored: whatever ends an import in the middle, the same file imports the rest and
+ * doubles nothing. It spends no place of the app's minute, and says nothing of how the receiver's sender is doing.
+ */
+import { type Static, Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, orNull } from "../../base/schema.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import type { Closed } from "../../rules/relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay, Snapshot } from "../../rules/relay/live-relay.ts";
+import { refuseUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
+import { isErasedAddress } from "../../shop/people/person-erase.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Origin, Store, Writer } from "../../store/port.ts";
+import type { EventWay } from "../event/event.ts";
+import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
+import { judgeLine, type MissedEvent } from "./import-line.ts";
+import { textOf } from "./ingest.ts";
+import { explainToOwner } from "./rejection.ts";
+import { tellUnnamed } from "./request.ts";
+import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
+
+/** Lines of one batch, which is one request. */
+export const MAX_MISSED_LINES = 1_000;
+/** What is judged in one stretch, and stored in one transaction: some milliseconds. */
+const STEP_LINES = 32;
+const STEP_BYTES = 64 * 1024;
+
+const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
+
+/** What became of a line, or in a plan would; `ignored` by the relay's `when`. */
+const missedLineView = fields({
+  /** In the file, from 1; lines without a word are not told. */
+  line: Type.Integer(),
+  outcome: oneOf(OUTCOMES),
+  /** The event that it is, or is already. */
+  eventId: orNull(Type.String()),
+  /** What it is known by, for a plan in several batches; null where it did not come to that. */
+  key: orNull(Type.String()),
+  /** Whether its sender's signature verified. */
+  verified: Type.Boolean(),
+  /** Whether it is treated as unsigned. */
+  unsigned: Type.Boolean(),
+  code: orNull(Type.String()),
+  message: orNull(Type.String()),
+});
+export type MissedLineView = Static<typeof missedLineView>;
+
+export const missedView = fields({
+  relay: Type.String(),
+  /** The version of the relay's definition that judged the lines. */
+  version: Type.Integer(),
+  dryRun: Type.Boolean(),
+  /** Where the batch ended: the number of the line behind it. */
+  nextLine: Type.Integer(),
+  lines: Type.Array(missedLineView),
+});
+export type MissedView = Static<typeof missedView>;
+
+interface MissedBatch {
+  /** JSON lines. */
+  bytes: Uint8Array;
+  /** The number of its first line in the file. */
+  firstLine: number;
+  /** The whole file's SHA-256 in hex; null: the batch is the file. */
+  file: string | null;
+  dryRun: boolean;
+  /** The relay's version that the plan was read at; null: any. */
+  version: number | null;
+}
+
+/**
+ * Stores the lines of a batch, or with `dryRun` only tells what would become of them. `way`: a test is one line that was signed here. Refuses with `not_found`, `invalid_input` (no receiver),
+ * `version_conflict`, and as the receiver does where it refuses every call.
+ */
+export async function importMissed(
+  { store, snapshot, origin }: { store: Pick<Store, "write">; snapshot: Snapshot; origin: Origin },
+  name: string,
+  batch: MissedBatch,
+  change: Change,
+  way: EventWay = "import",
+): Promise<MissedView> {
+  const { dryRun, firstLine } = batch;
+  const relay = requireOpenReceiver(snapshot, change.environmentId, name);
+  const { version } = relay;
+  if (batch.version !== null && batch.version !== version)
+    throw new Refusal(
+      "version_conflict",
+      `The relay ${name} was saved since the plan was read, and it may judge the events otherwise: read the plan again.`,
+    );
+  const part = new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
+  const file = batch.file ?? part;
+  const lines: MissedLineView[] = [];
+  let planned = new Planned();
+  let nextLine = firstLine;
+  for (const step of stepsOf(batch.bytes, firstLine)) {
+    const judged: Judged[] = [];
+    for (const { line, bytes } of step) {
+      judged.push(judge(relay, line, bytes, change.nowMs, way));
+      // A large one is a stretch of its own.
+      if (bytes.byteLength > STEP_BYTES) await turnLoop();
+    }
+    await turnLoop();
+    const done = await store.write(origin, async (tx) => {
+      // The work may be run twice.
+      const after = planned.fork();
+      const told = await enter(tx, judged, {
+        planned: dryRun ? after : null,
+        file,
+        part,
+        change,
+        relay,
+        way,
+      });
+      return { told, after };
+    });
+    planned = done.after;
+    lines.push(...done.told);
+    nextLine = (step.at(-1)?.line ?? nextLine) + 1;
+    await turnLoop();
+  }
+  return { relay: name, version, dryRun, nextLine, lines };
+}
+
+/** Refuses the relay that takes no events from any sender: importing is no way around what keeps it from them. */
+function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: string): ReceiverRelay {
+  const relay = snapshot.relays.find((one) => one.environmentId === environmentId && one.name === name);
+  if (relay === undefined) throw refuseUnknownRelay(name);
+  if (!isReceiver(relay)) {
+    const { kind } = relay.definition.trigger;
+    throw new Refusal(
+      "invalid_input",
+      `The relay ${name} waits for a ${kind}, not for a call: events are imported into a receiver alone.`,
+    );
+  }
+  const { closed } = relay.receiver;
+  if (closed === null) return relay;
+  const { cause } = explainToOwner(relay, null);
+  throw new Refusal(
+    CODES[closed] ?? "invalid_input",
+    `Nothing can be imported into ${name}, which refuses every call: ${cause}.`,
+  );
+}
+
+const CODES: Partial<Record<Closed, "scheme_renamed" | "unsigned_event">> = {
+  scheme_renamed: "scheme_renamed",
+  relay_unsigned_event: "unsigned_event",
+};
+
+function isReceiver(relay: LiveRelay): relay is ReceiverRelay {
+  return relay.receiver !== null && relay.definition.trigger.kind === "receiver";
+}
+
+interface Line {
+  line: number;
+  bytes: Uint8Array;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const BOM = [0xef, 0xbb, 0xbf];
+
+/** The lines that hold anything, without their ends, some at a time. Refuses a batch of too many. */
+function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
+  let step: Line[] = [];
+  let held = 0;
+  let [line, start] = [firstLine, BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0];
+  for (; start < bytes.byteLength; line++) {
+    if (line - firstLine >= MAX_MISSED_LINES)
+      throw new Refusal(
+        "body_too_large",
+        `A batch has at most ${MAX_MISSED_LINES.toLocaleString("en")} lines: send the rest in another.`,
+      );
+    const found = bytes.indexOf(LF, start);
+    const end = found < 0 ? bytes.byteLength : found;
+    const one = bytes.subarray(start, bytes[end - 1] === CR && end > start ? end - 1 : end);
+    start = end + 1;
+    if (one.every((byte) => byte === 0x20 || byte === 0x09)) continue;
+    if (step.length === STEP_LINES || (step.length > 0 && held + one.byteLength > STEP_BYTES)) {
+      yield step;
+      [step, held] = [[], 0];
+    }
+    step.push({ line, bytes: one });
+    held += one.byteLength;
+  }
+  if (step.length > 0) yield step;
+}
+
+/** A line that may enter, with what is stored of it; or what is told of it already. */
+type Judged = { line: number; event: MissedEvent; payload: StoredPayload } | MissedLineView;
+
+const NOTHING = { eventId: null, key: null, verified: false, unsigned: false, code: null, message: null };
+
+function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: number, way: EventWay): Judged {
+  const judged = judgeLine(relay, bytes, nowMs, way);
+  if (judged.outcome !== "fits") return { ...NOTHING, line, ...judged };
+  const { event } = judged;
+  const made = makeReceiverPayload(textOf(event.parsed), event.mapped);
+  const unnamed = tellUnnamed(relay, event.mapped, event.eventId);
+  const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
+  return { line, event, payload };
+}
+
+/** What a plan would have stored by the line that it is at. */
+class Planned {
+  readonly #keys = new Set<string>();
+  /** Bodies by the signature that counts once with them, in hex. */
+  readonly #uses = new Map<string, string>();
+
+  fork(): Planned {
+    const copy = new Planned();
+    for (const key of this.#keys) copy.#keys.add(key);
+    for (const [signed, body] of this.#uses) copy.#uses.set(signed, body);
+    return copy;
+  }
+
+  add({ keys: [dedupe], once }: MissedEvent): void {
+    this.#keys.add(hex(dedupe.hash));
+    if (once !== null) this.#uses.set(hex(once.signedTextHash), hex(once.bodyHash));
+  }
+
+  holds({ keys }: MissedEvent): boolean {
+    return keys.some(({ hash }) => this.#keys.has(hex(hash)));
+  }
+
+  findUse({ signedTextHash, bodyHash }: OnceUse): EarlierUse | null {
+    const body = this.#uses.get(hex(signedTextHash));
+    if (body === undefined) return null;
+    return body === hex(bodyHash) ? { sameBody: true, eventId: null } : { sameBody: false };
+  }
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+interface Entering {
+  /** null: what is new is stored. */
+  planned: Planned | null;
+  /** As the caller says. */
+  file: string;
+  /** Of this batch. */
+  part: string;
+  change: Change;
+  relay: ReceiverRelay;
+  way: EventWay;
+}
+
+/** One transaction: the lines that are new, and the audit row of them. */
+async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<MissedLineView[]> {
+  const { planned, file, part, change, relay, way } = entering;
+  const told: MissedLineView[] = [];
+  for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
+  const count = (outcome: MissedLineView["outcome"]): number =>
+    told.filter((one) => one.outcome === outcome).length;
+  const made = told.filter(({ outcome }) => outcome === "new");
+  if (planned !== null || made.length === 0) return told;
+  if (way === "test") {
+    const after = { eventId: made[0]?.eventId ?? null };
+    await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(relay.name), after });
+    return told;
+  }
+  await writeAudit(tx, {
+    ...change,
+    action: "events.imported",
+    target: relayTarget(relay.name),
+    after: {
+      file: `sha256:${file}`,
+      batch: `sha256:${part}`,
+      lines: { from: told[0]?.line ?? 0, to: told.at(-1)?.line ?? 0 },
+      new: made.length,
+      unsigned: made.filter(({ unsigned }) => unsigned).length,
+      known: count("known"),
+      ignored: count("ignored"),
+      refused: count("refused"),
+    },
+  });
+  return told;
+}
+
+async function enterOne(
+  tx: Writer,
+  { line, event, payload }: Exclude<Judged, MissedLineView>,
+  { planned, change: { environmentId, nowMs }, relay, way }: Entering,
+): Promise<MissedLineView> {
+  const { keys, once, verified, unsigned, mapped, parsed } = event;
+  const [dedupe] = keys;
+  const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };
+  if (once !== null) {
+    const earlier = (await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null;
+    if (earlier?.sameBody === true) return { ...shown, outcome: "known", eventId: earlier.eventId };
+    if (earlier !== null) {
+      const message = "its signature was accepted once before, with another body, and counts once.";
+      return { ...shown, outcome: "refused", code: "bad_signature", message };
+    }
+  }
+  for (const key of keys) {
+    const first = await findDuplicate(tx, key);
+    if (first !== null) return { ...shown, outcome: "known", eventId: first.id };
+  }
+  if (planned?.holds(event) === true) return { ...shown, outcome: "known" };
+  const address = Object.hasOwn(mapped, "person_email") ? mapped.person_email : null;
+  if (typeof address === "string" && address !== "") {
+    const digest = relay.digestAddress(address);
+    if (await isErasedAddress(tx, environmentId, digest, 0)) {
+      const message =
+        "the person it names was erased, and an event of before never brings them back; do it by hand if they came back by themselves.";
+      return { ...shown, outcome: "refused", code: "person_erased", message };
+    }
+  }
+  if (planned !== null) {
+    planned.add(event);
+    return { ...shown, outcome: "new" };
+  }
+  const { id } = await insertEvent(tx, {
+    environmentId,
+    relayId: relay.id,
+    relayKey: relay.key,
+    nameKey: relay.nameKey,
+    trigger: "receiver",
+    payload,
+    mapVersion: relay.version,
+    unsigned,
+    form: parsed.form !== null,
+    dedupe,
+    nowMs,
+    cameBy: way,
+  });
+  if (once !== null) await spendSignature(tx, once, id);
+  return { ...shown, outcome: "new", eventId: id };
+}

@@ -1,0 +1,351 @@
+/**
+ * What becomes of a verified call: an event, a duplicate of one, or nothing where `when` ignores it. One transaction looks at how its
+ * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
+ * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
+ */
+
+import type { Clock } from "../../base/clock.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  writeCanonicalJson,
+  writeJson,
+} from "../../base/json.ts";
+import { CAP_WINDOW_MS, type RaisableLimits } from "../../base/limit.ts";
+import { drawPlaces } from "../../base/limit-window.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import type { ParsedBody, ReceivedCall, Verified } from "../../rules/verify/contract.ts";
+import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
+import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../../store/port.ts";
+import {
+  type DedupeKey,
+  type EventDraft,
+  EventInserter,
+  type EventTaker,
+  findDuplicate,
+  keyOfBody,
+  keyOfEventId,
+  makeReceiverPayload,
+} from "../event/insert.ts";
+import { findEventView } from "../event/view.ts";
+import type { Health } from "../health/health.ts";
+import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./rejection.ts";
+import { tellDuplicate, tellIgnored, tellUnnamed } from "./request.ts";
+import type { CallRing } from "./request-log.ts";
+import {
+  DurableUses,
+  type EarlierUse,
+  findEarlierUse,
+  type OnceUse,
+  onceUse,
+  spendSignature,
+} from "./signature-memory.ts";
+
+export type ReceiverAnswer =
+  | HandshakeAnswer
+  | { received: true; eventId: string }
+  | { received: true; duplicate: true; eventId: string | null }
+  | { received: true; ignored: "when" };
+
+/** A call and the relay whose secret verified it. */
+export interface VerifiedCall {
+  relay: ReceiverRelay;
+  call: ReceivedCall;
+  verdict: Verified;
+}
+
+/** Takes each new event, so that it runs. */
+export interface EventRunner extends Pick<EventTaker, "handOver"> {
+  /** Runs those it may in the transaction that stores them; `end` follows the last one. */
+  beside(tx: Writer, events: readonly EventDraft[]): { run: EventTaker["runBeside"]; end(): Promise<void> };
+  /** Asks for what runs of these events would read. */
+  lookAhead(ahead: Ahead, events: readonly EventDraft[]): readonly Promise<unknown>[];
+}
+
+interface AcceptDeps {
+  store: Store;
+  runner: EventRunner;
+  clock: Clock;
+  limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
+  places: Places | null;
+  ring: CallRing;
+  health: Health;
+  /** Counts the call as an unverified one of the address; what that is told. */
+  refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
+}
+
+/** A verified call that `when` lets through. */
+export interface MatchedCall {
+  relay: ReceiverRelay;
+  /** The bytes received. */
+  body: Uint8Array;
+  parsed: Extract<ParsedBody, { ok: true }>;
+  mapped: JsonObject;
+  /** The sender's own id; null: the body deduplicates. */
+  eventId: string | null;
+  /** Of a signature that counts once. */
+  once: OnceUse | null;
+}
+
+type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
+
+interface Draft {
+  appId: string;
+  event: ReceivedEvent;
+  once: OnceUse | null;
+  /** Whether it holds a place in the app's minute. */
+  counted: boolean;
+}
+
+type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
+type Answered = Stored | "no place";
+
+export class Acceptance {
+  readonly #deps: AcceptDeps;
+  readonly #write: (draft: Draft) => Promise<Answered>;
+  /** New events by app, and by relay the verified calls that become no event. */
+  readonly #events: Limiter;
+  readonly #eventless: Limiter;
+  readonly #uses: DurableUses;
+
+  constructor(deps: AcceptDeps) {
+    this.#deps = deps;
+    this.#uses = new DurableUses(deps.store);
+    this.#write = deps.store.gather(
+      "app",
+      (tx, drafts) => this.#storeAll(tx, drafts),
+      (ahead, drafts) => this.#lookAhead(ahead, drafts),
+    );
+    const limiter = (kind: string, limit: number, drawing: "blocks" | "blocks above") =>
+      new Limiter(deps.clock, limit, CAP_WINDOW_MS, { kind, places: deps.places, drawing });
+    this.#events = limiter("event", deps.limits.verifiedEventsPerMinute, "blocks");
+    // A duplicate is answered without a transaction, so also while another one holds the writer's lock.
+    this.#eventless = limiter("eventless", deps.limits.eventlessCallsPerMinute, "blocks above");
+  }
+
+  /** Answers after the event row is durable; throws Refusal where there is none. */
+  async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
+    const { ring, health } = this.#deps;
+    const { receiver } = relay;
+    const { body } = call;
+    if (receiver.handshake !== null) {
+      const answer = await this.#shakeHands(relay, receiver.handshake, call, verdict, source);
+      if (answer !== null) return answer;
+    }
+    const once = verdict.onceText === null ? null : onceUse(relay, verdict, body);
+    const earlier = once === null ? null : await this.#uses.find(once);
+    if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
+    const parsed = call.parsed();
+    if (!parsed.ok) {
+      await this.#countEventless(relay);
+      throw new Refusal("invalid_json", parsed.message);
+    }
+    const mapped = readMap(receiver.map, parsed);
+    const mismatch = matchesWhen(receiver.when, mapped);
+    if (mismatch !== null) {
+      await this.#countEventless(relay);
+      if (once !== null) await this.#uses.spendIgnored(once);
+      const cause = tellIgnored(mismatch);
+      const usual = health.ignore(relay, cause);
+      ring.note(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
+      return { received: true, ignored: "when" };
+    }
+    health.match(relay);
+    const eventId = readEventId(mapped) ?? verdict.senderEventId;
+    const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
+    let stored: Stored;
+    try {
+      stored = await this.#store(draft);
+    } catch (error) {
+      // What may be there keeps its place.
+      if (!(error instanceof OutcomeUnknown)) this.#count(draft, false);
+      throw error;
+    }
+    if (stored instanceof Refusal) {
+      health.cap(relay);
+      throw stored;
+    }
+    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
+    if (stored.duplicate) {
+      const own = verdict.idOfValues === true ? "values" : "header";
+      const from = readEventId(mapped) === null ? own : "event_id";
+      const cause = async () =>
+        eventId === null
+          ? tellDuplicate("body", false)
+          : tellDuplicate({ id: eventId, from }, await this.#hadOtherBody(relay, stored.id, call));
+      return this.#answerDuplicate(relay, cause, source(), stored.id);
+    }
+    health.receive(relay);
+    if (once !== null) this.#uses.note(stored.id);
+    if (relay.waiting) ring.noteWaiting(relay, stored.id);
+    return { received: true, eventId: stored.id };
+  }
+
+  /** Draws places of the minute where there is none here, also where other calls took those that were drawn meanwhile. */
+  async #store(draft: Draft): Promise<Stored> {
+    for (;;) {
+      await drawPlaces([{ limiter: this.#events, name: draft.appId }]);
+      const stored = await this.#write(draft);
+      if (stored !== "no place") return stored;
+    }
+  }
+
+  /** Answers a verified call that is its sender's handshake, which makes no event; null: it is none. */
+  async #shakeHands(
+    relay: LiveRelay,
+    { handshake, present, previous }: LiveHandshake,
+    call: ReceivedCall,
+    { byPrevious = false }: Verified,
+    source: () => string,
+  ): Promise<HandshakeAnswer | null> {
+    const answer = answerHandshake(handshake, call, byPrevious ? previous : present);
+    if (answer === null) return null;
+    await this.#countEventless(relay);
+    if (typeof answer === "string") throw refuseHandshake(handshake, answer);
+    this.#noteAnswered(relay, handshake, source());
+    return answer;
+  }
+
+  /** Takes note of a handshake that came without a signature and is answered; throws Refusal over the relay's bound. */
+  async noteAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<void> {
+    await this.#countEventless(relay);
+    this.#noteAnswered(relay, handshake, source);
+  }
+
+  #noteAnswered(relay: LiveRelay, { called }: NamedHandshake, source: string): void {
+    const cause = `${called} was answered`;
+    this.#deps.ring.note(relay, { outcome: "answered", code: "handshake", cause, source });
+  }
+
+  /** What is stored of a call, whose dedupe key holds from now on. */
+  #draft(call: MatchedCall): Draft {
+    const { relay, body, parsed, mapped, eventId, once } = call;
+    const { environmentId, appId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
+    const nowMs = this.#deps.clock.now();
+    const dedupe =
+      eventId === null
+        ? keyOfBody(environmentId, relayName, body, nowMs)
+        : keyOfEventId(environmentId, relayName, eventId);
+    const made = makeReceiverPayload(textOf(parsed), mapped);
+    const unnamed = tellUnnamed(relay, mapped, eventId);
+    const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
+    const event: ReceivedEvent = {
+      environmentId,
+      relayId,
+      relayKey,
+      nameKey,
+      trigger: "receiver",
+      payload,
+      mapVersion: relay.version,
+      unsigned: relay.receiver.unsigned,
+      form: parsed.form !== null,
+      dedupe,
+      nowMs,
+      hand: relay.waiting ? null : { relayName, payload: asStored(payload, parsed.value, mapped) },
+    };
+    return { appId, event, once, counted: false };
+  }
+
+  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
+    const events = drafts.map(({ event }) => event);
+    const beside = this.#deps.runner.beside(tx, events);
+    const inserter = new EventInserter(tx, {
+      runBeside: (arrived) => beside.run(arrived),
+      handOver: (arrived) => this.#deps.runner.handOver(arrived),
+    });
+    const stored: Answered[] = [];
+    for (const draft of drafts) {
+      const { once, event } = draft;
+      const instead = this.#mayStore(draft) ? null : await this.#findInstead(tx, draft);
+      if (instead !== null) {
+        stored.push(instead);
+        continue;
+      }
+      const one = await inserter.insert(event);
+      if (once !== null) await spendSignature(tx, once, one.id);
+      this.#count(draft, !one.duplicate);
+      stored.push(one);
+    }
+    await beside.end();
+    return stored;
+  }
+
+  #lookAhead(ahead: Ahead, drafts: readonly Draft[]): readonly Promise<unknown>[] {
+    const events = drafts.map(({ event }) => event);
+    return [...EventInserter.lookAhead(ahead, events), ...this.#deps.runner.lookAhead(ahead, events)];
+  }
+
+  /** Whether nothing but its key can stand against storing it: most calls await no more than their row. */
+  #mayStore({ once, counted, appId }: Draft): boolean {
+    return once === null && (counted || this.#events.hasPlace(appId));
+  }
+
+  /** What the call is told where it is not to be stored: how its signature was used before, or that the app's minute is full. */
+  async #findInstead(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
+    const earlier = once === null ? null : await findEarlierUse(tx, once);
+    if (earlier !== null) return earlier;
+    const resetAtMs = counted ? null : this.#events.fullUntil(appId);
+    if (resetAtMs === null) return counted || this.#events.hasPlace(appId) ? null : "no place";
+    return (await findDuplicate(tx, event.dedupe)) ?? refuseFullApp(this.#events.limit, resetAtMs);
+  }
+
+  /** The store may run the work twice; it holds one place in the minute all the same. */
+  #count(draft: Draft, isEvent: boolean): void {
+    if (isEvent && !draft.counted) this.#events.count(draft.appId);
+    if (!isEvent && draft.counted) this.#events.giveBack(draft.appId);
+    draft.counted = isEvent;
+  }
+
+  async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
+    if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, refuseSecondBody());
+    const cause = async () => "its signature was accepted before, with the same body";
+    return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
+  }
+
+  /** `eventId`: the first one's, null where `when` ignored that. */
+  async #answerDuplicate(
+    relay: LiveRelay,
+    cause: () => Promise<string>,
+    source: string,
+    eventId: string | null,
+  ): Promise<ReceiverAnswer> {
+    await this.#countEventless(relay);
+    const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
+    this.#deps.ring.note(relay, { ...noted, cause: await cause() });
+    return { received: true, duplicate: true, eventId };
+  }
+
+  /** Whether the stored event says something else than the call; false where that cannot be known any more. */
+  async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedCall): Promise<boolean> {
+    const first = await this.#deps.store.read((tx) => findEventView(tx, environmentId, id)).catch(() => null);
+    const parsed = call.parsed();
+    if (first === null || first.expunged !== null || !parsed.ok || !isJsonObject(first.payload)) return false;
+    const { event = null } = first.payload;
+    if (!first.truncated) return writeCanonicalJson(event) !== writeCanonicalJson(parsed.value);
+    return first.preview !== null && !textOf(parsed).startsWith(first.preview);
+  }
+
+  /** Refuses with `receiver_capped` over the relay's bound. */
+  async #countEventless({ id }: LiveRelay): Promise<void> {
+    await drawPlaces([{ limiter: this.#eventless, name: id }]);
+    const resetAtMs = this.#eventless.take(id);
+    if (resetAtMs !== null) throw refuseEventless(this.#eventless.limit, resetAtMs);
+  }
+}
+
+/** The payload's value as its text says it: texts are written as they are, other values perhaps not (a number too large is null); null: it was cut. */
+function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: JsonObject): JsonObject | null {
+  if (truncated) return null;
+  const isText = Object.values(mapped).every((value) => typeof value === "string");
+  return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
+}
+
+/** The event as it is stored: JSON as it came, or a form's fields as JSON. */
+export function textOf(parsed: MatchedCall["parsed"]): string {
+  return parsed.form === null ? parsed.text : writeJson(parsed.value);
+}

@@ -1,0 +1,350 @@
+/**
+ * One receiver call from its bytes to its answer, in the order of recipes, "Order of a call". It answers 200 only after the event row is
+ * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
+ * an action.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../../base/limit.ts";
+import { drawPlaces } from "../../base/limit-window.ts";
+import { Limiter, type Places } from "../../base/limiter.ts";
+import type { Log } from "../../base/log.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { type LiveRelay, type LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
+import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
+import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
+import { wayOf } from "../../rules/verify/recipe-hint.ts";
+import { type Store, StoreUnavailable } from "../../store/port.ts";
+import type { Health } from "../health/health.ts";
+import { Acceptance, type EventRunner, type ReceiverAnswer, type VerifiedCall } from "./ingest.ts";
+import {
+  explainToCaller,
+  explainToOwner,
+  FullSources,
+  HANDSHAKE_REFUSED,
+  type RefusedBy,
+  refuseLargeBody,
+  UNKNOWN_RECEIVER,
+  type UnverifiedBy,
+} from "./rejection.ts";
+import { CauseFinder } from "./rejection-cause.ts";
+import { CallRing, type CallTeller } from "./request-log.ts";
+
+/** In whatever header a sender's word for who it is may stand. */
+const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
+
+/** Of so many addresses unverified calls are counted; a flood from more of them keeps no other address out. */
+const MAX_SOURCES = 50_000;
+
+interface ReceiverRequest {
+  appId: string;
+  name: string;
+  headers: Headers;
+  body: Uint8Array;
+  /** What followed the path, "?" included. */
+  search: string;
+  /** The caller's address, as the cap counts it; asked for only when it is needed. */
+  source: () => string;
+}
+
+/** A receiver URL that somebody looks at. */
+interface AskedUrl {
+  appId: string;
+  name: string;
+  method: "GET" | "HEAD";
+  search: string;
+  source: () => string;
+}
+
+interface ReceiverDeps {
+  store: Store;
+  clock: Clock;
+  relays: LiveRelays;
+  log: Log;
+  /** Opens the secrets that a refused call is tried with. */
+  sealer: Sealer;
+  limits: Pick<
+    RaisableLimits,
+    "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
+  >;
+  /** Of several nodes: where the caps' places are drawn. */
+  places?: Places | null;
+  /** Local development. */
+  local: boolean;
+  /** Told of calls that become no event, a moment after their answers. */
+  teller: CallTeller;
+  health: Health;
+  runner: EventRunner;
+  /** Told how every call ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  metrics: { noteCall(outcome: string): void };
+}
+
+export class Receiver {
+  readonly #deps: ReceiverDeps;
+  /** Unverified calls by address. Anyone can make them, so the first few of a minute cost the database nothing. */
+  readonly #unverified: Limiter;
+  readonly #full: FullSources;
+  readonly #ring: CallRing;
+  readonly #acceptance: Acceptance;
+  readonly #causes: CauseFinder;
+
+  constructor(deps: ReceiverDeps) {
+    this.#deps = deps;
+    const { limits, places = null } = deps;
+    const { unverifiedCallsPerMinute } = limits;
+    const sharing = { kind: "unverified", places, drawing: "above" } as const;
+    const many = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
+    this.#unverified = new Limiter(deps.clock, unverifiedCallsPerMinute, CAP_WINDOW_MS, many);
+    this.#full = new FullSources(unverifiedCallsPerMinute);
+    this.#causes = new CauseFinder(deps);
+    this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
+    this.#acceptance = new Acceptance({
+      ...deps,
+      places,
+      ring: this.#ring,
+      refuseUnverified: async (source, refusal) => {
+        await this.#drawUnverified(source);
+        return this.#countUnverified(source, refusal);
+      },
+    });
+  }
+
+  /** After the last call: writes what is still only noted. */
+  stop(): Promise<void> {
+    return this.#ring.stop();
+  }
+
+  /** Writes the calls noted so far, so that a list of recent calls holds them. */
+  writeRecentCalls(): Promise<void> {
+    return this.#ring.flush();
+  }
+
+  /**
+   * Answers a call whose receiver exists; a refusal has a code of the specification's receiver table. It is a value, as one that is thrown costs
+   * more than the call, and anyone can have calls refused.
+   */
+  async receive(request: ReceiverRequest): Promise<ReceiverAnswer | Refusal> {
+    let verified: VerifiedCall | null = null;
+    try {
+      const snapshot = this.#deps.relays.current();
+      const looking = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const looked = looking instanceof Promise ? await looking : looking;
+      if (looked instanceof Refusal) {
+        this.#deps.metrics.noteCall(looked.code);
+        return looked;
+      }
+      verified = looked;
+      this.#deps.health.accept(verified.relay, verified.call.nowMs);
+      const answer = await this.#acceptance.accept(verified, request.source);
+      this.#deps.metrics.noteCall(nameOutcome(answer));
+      return answer;
+    } catch (error) {
+      const refusal = this.#asRefusal(error);
+      if (verified !== null) {
+        const { code, message: cause } = refusal;
+        this.#ring.noteRefused({ relay: verified.relay, code, cause }, request.source(), refusal);
+      }
+      this.#deps.metrics.noteCall(refusal.code);
+      return refusal;
+    }
+  }
+
+  /**
+   * What a GET or HEAD of the receiver URL is answered where a definition's handshake asks it so; null: nobody asked here. It counts as an
+   * unverified call of its address, whoever asks.
+   */
+  async ask({ appId, name, method, search, source }: AskedUrl): Promise<HandshakeAnswer | Refusal | null> {
+    const refused: RefusedBy[] = [];
+    for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name)) {
+      const live = relay.receiver.handshake;
+      const asked = live === null ? null : askHandshake(live.handshake, method, search, live.verifyToken);
+      if (live === null || asked === null) continue;
+      const why = `${live.handshake.called} was not answered`;
+      if (typeof asked === "string") {
+        refused.push({ relay, code: "handshake_refused", cause: `${why}: ${asked}` });
+        continue;
+      }
+      const from = source();
+      const refusal = await this.#countAsked(relay, live.handshake, from);
+      this.#deps.metrics.noteCall(refusal?.code ?? "handshake");
+      if (refusal !== null) this.#ring.noteRefused({ relay, code: refusal.code, cause: why }, from, refusal);
+      return refusal ?? asked;
+    }
+    if (refused.length === 0) return null;
+    const from = source();
+    await this.#drawUnverified(from);
+    const refusal = this.#countUnverified(from, HANDSHAKE_REFUSED);
+    this.#deps.metrics.noteCall(refusal.code);
+    for (const by of refused) this.#ring.noteRefused(by, from, refusal);
+    return refusal;
+  }
+
+  /** Counts and notes what is answered; the refusal over a cap, or null. */
+  async #countAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<Refusal | null> {
+    await this.#drawUnverified(source);
+    const resetAtMs = this.#unverified.take(source);
+    if (resetAtMs !== null) return this.#full.refuse(resetAtMs);
+    try {
+      await this.#acceptance.noteAsked(relay, handshake, source);
+      return null;
+    } catch (error) {
+      return this.#asRefusal(error);
+    }
+  }
+
+  /** The refusal of a path that names no receiver at all, so that a body is not read for one that does not exist; null: there is one. */
+  refuseUnknown(appId: string, name: string, from: () => string): Refusal | null | Promise<Refusal | null> {
+    const snapshot = this.#deps.relays.current();
+    const look = (now: Snapshot): Refusal | null | Promise<Refusal> => {
+      if (now.receiversOf(appId, name).length > 0) return null;
+      const source = from();
+      const refuse = (): Refusal => this.#refuseUnknown(appId, name, source);
+      return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
+    };
+    return snapshot instanceof Snapshot ? look(snapshot) : snapshot.then(look);
+  }
+
+  #refuseUnknown(appId: string, name: string, source: string): Refusal {
+    const refusal = this.#countUnverified(source, UNKNOWN_RECEIVER);
+    this.#deps.metrics.noteCall(refusal.code);
+    if (refusal === UNKNOWN_RECEIVER) this.#ring.noteUnknown({ appId, name, source });
+    return refusal;
+  }
+
+  /** What is told of a call whose body was not read to its end, and noted for the relay's owner; one that broke off is nobody's fault. */
+  async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
+    const tooLarge = unread.code === "body_too_large";
+    if (tooLarge) await this.#drawUnverified(source);
+    const refusal = tooLarge ? this.#countUnverified(source, refuseLargeBody()) : unread;
+    this.#deps.metrics.noteCall(refusal.code);
+    if (unread.code === "body_incomplete") return refusal;
+    const { code, message } = unread;
+    const cause = tooLarge ? "the body is larger than 256 KB" : message;
+    for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name))
+      this.#ring.noteRefused({ relay, code, cause }, source, refusal);
+    return refusal;
+  }
+
+  /** Local development answers to this machine's names and the base URL's alone: a call that came for another is noted for its relay. */
+  async noteOtherHost(appId: string, name: string, source: string, refusal: Refusal): Promise<void> {
+    const { code } = refusal;
+    const cause =
+      "it came for a host that local development does not answer to, as through a tunnel: start relay dev with --base-url and the tunnel's address";
+    for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name))
+      this.#ring.noteRefused({ relay, code, cause }, source, refusal);
+  }
+
+  /** Tries every environment's relay of that name; the one whose secret verifies receives. */
+  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall | Refusal | Promise<Refusal> {
+    const nowMs = this.#deps.clock.now();
+    const refused: UnverifiedBy[] = [];
+    const relays = snapshot.receiversOf(request.appId, request.name);
+    const { headers, search } = request;
+    let [spentUs, looks] = [0, true];
+    /** Work on a call that has not verified: past the bound it asks, once, whether it may go on. */
+    const charge = (us: number): void => {
+      spentUs += us;
+      if (!looks || spentUs <= MAX_UNCOUNTED_US) return;
+      looks = false;
+      this.#requireRoom(request.source(), relays);
+    };
+    const body = new ReceivedBody(request.body, headers.get("content-type"), charge);
+    for (const relay of relays) {
+      const { verifier, url: receiverUrl, bodies: kinds } = relay.receiver;
+      if (verifier === null) {
+        refused.push(explainToOwner(relay, null));
+        continue;
+      }
+      const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+      const verdict = verifier.verify(call);
+      if (verdict.verified) {
+        // What it costs from here on is its own.
+        looks = false;
+        const { overlap } = relay.receiver;
+        if (overlap !== null) overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
+        return { relay, call, verdict };
+      }
+      refused.push(explainToOwner(relay, verdict));
+    }
+    const source = request.source();
+    const refuse = (): Refusal => this.#refuseUnverified(request, refused, nowMs);
+    return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
+  }
+
+  #refuseUnverified(request: ReceiverRequest, refused: readonly UnverifiedBy[], nowMs: number): Refusal {
+    const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
+    for (const by of refused) {
+      if (!isStranger(by.relay, request)) {
+        this.#deps.health.refuse(by.relay, by.cause);
+      }
+      this.#noteUnverified(by, request, refusal, nowMs);
+    }
+    return refusal;
+  }
+
+  /** Notes it with its cause, which is looked into behind the answer where there is room for that. */
+  #noteUnverified(by: UnverifiedBy, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
+    const { body, search } = request;
+    const source = request.source();
+    const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";
+    if (!mayFind || !this.#causes.hasRoom(body.byteLength)) {
+      this.#ring.noteRefused(by, source, refusal);
+      return;
+    }
+    const note = this.#ring.noteUnexplained(by, source);
+    const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
+    const headers = new Headers(request.headers);
+    const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+    const tell = (cause: string, names: "difference" | "since" | null): void => {
+      if (names !== null) this.#deps.health.find(by.relay, cause, names === "difference");
+      note(cause);
+    };
+    const acceptedAt = this.#deps.health.of(by.relay.id).acceptedAt;
+    this.#causes.add({ by, call, headers: [...headers], acceptedAt, tell });
+  }
+
+  /** Throws where the address has made so many unverified calls that nothing costly is done for another, right or wrong. */
+  #requireRoom(source: string, relays: readonly LiveRelay[]): void {
+    const resetAtMs = this.#unverified.fullUntil(source);
+    if (resetAtMs === null) return;
+    const refusal = this.#full.refuse(resetAtMs);
+    const cause = "the call was too costly to verify after so many bad ones from its address";
+    for (const relay of relays)
+      this.#ring.noteRefused({ relay, code: "source_capped", cause }, source, refusal);
+    throw refusal;
+  }
+
+  /** Of several nodes: before one is counted. Where the database does not answer, it is counted here. */
+  #drawUnverified(source: string): Promise<void> {
+    return drawPlaces([{ limiter: this.#unverified, name: source }]).catch(() => undefined);
+  }
+
+  /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */
+  #countUnverified(source: string, refusal: Refusal): Refusal {
+    const resetAtMs = this.#unverified.take(source);
+    return resetAtMs === null ? refusal : this.#full.refuse(resetAtMs);
+  }
+
+  #asRefusal(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof StoreUnavailable)
+      this.#deps.log.error("event not recorded", { cause: error.message });
+    else this.#deps.log.error("receiver failed", { error });
+    return new Refusal("not_recorded", "The event could not be stored and nothing ran; send it again.");
+  }
+}
+
+function nameOutcome(answer: ReceiverAnswer): string {
+  if (answer instanceof HandshakeAnswer) return "handshake";
+  return "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted";
+}
+
+/** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */
+function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const way = wayOf(trigger.verify);
+  const elsewhere = way.fields.signatureField !== undefined || search !== "";
+  if (elsewhere || way.headers.some((name) => headers.has(name))) return false;
+  for (const name of headers.keys()) if (SIGNING_HEADER.test(name)) return false;
+  return true;
+}

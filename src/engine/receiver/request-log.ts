@@ -1,0 +1,273 @@
+/**
+ * Where recent calls wait until they are told and written: a second's calls in one transaction, equal ones as one row (request-coalescing.ts) and never
+ * more than the ring holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
+ * together, with how many they are. It decides nothing about a call.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { MAX_RECENT_CALLS } from "../../base/limit.ts";
+import type { Log } from "../../base/log.ts";
+import type { Refusal } from "../../base/refusal.ts";
+import type { RefusalCode } from "../../base/refusal-code.ts";
+import { cutToLine } from "../../base/text.ts";
+import { WriteBehind } from "../../base/write-behind.ts";
+import type { ToldCall, ToldUnknownCall } from "../../platform/audit/call-notifier.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
+import type { Store } from "../../store/port.ts";
+import type { RefusedBy } from "./rejection.ts";
+import { type RecentCall, writeRecentCalls } from "./request.ts";
+import { CallFolds, type FoldedCall, PlainCauses } from "./request-coalescing.ts";
+import { showUnknownName } from "./unknown-name.ts";
+import { findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-request.ts";
+
+const WRITE_AFTER_MS = 1_000;
+/** In local development somebody waits for the line. */
+const WRITE_AFTER_LOCAL_MS = 50;
+/** Names that no receiver has, kept to be looked up; a scan of made-up names fills this and no more. */
+const MAX_UNKNOWN_NAMES = 100;
+/** More than a relay's name has: a longer one is near none. */
+const MAX_NAME_CHARS = 100;
+const MAX_CAUSE_CHARS = 500;
+/** Kinds of calls that are told apart at a time; beyond them the calls of one relay and code are one kind. */
+const MAX_TOLD_KINDS = 200;
+
+const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
+
+/** What is noted of a call beside its relay and time. */
+type NotedCall = Pick<RecentCall, "outcome" | "code" | "cause" | "source"> & {
+  eventId?: string | null;
+  /** Ignored, by a relay that acts on other calls. */
+  usual?: boolean;
+};
+
+interface RingDeps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  relays: LiveRelays;
+  /** Fingerprints names that may be secrets. */
+  sealer: Pick<Sealer, "fingerprint">;
+  /** Local development. */
+  local: boolean;
+  /** Resolves when the causes that are looked into now are found. */
+  causesFound(): Promise<void>;
+  /** Told of calls that became no event, a moment after them. */
+  teller: CallTeller;
+}
+
+export interface CallTeller {
+  tellCall(call: ToldCall): void;
+  tellUnknownCall(call: ToldUnknownCall): void;
+}
+
+/** Calls of one relay and cause: the last of them, and how many they are. */
+interface Kind {
+  relay: LiveRelay;
+  call: Pick<RecentCall, "code" | "cause" | "eventId">;
+  usual: boolean;
+  calls: number;
+}
+
+export class CallRing {
+  readonly #deps: RingDeps;
+  readonly #behind: WriteBehind;
+  /** By environment, oldest first. */
+  #noted = new Map<number, FoldedCall[]>();
+  readonly #causes = new PlainCauses();
+  readonly #folds = new CallFolds(this.#causes);
+  /** By app and name. */
+  #unknown = new Map<string, UnknownCall>();
+  readonly #kinds = new Map<string, Kind>();
+  /** By relay: the last event that waits, and how many came. */
+  readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
+
+  constructor(deps: RingDeps) {
+    this.#deps = deps;
+    const afterMs = deps.local ? WRITE_AFTER_LOCAL_MS : WRITE_AFTER_MS;
+    const write = () => this.#write();
+    this.#behind = new WriteBehind({ ...deps, afterMs, what: "recent calls", write });
+  }
+
+  /** Notes a verified call that became no event of its own: one that `when` ignores, or a duplicate with the first one's event. */
+  note(relay: LiveRelay, { usual = false, ...noted }: NotedCall): void {
+    const call = this.#callOf(relay, noted);
+    this.#keep(call);
+    this.#tally(relay, call, usual);
+  }
+
+  /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
+  noteWaiting(relay: LiveRelay, eventId: string): void {
+    if (relay.waitsFor === null) return;
+    const there = this.#waiting.get(relay.id);
+    if (there === undefined) this.#waiting.set(relay.id, { relay, eventId, calls: 1 });
+    else {
+      there.relay = relay;
+      there.eventId = eventId;
+      there.calls += 1;
+    }
+    this.#behind.arm();
+  }
+
+  /**
+   * Notes a refused call for the owner of one environment, with his own cause. Over a cap it has the code that the caller was told, and
+   * those of one address that wait are told together: the last one's time and cause stand for all.
+   */
+  noteRefused({ relay, code, cause }: RefusedBy, source: string, refusal: Refusal): void {
+    const isCapped = CAPS.includes(refusal.code);
+    const noted = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
+    this.#add(relay, this.#callOf(relay, noted), isCapped);
+  }
+
+  /** As `noteRefused`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
+  noteUnexplained({ relay, code, cause }: RefusedBy, source: string): (found: string) => void {
+    const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
+    this.#behind.arm();
+    return (found) => {
+      this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS) });
+    };
+  }
+
+  /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
+  noteUnknown({ appId, name, source }: Pick<UnknownCall, "appId" | "name" | "source">): void {
+    const at = this.#deps.clock.now();
+    const shown = showUnknownName(name, this.#deps.sealer);
+    const key = `${appId}/${shown}`;
+    const known = this.#unknown.get(key);
+    if (known !== undefined) Object.assign(known, { at, source, count: known.count + 1 });
+    else if (this.#unknown.size < MAX_UNKNOWN_NAMES)
+      this.#unknown.set(key, { appId, name: name.slice(0, MAX_NAME_CHARS), shown, at, source, count: 1 });
+    this.#behind.arm();
+  }
+
+  /** Writes what waits; resolves when it is durable. A store that cannot write keeps it waiting. */
+  flush(): Promise<void> {
+    return this.#behind.flush();
+  }
+
+  /** Writes what waits, for the last time. */
+  stop(): Promise<void> {
+    return this.#behind.stop();
+  }
+
+  #callOf(
+    { environmentId, name: relayName }: LiveRelay,
+    { outcome, code, cause: told, source, eventId = null }: NotedCall,
+  ): RecentCall {
+    const at = this.#deps.clock.now();
+    const cause = cutToLine(told, MAX_CAUSE_CHARS);
+    return { environmentId, relayName, firstAt: at, at, outcome, code, cause, source, eventId, count: 1 };
+  }
+
+  #add(relay: LiveRelay, call: RecentCall, isCapped = false): void {
+    this.#keep(call, isCapped);
+    this.#tally(relay, call);
+  }
+
+  #keep(call: RecentCall, isCapped = false): void {
+    const folded = this.#folds.add(call, isCapped);
+    if (folded === null) return;
+    const calls = this.#noted.get(call.environmentId);
+    if (calls === undefined) this.#noted.set(call.environmentId, [folded]);
+    else {
+      calls.push(folded);
+      if (calls.length >= 2 * MAX_RECENT_CALLS) letGo(calls.splice(0, MAX_RECENT_CALLS));
+    }
+  }
+
+  #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
+    let key = `${relay.id} ${call.code} ${this.#causes.strip(call.cause)}`;
+    let kind = this.#kinds.get(key);
+    if (kind === undefined && this.#kinds.size >= MAX_TOLD_KINDS) {
+      key = `${relay.id} ${call.code}`;
+      kind = this.#kinds.get(key);
+    }
+    if (kind === undefined) this.#kinds.set(key, { relay, call, usual, calls: 1 });
+    else {
+      kind.call = call;
+      kind.usual = usual;
+      kind.calls += 1;
+    }
+    this.#behind.arm();
+  }
+
+  #tell(): void {
+    const kinds = [...this.#kinds.values()];
+    for (const { relay, eventId, calls } of this.#waiting.values()) {
+      const cause = relay.waitsFor === null ? "" : WAITS[relay.waitsFor](relay.name);
+      kinds.push({ relay, call: { code: "waiting", cause, eventId }, usual: false, calls });
+    }
+    this.#kinds.clear();
+    this.#waiting.clear();
+    for (const { relay, call, usual, calls } of kinds) {
+      const { appId, environmentName, name: relayName } = relay;
+      const { code, cause, eventId } = call;
+      this.#deps.teller.tellCall({
+        appId,
+        environmentName,
+        relayName,
+        code: CODES[code] ?? code,
+        cause,
+        eventId,
+        calls,
+        usual,
+      });
+    }
+  }
+
+  async #write(): Promise<void> {
+    await this.#deps.causesFound();
+    this.#tell();
+    this.#folds.prune(this.#deps.clock.now());
+    const noted = this.#noted;
+    const unknown = this.#unknown;
+    if (noted.size === 0 && unknown.size === 0) return;
+    for (const calls of noted.values()) letGo(calls);
+    this.#noted = new Map();
+    this.#unknown = new Map();
+    try {
+      const { store, relays, teller } = this.#deps;
+      const found = await findUnknownCalls(store, await relays.current(), [...unknown.values()]);
+      const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
+      const written = [...new Set([...noted.keys(), ...former.keys()])].map((environmentId) => {
+        const own = (former.get(environmentId) ?? []).map((call) => ({ ...call, fold: null }));
+        const calls: FoldedCall[] = [...(noted.get(environmentId) ?? []), ...own].slice(-MAX_RECENT_CALLS);
+        return { environmentId, calls };
+      });
+      const rows = await store.write("app", async (tx) => {
+        const seqs: number[][] = [];
+        for (const { environmentId, calls } of written) {
+          seqs.push(await writeRecentCalls(tx, environmentId, calls));
+          tx.touch("call", environmentId);
+        }
+        await writeUnknownCalls(tx, found.unknown);
+        return seqs;
+      });
+      for (const [at, { calls }] of written.entries())
+        for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
+      for (const told of found.told) teller.tellUnknownCall(told);
+    } catch (error) {
+      for (const [environmentId, calls] of noted) {
+        const later = this.#noted.get(environmentId) ?? [];
+        this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
+      }
+      for (const [key, call] of unknown)
+        if (!this.#unknown.has(key) && this.#unknown.size < MAX_UNKNOWN_NAMES) this.#unknown.set(key, call);
+      throw error;
+    }
+  }
+}
+
+/** What comes of their folds from now on is another call, for the same row. */
+function letGo(calls: readonly FoldedCall[]): void {
+  for (const { fold } of calls) if (fold !== null) fold.waiting = null;
+}
+
+/** How a call's code is told: the ring says `when` of an ignored one. */
+const CODES: Readonly<Record<string, string>> = { when: "ignored" };
+
+const WAITS = {
+  paused: (name: string) => `its relay is paused: it runs when you resume it (relay relays resume ${name})`,
+  held: () => "its environment is on hold: it runs when you release the hold (relay settings set held off)",
+  both: (name: string) =>
+    `its environment is on hold and its relay is paused: it runs when you release the hold (relay settings set held off) and resume the relay (relay relays resume ${name})`,
+} as const;

@@ -1,0 +1,268 @@
+/**
+ * Recent calls: those to an environment's receivers that were refused, ignored, recognised as duplicates or answered as handshakes, each with its cause, so that
+ * "the provider says it sent it" can be answered. They make no event row and are kept in a ring, the oldest making room; no body and no
+ * secret is ever kept here, and nothing that an unverified call says.
+ */
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import type { JsonObject } from "../../base/json.ts";
+import { MAX_RECENT_CALLS } from "../../base/limit.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { REFUSALS } from "../../base/refusal-code.ts";
+import { oneOf, orNull as shownOrNull, time } from "../../base/schema.ts";
+import { showChoices, showText } from "../../base/shape.ts";
+import { cutToLine } from "../../base/text.ts";
+import { readEventId, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
+import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+
+const MAX_SHOWN_CHARS = 100;
+const MAX_SHOWN_CHOICES = 4;
+
+export const CALL_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
+type CallOutcome = (typeof CALL_OUTCOMES)[number];
+
+const RECENT_CALL = defineTable({
+  name: "recent_call",
+  key: ["environmentId", "slot"],
+  columns: {
+    environmentId: integer(),
+    /** Its place in the ring. */
+    slot: integer(),
+    /** Counts the environment's calls; the newest has the highest. */
+    seq: integer(),
+    /** Of equal calls that came one after another, the first one's time and the last one's. */
+    firstAt: integer(),
+    at: integer(),
+    relayName: text(),
+    outcome: text<CallOutcome>(),
+    /** A refusal's code, `when` for an ignored call, `duplicate`, or `handshake` for an answered one. */
+    code: text(),
+    /** Why, in words for the owner. */
+    cause: text(),
+    /** The caller's address, as the caps count it. */
+    source: text(),
+    /** The first event's, on a duplicate. */
+    eventId: orNull(text()),
+    /** How many calls it stands for. */
+    count: integer(),
+  },
+});
+
+type CallRow = RowOf<typeof RECENT_CALL>;
+export type RecentCall = Omit<CallRow, "slot" | "seq">;
+
+export const recentCallView = Type.Object({
+  id: Type.String(),
+  /** The last one's time, where `count` are one. */
+  at: time,
+  firstAt: time,
+  relay: Type.String(),
+  outcome: oneOf(CALL_OUTCOMES),
+  code: Type.String(),
+  cause: Type.String(),
+  source: Type.String(),
+  eventId: shownOrNull(Type.String()),
+  /** How many equal calls came one after another, those of one network together. */
+  count: Type.Integer(),
+});
+export type RecentCallView = Static<typeof recentCallView>;
+
+/**
+ * Adds one environment's calls, oldest first, each to its fold's row where there is one; the oldest in the ring make room. Answers the rows'
+ * numbers, in the order of the calls.
+ */
+export async function writeRecentCalls(
+  tx: Writer,
+  environmentId: number,
+  calls: readonly NewCall[],
+): Promise<number[]> {
+  const rows = new Map<NewCall, number>();
+  const byFold = new Map<object, number>();
+  const fresh: NewCall[] = [];
+  for (const call of calls) {
+    const seq = call.fold?.seq ?? null;
+    if (seq !== null && (await addTo(tx, environmentId, seq, call))) rows.set(call, seq);
+    else fresh.push(call);
+  }
+  const newest = await tx.get<{ seq: number | null }>(
+    "SELECT max(seq) AS seq FROM recent_call WHERE environment_id = ?1",
+    environmentId,
+  );
+  let seq = newest?.seq ?? 0;
+  await tx.run(
+    "DELETE FROM recent_call WHERE environment_id = ?1 AND seq <= ?2",
+    environmentId,
+    seq + fresh.length - MAX_RECENT_CALLS,
+  );
+  for (const call of fresh) {
+    const { fold, ...row } = call;
+    const same = fold === null ? undefined : byFold.get(fold);
+    if (same !== undefined && (await addTo(tx, environmentId, same, call))) {
+      rows.set(call, same);
+      continue;
+    }
+    seq += 1;
+    await RECENT_CALL.insert(tx, { ...row, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
+    rows.set(call, seq);
+    if (fold !== null) byFold.set(fold, seq);
+  }
+  return calls.map((call) => rows.get(call) ?? 0);
+}
+
+/** Equal calls have a fold, which knows the row that an earlier write made of them. */
+interface NewCall extends RecentCall {
+  fold: { seq: number | null } | null;
+}
+
+/** Adds the call to a row that is still in the ring; answers whether it is. */
+async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
+  const { at, cause, source, count } = call;
+  const sql = `UPDATE recent_call SET at = $at, cause = $cause, source = $source, count = count + $count
+    WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq`;
+  const slot = seq % MAX_RECENT_CALLS;
+  return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count })) > 0;
+}
+
+export interface CallFilter {
+  /** Relay name. */
+  relay?: string | undefined;
+  outcome?: CallOutcome | undefined;
+  /** A refusal's, `when`, or `duplicate`. */
+  code?: string | undefined;
+  /** Milliseconds since the epoch, inclusive. */
+  sinceMs?: number | undefined;
+}
+
+/** What a call that became no event may bear beside a refusal's code. */
+const OTHER_CODES = ["when", "duplicate", "handshake"];
+
+/** Refuses with `invalid_input` what no call is refused for, as nothing would ever be found by it. */
+function checkCode(code: string | undefined): void {
+  if (code === undefined || OTHER_CODES.includes(code) || Object.hasOwn(REFUSALS, code)) return;
+  throw new Refusal(
+    "invalid_input",
+    `code is not valid: no call is refused for ${showText(code)}: /docs/errors lists the codes, such as bad_signature.`,
+  );
+}
+
+/** The last come first; a ring is small enough to be read whole. Refuses with `invalid_input` a code that there is not. */
+export async function listRecentCalls(
+  tx: Reader,
+  environmentId: number,
+  { relay, outcome, code, sinceMs }: CallFilter,
+  request: PageRequest,
+): Promise<Page<RecentCallView>> {
+  checkCode(code);
+  const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
+      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
+    ORDER BY at DESC, seq DESC LIMIT $limit`;
+  const rows = await RECENT_CALL.all(tx, rest, {
+    environmentId,
+    after: readSeq(request.after),
+    relay: relay ?? null,
+    outcome: outcome ?? null,
+    code: code ?? null,
+    since: sinceMs ?? null,
+    limit: request.limit + 1,
+  });
+  return makePage(rows, request, (row) => row.seq, viewCall);
+}
+
+function viewCall(row: CallRow): RecentCallView {
+  const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
+  return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };
+}
+
+export const callCountsView = Type.Object({
+  refused: Type.Integer(),
+  ignored: Type.Integer(),
+  duplicate: Type.Integer(),
+  /** By what they were refused for, the most first. */
+  codes: Type.Array(Type.Object({ code: Type.String(), calls: Type.Integer() })),
+  /** Since when calls are known, where that is less than was asked for: there were at least as many. */
+  knownSince: shownOrNull(time),
+});
+export type CallCountsView = Static<typeof callCountsView>;
+
+/** How many calls became no event, as far as the ring holds them. */
+export async function countRecentCalls(
+  tx: Reader,
+  environmentId: number,
+  { relay, sinceMs = 0 }: Pick<CallFilter, "relay" | "sinceMs">,
+): Promise<CallCountsView> {
+  const rows = await tx.all<{ outcome: CallOutcome; code: string; calls: number }>(
+    `SELECT outcome, code, sum(count) AS calls FROM recent_call
+     WHERE environment_id = $environmentId AND ($relay IS NULL OR relay_name = $relay) AND at >= $sinceMs GROUP BY outcome, code ORDER BY calls DESC, code`,
+    { environmentId, relay: relay ?? null, sinceMs },
+  );
+  const of = (one: CallOutcome): number =>
+    rows.reduce((sum, { outcome, calls }) => sum + (outcome === one ? calls : 0), 0);
+  return {
+    refused: of("refused"),
+    ignored: of("ignored"),
+    duplicate: of("duplicate"),
+    codes: rows.filter(({ outcome }) => outcome === "refused").map(({ code, calls }) => ({ code, calls })),
+    knownSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)),
+  };
+}
+
+/** Where the ring is full and begins later: when it begins. */
+export async function findKnownSince(
+  tx: Reader,
+  environmentId: number,
+  sinceMs: number,
+): Promise<number | null> {
+  const sql = "SELECT count(*) AS count, min(at) AS first FROM recent_call WHERE environment_id = ?1";
+  const ring = await tx.get<{ count: number; first: number | null }>(sql, environmentId);
+  const first = ring?.first ?? sinceMs;
+  return ring !== null && ring.count >= MAX_RECENT_CALLS && first > sinceMs ? first : null;
+}
+
+const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = {
+  nothing: "names nothing there",
+  null: "has null there, which never matches",
+  "an object": "has an object there, which never matches: name a value inside it in the map",
+  "a list": "has a list there, which never matches: name one of its values in the map, such as items.0.type",
+};
+
+/** Which name of `when` did not match, and what the call says instead; its sender is known, so that may be shown, cut short. */
+export function tellIgnored({ name, wanted, found, instead }: WhenMismatch): string {
+  const says = found === null ? INSTEAD[instead ?? "nothing"] : `says ${show(found)}`;
+  const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
+  return `when.${name} must be ${must} and the call ${says}`;
+}
+
+/** What the call was recognised by, and whether what was received then had another body. */
+export function tellDuplicate(
+  by: { id: string; from: "event_id" | "header" | "values" } | "body",
+  hadOtherBody: boolean,
+): string {
+  if (by === "body") return "the same body was received before on this day (UTC)";
+  const known = `an event with the id ${show(by.id)} was received before`;
+  if (!hadOtherBody) return known;
+  if (by.from === "event_id") return `${known}, with another body: is event_id really the event's own id?`;
+  return by.from === "header"
+    ? `${known}, with another body: the sender's own header gives both the same id`
+    : `${known}, with another body: what their sender signs is the same in both`;
+}
+
+function show(said: string): string {
+  const line = cutToLine(said, MAX_SHOWN_CHARS);
+  return `"${line}${line.length < said.trim().length ? "…" : ""}"`;
+}
+
+/** The warning of an event whose mapped `event_id` is no id. */
+export function tellUnnamed(
+  { receiver }: ReceiverRelay,
+  mapped: JsonObject,
+  eventId: string | null,
+): string | null {
+  if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
+  const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
+  if (path === undefined) return null;
+  const decides = eventId === null ? "its body decides, within the UTC day," : "the sender's own id decides";
+  return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
+}

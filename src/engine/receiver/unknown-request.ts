@@ -1,0 +1,253 @@
+/**
+ * Calls to names that no receiver of an app has. Whoever's they are is looked up behind their answers, which say nothing of it: an environment
+ * that deleted a relay of the name, or has one with another trigger, has them among its recent calls; else they are kept in a ring of names
+ * beside the environments' relays, with the receiver that the sender may have meant. A stranger writes them, so every part is bounded. A
+ * call to an app that does not exist is nobody's.
+ */
+import { setImmediate } from "node:timers/promises";
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { makePage, type Page, type PageRequest } from "../../base/page.ts";
+import { orNull as shownOrNull, time } from "../../base/schema.ts";
+import { RELAY_NAME } from "../../base/shape.ts";
+import { findNearestName } from "../../base/text.ts";
+import { listEnvironments } from "../../platform/account/environment.ts";
+import type { ToldUnknownCall } from "../../platform/audit/call-notifier.ts";
+import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
+import { relayTarget } from "../../rules/relay/relay.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import type { RecentCall } from "./request.ts";
+import { isHiddenName } from "./unknown-name.ts";
+
+/** A ring of names holds so many. */
+export const MAX_UNKNOWN_NAMES = 50;
+/** Names compared with an app's receivers at a time, and with so many of them: a millisecond a name. */
+const MAX_COMPARED_NAMES = 20;
+const MAX_COMPARED_RECEIVERS = 500;
+
+const UNKNOWN_CALL = defineTable({
+  name: "unknown_call",
+  key: ["environmentId", "name"],
+  columns: {
+    environmentId: integer(),
+    /** As `showUnknownName` shows what the call's path said. */
+    name: text(),
+    /** Counts the environment's names; the newest has the highest. */
+    seq: integer(),
+    firstAt: integer(),
+    at: integer(),
+    /** The last caller's address, as the caps count it. */
+    source: text(),
+    /** The receiver that the sender may have meant. */
+    nearest: orNull(text()),
+    count: integer(),
+  },
+});
+
+type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
+
+export const unknownCallView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** Whether `name` is only the length and the fingerprint of a name that may be a secret. */
+  hidden: Type.Boolean(),
+  /** The receiver that the sender may have meant, or null. */
+  nearest: shownOrNull(Type.String()),
+  cause: Type.String(),
+  source: Type.String(),
+  count: Type.Integer(),
+  firstAt: time,
+  at: time,
+});
+export type UnknownCallView = Static<typeof unknownCallView>;
+
+/** Calls of one name, before it is known whose they are. */
+export interface UnknownCall {
+  appId: string;
+  /** As the call's path said it; of a long one the beginning. */
+  name: string;
+  /** As it is kept and shown. */
+  shown: string;
+  /** The last one's. */
+  at: number;
+  source: string;
+  count: number;
+}
+
+interface FoundCalls {
+  /** Of environments that had a receiver of the name, or have a relay of it. */
+  former: RecentCall[];
+  unknown: Omit<UnknownRow, "seq" | "firstAt">[];
+  told: ToldUnknownCall[];
+}
+
+/** Whose the calls are, and what each is told. */
+export async function findUnknownCalls(
+  store: Store,
+  snapshot: Snapshot,
+  calls: readonly UnknownCall[],
+): Promise<FoundCalls> {
+  const found: FoundCalls = { former: [], unknown: [], told: [] };
+  for (const [appId, ofApp] of Map.groupBy(calls, ({ appId }) => appId)) {
+    const environments = await store.read((tx) => listEnvironments(tx, appId));
+    if (environments.length === 0) continue;
+    const relays = snapshot.relays.filter((relay) => relay.appId === appId);
+    for (const [at, call] of ofApp.entries()) {
+      const ids = environments.map(({ id }) => id);
+      const mayBeFormer = RELAY_NAME.test(call.name);
+      const former = mayBeFormer ? await store.read((tx) => findFormer(tx, ids, relays, call.name)) : [];
+      if (former.length > 0) addFormer(found, call, former);
+      else addUnknown(found, call, ids, at < MAX_COMPARED_NAMES ? findNearest(relays, call.name) : new Map());
+      await setImmediate();
+    }
+  }
+  return found;
+}
+
+interface Former {
+  environmentId: number;
+  cause: string;
+}
+
+/** The environments that have or had a relay of the name, and why it receives nothing: its sender was not told. */
+async function findFormer(
+  tx: Reader,
+  environmentIds: readonly number[],
+  relays: readonly LiveRelay[],
+  name: string,
+): Promise<Former[]> {
+  const sql = `SELECT max(at) AS at FROM audit
+    WHERE environment_id = ?1 AND target = ?2 AND event_id IS NULL AND action = 'relay.deleted'`;
+  const former: Former[] = [];
+  for (const environmentId of environmentIds) {
+    const relay = relays.find((one) => one.name === name && one.environmentId === environmentId);
+    const deleted = await tx.get<{ at: number | null }>(sql, environmentId, relayTarget(name));
+    if (relay !== undefined) former.push({ environmentId, cause: tellOther(relay) });
+    else if (typeof deleted?.at === "number")
+      former.push({ environmentId, cause: `the relay was deleted at ${toIso(deleted.at)}` });
+  }
+  return former;
+}
+
+const KINDS: Readonly<Record<string, string>> = { schedule: "a clock", data_change: "a change of records" };
+
+function tellOther({ definition: { trigger }, waitsFor }: LiveRelay): string {
+  const paused = waitsFor === "paused" || waitsFor === "both" ? ", is paused" : "";
+  return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
+}
+
+/** The receiver nearest to the name in each environment that has one near. */
+function findNearest(relays: readonly LiveRelay[], name: string): Map<number, string> {
+  const receivers = relays.filter(({ receiver }) => receiver !== null).slice(0, MAX_COMPARED_RECEIVERS);
+  const nearest = new Map<number, string>();
+  for (const [environmentId, ofEnvironment] of Map.groupBy(receivers, (relay) => relay.environmentId)) {
+    const near = findNearestName(
+      name,
+      ofEnvironment.map((relay) => relay.name),
+    );
+    if (near !== null) nearest.set(environmentId, near);
+  }
+  return nearest;
+}
+
+function addFormer(found: FoundCalls, call: UnknownCall, former: readonly Former[]): void {
+  const { appId, name, at, source, count } = call;
+  for (const { environmentId, cause } of former) {
+    const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
+    found.former.push({
+      environmentId,
+      relayName: name,
+      firstAt: at,
+      at,
+      ...why,
+      source,
+      eventId: null,
+      count,
+    });
+  }
+  found.told.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });
+}
+
+/** Kept where the sender may have meant a receiver; where it meant none, in every environment of the app. */
+function addUnknown(
+  found: FoundCalls,
+  { appId, shown: name, at, source, count }: UnknownCall,
+  environmentIds: readonly number[],
+  nearest: ReadonlyMap<number, string>,
+): void {
+  const concerned = nearest.size === 0 ? environmentIds : [...nearest.keys()];
+  for (const environmentId of concerned)
+    found.unknown.push({
+      environmentId,
+      name,
+      at,
+      source,
+      count,
+      nearest: nearest.get(environmentId) ?? null,
+    });
+  const [first = null] = nearest.values();
+  found.told.push({ appId, name, cause: tellUnknown(first, isHiddenName(name)), calls: count });
+}
+
+function tellUnknown(nearest: string | null, hidden: boolean): string {
+  const why = hidden
+    ? "no receiver of the app has this name, which may be a secret: only its length and fingerprint are kept"
+    : "no receiver of the app has this name";
+  return nearest === null ? why : `${why}; did the sender mean ${nearest}?`;
+}
+
+/** Adds the calls to their names; of too many names those near no receiver make room first, then the oldest. */
+export async function writeUnknownCalls(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
+  for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
+    const newest = await tx.get<{ seq: number | null }>(
+      "SELECT max(seq) AS seq FROM unknown_call WHERE environment_id = ?1",
+      environmentId,
+    );
+    let seq = newest?.seq ?? 0;
+    for (const { name, at, source, count, nearest } of ofEnvironment) {
+      const key = { environmentId, name };
+      const known = await UNKNOWN_CALL.get(tx, "WHERE environment_id = $environmentId AND name = $name", key);
+      if (known !== null) {
+        await UNKNOWN_CALL.change(tx, key, { at, source, nearest, count: known.count + count });
+        continue;
+      }
+      seq += 1;
+      await UNKNOWN_CALL.insert(tx, { ...key, seq, firstAt: at, at, source, nearest, count });
+    }
+    await tx.run(
+      `DELETE FROM unknown_call WHERE environment_id = $environmentId AND name IN (
+         SELECT name FROM unknown_call WHERE environment_id = $environmentId
+         ORDER BY nearest IS NULL, at DESC, seq DESC LIMIT -1 OFFSET $most)`,
+      { environmentId, most: MAX_UNKNOWN_NAMES },
+    );
+  }
+}
+
+/** The environment's names, the last called first; a ring is small enough to be read whole. */
+export async function listUnknownCalls(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<UnknownCallView>> {
+  const rest = "WHERE environment_id = $environmentId ORDER BY at DESC, seq DESC";
+  const rows = await UNKNOWN_CALL.all(tx, rest, { environmentId });
+  const from = request.after === null ? 0 : rows.findIndex(({ seq }) => String(seq) === request.after) + 1;
+  return makePage(rows.slice(from), request, ({ seq }) => seq, viewUnknown);
+}
+
+function viewUnknown({ seq, name, nearest, source, count, firstAt, at }: UnknownRow): UnknownCallView {
+  const hidden = isHiddenName(name);
+  const cause = tellUnknown(nearest, hidden);
+  return {
+    id: `u${seq}`,
+    name,
+    hidden,
+    nearest,
+    cause,
+    source,
+    count,
+    firstAt: toIso(firstAt),
+    at: toIso(at),
+  };
+}

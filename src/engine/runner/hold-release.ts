@@ -1,0 +1,281 @@
+/**
+ * Runs the events of an environment whose hold was released: until the newest event of that moment is reached, one transaction after the other takes
+ * the oldest due events of all its relays in the order of their arrival. An event that sends starts in its place and ends by itself. Nothing waits
+ * for what cannot start now: events that wait for their retry, events of a paused relay, and a relay whose sends take too long. How far a release
+ * came is in the store, so another process continues it.
+ */
+
+import { endRelease, findRelease } from "../../platform/account/environment.ts";
+import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
+import {
+  type FencedStore,
+  OutcomeUnknown,
+  type Reader,
+  StoreUnavailable,
+  type Writer,
+} from "../../store/port.ts";
+import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
+import { Attempt } from "./attempt.ts";
+import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./attempt-result.ts";
+import { MAX_BATCH_MS, MOST_READ, MOST_RUN } from "./database-run.ts";
+import type { Poller } from "./poller.ts";
+import { type Claimed, claimOne, type SendingDeps, type Slots } from "./sending.ts";
+
+/** The others wait for so long for a relay whose sends take all of its slots. Their next look comes within five seconds. */
+const MAX_SLOT_WAIT_MS = 1_000;
+/** Events that are read of a relay at once, where there are many relays. */
+const FEWEST_READ = 4;
+
+type StoreDeps = Omit<SendingDeps, "store">;
+interface ReleaseDeps extends StoreDeps {
+  slots: Slots;
+  poller: Pick<Poller, "unsure" | "keepUnsure">;
+}
+
+interface Started {
+  relay: LiveRelay;
+  claimed: Claimed;
+}
+
+/** What one transaction of a release did. */
+interface ReleaseStep {
+  finished: Finished[];
+  /** Each has a slot, and is still to be sent. */
+  started: Started[];
+  /** Relays whose events may run now. */
+  more: string[];
+  /** The store that it was done in. */
+  store: FencedStore;
+}
+
+export class Releases {
+  readonly #deps: ReleaseDeps;
+  readonly #running = new Set<number>();
+  /** By environment, the relays that wait for a slot, each since when. */
+  readonly #waiting = new Map<number, ReadonlyMap<string, number>>();
+
+  constructor(deps: ReleaseDeps) {
+    this.#deps = deps;
+  }
+
+  isRunning(environmentId: number): boolean {
+    return this.#running.has(environmentId);
+  }
+
+  /** Relays to look into once a slot is free. */
+  listWaiting(): string[] {
+    return [...this.#waiting.values()].flatMap((relays) => [...relays.keys()]);
+  }
+
+  /** Runs the environment's oldest due events. Of a step that breaks nothing is kept; it is run again, carefully. */
+  async run(environmentId: number, snapshot: Snapshot): Promise<ReleaseStep> {
+    this.#running.add(environmentId);
+    try {
+      return await this.#commit(environmentId, snapshot, false);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      this.#deps.log.error("a batch of a release broke; its events run one by one", { error });
+      return await this.#commit(environmentId, snapshot, true);
+    } finally {
+      this.#running.delete(environmentId);
+    }
+  }
+
+  /** `careful`: an event that breaks fails by itself. */
+  async #commit(environmentId: number, snapshot: Snapshot, careful: boolean): Promise<ReleaseStep> {
+    const { holding, poller } = this.#deps;
+    const waitingSince = this.#waiting.get(environmentId) ?? new Map<string, number>();
+    const store = holding.storeOf(environmentId);
+    let step: Step | null = null;
+    try {
+      return await store.write("relay", async (tx) => {
+        step?.giveBack();
+        const waiting = new Map<string, number>();
+        step = new Step(tx, snapshot, { ...this.#deps, store }, { careful, waitingSince, waiting });
+        this.#waiting.set(environmentId, waiting);
+        return await step.run(environmentId);
+      });
+    } catch (error) {
+      const started: Started[] = (step as Step | null)?.giveBack() ?? [];
+      if (error instanceof OutcomeUnknown)
+        for (const [{ id }, taken] of Map.groupBy(started, ({ relay }) => relay)) {
+          const events = taken.map(({ claimed }) => claimed.event);
+          poller.keepUnsure(id, events);
+        }
+      throw error;
+    }
+  }
+}
+
+interface StepOptions {
+  careful: boolean;
+  /** Since when relays wait for a slot, before this step and after it. */
+  waitingSince: ReadonlyMap<string, number>;
+  waiting: Map<string, number>;
+}
+
+/** One transaction of a release. */
+class Step {
+  readonly #tx: Writer;
+  readonly #snapshot: Snapshot;
+  readonly #deps: ReleaseDeps & SendingDeps;
+  readonly #options: StepOptions;
+  readonly #nowMs: number;
+  readonly #finished: Finished[] = [];
+  /** Runs that are not written down yet. */
+  readonly #ended: Ending[] = [];
+  readonly #started: Started[] = [];
+
+  constructor(tx: Writer, snapshot: Snapshot, deps: ReleaseDeps & SendingDeps, options: StepOptions) {
+    this.#tx = tx;
+    this.#snapshot = snapshot;
+    this.#deps = deps;
+    this.#options = options;
+    this.#nowMs = deps.clock.now();
+  }
+
+  /** Gives back the slots that it took. */
+  giveBack(): Started[] {
+    const started = this.#started.splice(0);
+    for (const { relay } of started) this.#deps.slots.giveBack(relay.id, 1);
+    return started;
+  }
+
+  async run(environmentId: number): Promise<ReleaseStep> {
+    const more = await this.#runInOrder(environmentId);
+    await this.#writeDown();
+    return { finished: this.#finished, started: this.#started, more, store: this.#deps.store };
+  }
+
+  /** Answers the relays whose events may run now. */
+  async #runInOrder(environmentId: number): Promise<string[]> {
+    const { clock, holding, relays, poller } = this.#deps;
+    const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
+    const through = await findRelease(this.#tx, environmentId);
+    if (through === null) {
+      relays.invalidate();
+      return [];
+    }
+    const order = await openOrder(this.#tx, environmentId, this.#snapshot);
+    let isPassed = false;
+    for (let ran = 0; ; ) {
+      const next = await order.peek();
+      if (next === null || (next.head > through && !isPassed)) {
+        if (!isPassed) await endRelease(this.#tx, environmentId, through);
+        return [];
+      }
+      if (ran > 0 && (ran >= MOST_RUN || clock.monotonicMs() >= endMs)) return [next.id];
+      if (next.relay === null) {
+        // Another process may have paused or changed it a moment ago.
+        relays.invalidate();
+        return [next.id];
+      }
+      // The runner looks what was taken of it first.
+      if (poller.unsure.has(next.id)) return [];
+      if (next.relay.sends && !this.#hasSlot(next.relay)) {
+        if (this.#waitsForSlot(next.id)) return [];
+        isPassed ||= next.head <= through;
+        order.drop(next);
+        continue;
+      }
+      await this.#begin(next.relay, order.take(next));
+      ran += 1;
+    }
+  }
+
+  #hasSlot({ id }: LiveRelay): boolean {
+    return this.#deps.slots.freeFor(id, this.#snapshot.sendingCount) > 0;
+  }
+
+  /** Whether the others wait until the relay has a slot. */
+  #waitsForSlot(relayId: string): boolean {
+    const { waiting, waitingSince } = this.#options;
+    const nowMs = this.#deps.clock.monotonicMs();
+    const sinceMs = waitingSince.get(relayId) ?? nowMs;
+    waiting.set(relayId, sinceMs);
+    return nowMs - sinceMs < MAX_SLOT_WAIT_MS;
+  }
+
+  async #begin(relay: LiveRelay, due: EventToRun): Promise<void> {
+    const { careful } = this.#options;
+    const [tx, nowMs, deps] = [this.#tx, this.#nowMs, this.#deps];
+    if (relay.sends) {
+      await this.#writeDown();
+      const claimed = await claimOne(tx, relay, due, { alone: careful }, nowMs, deps);
+      deps.slots.take(relay.id, 1);
+      this.#started.push({ relay, claimed });
+      return;
+    }
+    const event = countAttempt(due);
+    const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps), "read", nowMs);
+    if (careful) this.#finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
+    else this.#ended.push(await run());
+  }
+
+  /** Writes down the runs in their order, before an event that sends writes its own. */
+  async #writeDown(): Promise<void> {
+    this.#finished.push(...(await finishAttempts(this.#tx, this.#ended.splice(0), this.#nowMs)));
+  }
+}
+
+/** A relay's due events. `head`: no event before this number is due. `relay`: null where this process does not know it as it is. */
+interface Queue {
+  id: string;
+  relay: LiveRelay | null;
+  head: number;
+  page: EventToRun[];
+}
+
+/** The due events of several relays, in the order of their arrival. */
+class ArrivalOrder {
+  readonly #tx: Reader;
+  readonly #queues: Set<Queue>;
+  readonly #size: number;
+
+  constructor(tx: Reader, queues: readonly Queue[]) {
+    this.#tx = tx;
+    this.#queues = new Set(queues);
+    this.#size = Math.max(FEWEST_READ, Math.ceil(MOST_READ / queues.length));
+  }
+
+  /** The queue of the oldest event; null: none is due. */
+  async peek(): Promise<Queue | null> {
+    for (;;) {
+      let first: Queue | null = null;
+      for (const queue of this.#queues) if (first === null || queue.head < first.head) first = queue;
+      if (first === null || first.relay === null || first.page.length > 0) return first;
+      first.page = await listDueEvents(this.#tx, first.id, this.#size, first.head - 1);
+      const [oldest] = first.page;
+      if (oldest === undefined) this.drop(first);
+      else first.head = oldest.seq;
+    }
+  }
+
+  take(queue: Queue): EventToRun {
+    const event = queue.page.shift() as EventToRun;
+    queue.head = queue.page[0]?.seq ?? event.seq + 1;
+    return event;
+  }
+
+  drop(queue: Queue): void {
+    this.#queues.delete(queue);
+  }
+}
+
+const HEADS = `SELECT relay.id, relay.version,
+    (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT 1) AS head
+  FROM relay JOIN relay_key ON relay_key.relay_id = relay.id WHERE relay.environment_id = ?1 AND relay.state = 'active'`;
+
+/** Of the environment's active relays; one that cannot be opened waits by itself. */
+async function openOrder(tx: Reader, environmentId: number, snapshot: Snapshot): Promise<ArrivalOrder> {
+  const rows = await tx.all<{ id: string; version: number; head: number | null }>(HEADS, environmentId);
+  const queues: Queue[] = [];
+  for (const { id, version, head } of rows) {
+    const relay = snapshot.findRelay(id);
+    const isKnown = relay !== null && relay.version === version;
+    const isClosed = isKnown && relay.waiting && relay.waitsFor === null;
+    if (head === null || isClosed) continue;
+    queues.push({ id, relay: isKnown && !relay.waiting ? relay : null, head, page: [] });
+  }
+  return new ArrivalOrder(tx, queues);
+}
