@@ -6,6 +6,8 @@ import { Refusal } from "../base/refusal.ts";
 import { cutToLine, plain } from "../base/text.ts";
 import { readEvents } from "../engine/event/list.ts";
 import type { EventItem } from "../engine/event/view.ts";
+import type { StoryItem } from "../insight/timeline/item.ts";
+import { readStory } from "../insight/timeline/timeline.ts";
 import { findMailStop } from "../platform/mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../shop/people/access-grant.ts";
 import { listCredits } from "../shop/people/credit.ts";
@@ -22,8 +24,6 @@ import { addHoldings, listPersons, type PersonItem } from "../shop/people/person
 import { currentPlan } from "../shop/selling/plan-sale.ts";
 import { listPurchases } from "../shop/selling/purchase.ts";
 import type { Reader, Store } from "../store/port.ts";
-import type { StoryItem } from "../story/item.ts";
-import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { wholeId } from "./id-ending.ts";

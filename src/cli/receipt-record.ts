@@ -6,6 +6,7 @@
 import { isCurrency } from "../base/currency.ts";
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
+import { sayAmount } from "../insight/timeline/sentence.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { type PersonView, refuseNobody, requirePersonNamed } from "../shop/people/person.ts";
 import { plans } from "../shop/selling/plan.ts";
@@ -14,7 +15,6 @@ import { products } from "../shop/selling/product.ts";
 import { listPurchases, type PurchaseView } from "../shop/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../shop/selling/receipt.ts";
 import type { Store } from "../store/port.ts";
-import { sayAmount } from "../story/words.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

@@ -2,11 +2,11 @@
 
 import { writeJson } from "../base/json.ts";
 import { Refusal } from "../base/refusal.ts";
+import { sayAmount } from "../insight/timeline/sentence.ts";
 import { actorWords, COMMAND_LINE } from "../platform/account/api-key.ts";
 import { readPersonId } from "../shop/people/person.ts";
 import { planRefund, type RefundPlan, refundByHand } from "../shop/selling/manual-refund.ts";
 import { listPurchases, type PurchaseView, RECEIPT_KINDS } from "../shop/selling/purchase.ts";
-import { sayAmount } from "../story/words.ts";
 import type { Command, Input } from "./command.ts";
 import { requireSame, requireYes } from "./confirmed.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";

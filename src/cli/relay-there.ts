@@ -1,8 +1,8 @@
 /** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
 import type { Warning } from "../base/refusal.ts";
 import type { RecentCallView } from "../engine/receiver/request.ts";
-import type { FunnelView } from "../overview/funnel.ts";
-import type { ListedRelayView } from "../overview/health.ts";
+import type { FunnelView } from "../insight/overview/funnel.ts";
+import type { ListedRelayView } from "../insight/overview/health.ts";
 import type { ProblemView } from "../platform/audit/problem.ts";
 import { relayTarget } from "../rules/relay/relay.ts";
 import type { RelayView } from "../rules/relay/relay-view.ts";

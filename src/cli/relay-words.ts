@@ -4,8 +4,8 @@ import type { Warning } from "../base/refusal.ts";
 import { explainCode } from "../base/result-code.ts";
 import { plain } from "../base/text.ts";
 import type { RecentCallView } from "../engine/receiver/request.ts";
-import type { FunnelView } from "../overview/funnel.ts";
-import type { HealthView, ListedRelayView } from "../overview/health.ts";
+import type { FunnelView } from "../insight/overview/funnel.ts";
+import type { HealthView, ListedRelayView } from "../insight/overview/health.ts";
 import type { RelayItem, RelayView } from "../rules/relay/relay-view.ts";
 import { type Tone, toneOf } from "./screen.ts";
 

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isJsonObject, type Json, parseJson, writeJson } from "../base/json.ts";
-import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
+import { makeSampleEvent, type SampleEvent } from "../insight/simulate/sample.ts";
 import { definitionPath, readDefinitionFile } from "../operator/sync/definition-file.ts";
 import { errorCode } from "../platform/outbound/connect.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../platform/secret/local-secrets.ts";

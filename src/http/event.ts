@@ -13,7 +13,7 @@ import { planReplay, replayEvent } from "../engine/event/replay.ts";
 import { replayPlan } from "../engine/event/replay-plan.ts";
 import { tryEventNow } from "../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../engine/event/view.ts";
-import { causeView, judgeEvent } from "../overview/cause.ts";
+import { causeView, judgeEvent } from "../insight/overview/failure-cause.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -1,10 +1,10 @@
 /** An environment at a glance, and of every environment how much needs somebody. */
 import { Type } from "typebox";
 import { fields, readTime } from "../base/schema.ts";
-import type { NeedContext } from "../overview/need.ts";
-import { overviewView, showOverview } from "../overview/overview.ts";
-import { listPlaces, placeView } from "../overview/place.ts";
-import { showUrlTimes, urlTimesView } from "../overview/url-time.ts";
+import type { NeedContext } from "../insight/overview/attention.ts";
+import { listPlaces, placeView } from "../insight/overview/environment-list.ts";
+import { overviewView, showOverview } from "../insight/overview/overview.ts";
+import { showUrlTimes, urlTimesView } from "../insight/overview/url-time.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, ownerRoute } from "./route.ts";

@@ -19,6 +19,8 @@ import {
   textOrNull,
   timeOrNull,
 } from "../base/schema.ts";
+import { storyItem } from "../insight/timeline/item.ts";
+import { readStory } from "../insight/timeline/timeline.ts";
 import { findMailStop } from "../platform/mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../shop/people/access-grant.ts";
 import { findBalance } from "../shop/people/credit.ts";
@@ -45,8 +47,6 @@ import { currentPlan } from "../shop/selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../shop/selling/subscription.ts";
 import { turnLoop } from "../store/index-scan.ts";
 import type { Writer } from "../store/port.ts";
-import { storyItem } from "../story/item.ts";
-import { readStory } from "../story/story.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 

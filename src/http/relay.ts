@@ -7,10 +7,10 @@ import { countRetries, retriesView, triedView, tryRelayNow } from "../engine/eve
 import { findSecretUse } from "../engine/health/shared-health.ts";
 import { findManyRemembered, rememberedView } from "../engine/receiver/signature-memory.ts";
 import { settleMissed, settleTicks } from "../engine/schedule/schedule.ts";
-import { explainRelay } from "../explain/explain.ts";
-import { explainInput, explanationView } from "../explain/step.ts";
-import { funnelView, showFunnel } from "../overview/funnel.ts";
-import { addHealth, healthView, listedRelay } from "../overview/health.ts";
+import { funnelView, showFunnel } from "../insight/overview/funnel.ts";
+import { addHealth, healthView, listedRelay } from "../insight/overview/health.ts";
+import { explainRelay } from "../insight/simulate/simulate.ts";
+import { explainInput, explanationView } from "../insight/simulate/step.ts";
 import { checkDefinition, warnOwnHost } from "../rules/relay/definition.ts";
 import { requireRelay } from "../rules/relay/relay.ts";
 import { warnOfReferences } from "../rules/relay/relay-problem.ts";

@@ -1,5 +1,5 @@
 /** A test event by hand, in local development and development alone. */
-import { sendTestEvent, testEventInput, testEventView } from "../explain/test-event.ts";
+import { sendTestEvent, testEventInput, testEventView } from "../insight/simulate/test-event.ts";
 import { environmentRoute } from "./route.ts";
 
 export const testEventRoutes = [

@@ -3,7 +3,7 @@
  * whole and without doubles while rows arrive; and people are found by what names them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { StoryItem } from "../../src/story/item.ts";
+import type { StoryItem } from "../../src/insight/timeline/item.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

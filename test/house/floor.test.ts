@@ -25,7 +25,7 @@ const FLOORS: readonly (readonly string[])[] = [
     "engine/metrics",
     "engine/maintenance",
   ],
-  ["explain", "overview", "story"],
+  ["insight/simulate", "insight/overview", "insight/timeline"],
   ["docs"],
   ["http", "cli"],
   ["startup"],

@@ -1,6 +1,6 @@
 /** Of what needs somebody, what goes wrong now and most of it stands first. */
 import { expect, test } from "bun:test";
-import { orderNeeds } from "../../src/overview/need-order.ts";
+import { orderNeeds } from "../../src/insight/overview/attention-order.ts";
 
 type Need = Parameters<typeof orderNeeds>[0][number];
 const need = (code: string, target: string, dead: object | null = null): Need => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseJson, scalarText, writeJson } from "../../src/base/json.ts";
-import { makeSampleEvent } from "../../src/explain/sample.ts";
+import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
 import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { type Path, parsePath, readPath } from "../../src/platform/template/template.ts";

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { BulkFilter, BulkPlan } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
-import type { OverviewView } from "../../src/overview/overview.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

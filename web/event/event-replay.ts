@@ -4,7 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/engine/event/replay-plan.ts";
-import type { EventCause } from "../../src/overview/cause.ts";
+import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

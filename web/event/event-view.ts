@@ -1,5 +1,5 @@
 /** An event, wherever it is shown: first why it is where it is and what helps, then every attempt, then what arrived. */
-import type { EventCause } from "../../src/overview/cause.ts";
+import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

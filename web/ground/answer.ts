@@ -4,7 +4,7 @@ import type { Page } from "../../src/base/page.ts";
 import type { EventItem, EventView, RunView, ShownResult } from "../../src/engine/event/view.ts";
 import type { RecentCallView } from "../../src/engine/receiver/request.ts";
 import type { UnknownCallView } from "../../src/engine/receiver/unknown-request.ts";
-import type { ListedRelayView } from "../../src/overview/health.ts";
+import type { ListedRelayView } from "../../src/insight/overview/health.ts";
 import type { Definition } from "../../src/rules/relay/definition-shape.ts";
 import type { RelayView, SavedRelay as Saved } from "../../src/rules/relay/relay-view.ts";
 import type { Json } from "./exact-json.ts";

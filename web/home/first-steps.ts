@@ -1,5 +1,5 @@
 /** What is to do before the first event arrives; each step ticks itself, as soon as the service has seen it. */
-import type { OverviewView } from "../../src/overview/overview.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import type { Page, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,7 +1,7 @@
 /** Home, the first screen: what needs you with its way out, then how it went lately. Before the first event, what is still to do. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import type { OverviewView } from "../../src/overview/overview.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { UnlessWaiting, WaitingApprovals } from "../approval/waiting-approvals.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";

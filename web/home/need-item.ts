@@ -1,7 +1,7 @@
 /** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import type { DeadView } from "../../src/overview/dead.ts";
-import type { NeedView } from "../../src/overview/need.ts";
+import type { NeedView } from "../../src/insight/overview/attention.ts";
+import type { DeadView } from "../../src/insight/overview/dead-events.ts";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";

@@ -2,8 +2,8 @@
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
 import type { CallCountsView } from "../../src/engine/receiver/request.ts";
-import type { OverviewView } from "../../src/overview/overview.ts";
-import type { UrlTimesView } from "../../src/overview/url-time.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
+import type { UrlTimesView } from "../../src/insight/overview/url-time.ts";
 import { writeQuery } from "../ground/api.ts";
 import { OUTCOMES, type OutcomeCounts, sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

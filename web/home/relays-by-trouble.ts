@@ -1,5 +1,5 @@
 /** The relays, those in trouble first. */
-import type { OverviewView } from "../../src/overview/overview.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";

@@ -1,5 +1,5 @@
 /** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
-import type { StoryItem } from "../../src/story/item.ts";
+import type { StoryItem } from "../../src/insight/timeline/item.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";

@@ -1,5 +1,5 @@
 /** An explanation, step by step: what was found, what was signed, the verdict with its first difference, what was read, and what would be done. */
-import type { Explanation } from "../../src/explain/step.ts";
+import type { Explanation } from "../../src/insight/simulate/step.ts";
 import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";

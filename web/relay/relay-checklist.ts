@@ -2,8 +2,8 @@
  * What is left to do while a relay is new, and where each thing is done; each step ticks itself. It goes once an event was done, in development
  * once production has the relay too.
  */
-import type { FunnelView } from "../../src/overview/funnel.ts";
-import type { HealthView } from "../../src/overview/health.ts";
+import type { FunnelView } from "../../src/insight/overview/funnel.ts";
+import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import type { EventItem, Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";

@@ -1,5 +1,5 @@
 /** The way of a relay's calls of 24 hours, box by box: how many passed each, what stopped there and why, and where exactly that is listed. */
-import type { FunnelView } from "../../src/overview/funnel.ts";
+import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

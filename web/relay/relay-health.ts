@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { EventCounts } from "../../src/engine/event/count.ts";
-import type { HealthView } from "../../src/overview/health.ts";
+import type { HealthView } from "../../src/insight/overview/health.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";

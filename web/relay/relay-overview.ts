@@ -1,6 +1,6 @@
 /** A relay at a glance: what it does, what stands in its way, where it is called, and what arrived lately. */
 
-import type { HealthView } from "../../src/overview/health.ts";
+import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import { RelayCalls } from "../call/relay-calls.ts";
 import { EventTable } from "../event/event-table.ts";

@@ -1,7 +1,7 @@
 /** One relay: its head, and the tab that the address names. Each tab is a file of its own. */
 
 import { useState } from "preact/hooks";
-import type { HealthView } from "../../src/overview/health.ts";
+import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";

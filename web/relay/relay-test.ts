@@ -3,7 +3,7 @@
  * sent for real has every effect, and production takes none.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Explanation } from "../../src/explain/step.ts";
+import type { Explanation } from "../../src/insight/simulate/step.ts";
 import type { Relay } from "../ground/answer.ts";
 import { call as ask, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

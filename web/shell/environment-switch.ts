@@ -1,6 +1,6 @@
 /** Where one is, always in sight, and the way to another app or environment. Production looks like nothing else. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { PlaceView } from "../../src/overview/place.ts";
+import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import type { App } from "../account/session.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";

@@ -2,7 +2,7 @@
  * Where the dashboard opens: the environment that needs somebody most, production before the others; else the place of last time if it still
  * exists; else production where it has relays; else the first environment there is.
  */
-import type { PlaceView } from "../../src/overview/place.ts";
+import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";
 import { type Place, recallPlace } from "../ground/place.ts";
 

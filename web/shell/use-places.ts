@@ -1,5 +1,5 @@
 /** How many things need somebody in every environment. */
-import type { PlaceView } from "../../src/overview/place.ts";
+import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 
 const REFRESH_MS = 15_000;

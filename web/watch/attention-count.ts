@@ -1,5 +1,5 @@
 /** How many things need somebody in an environment, for the navigation: the same list that Home and the attention room show. */
-import type { PlaceView } from "../../src/overview/place.ts";
+import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import type { Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 

@@ -1,7 +1,7 @@
 /** What needs somebody now, each thing once with its cause and the way out: the same list as on Home, and what the navigation counts. */
 import { useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import type { OverviewView } from "../../src/overview/overview.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { html, type View } from "../ground/html.ts";

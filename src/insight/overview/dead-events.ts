@@ -1,0 +1,120 @@
+/**
+ * The dead events of an environment by relay: how many, since when, why the newest one died, and whether that cause still stands. Everything
+ * is found through the existing indexes in small steps.
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { textOrNull, time } from "../../base/schema.ts";
+import { EVENT, eventIdOf } from "../../engine/event/event.ts";
+import { findRelay } from "../../rules/relay/relay.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import {
+  causeView,
+  type EventCause,
+  failureView,
+  findFailure,
+  IS_EXPUNGED,
+  judgeCause,
+} from "./failure-cause.ts";
+
+/** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
+const STEP = 5_000;
+const MAX_LOOKED_AT = 250_000;
+/** Shown as "10,000+". */
+export const MAX_SHOWN = 10_000;
+
+export interface DeadOfRelay {
+  nameKey: number;
+  relay: string;
+  count: number;
+  firstSeq: number;
+  newestSeq: number;
+}
+
+/** Those of every relay, also of one that is gone. `all`: none was left out. */
+export async function countDead(
+  store: Store,
+  environmentId: number,
+): Promise<{ relays: DeadOfRelay[]; all: boolean }> {
+  const found = new Map<number, DeadOfRelay>();
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += STEP) {
+    const rows = await store.read((tx) => tx.all<DeadOfRelay>(DEAD, { environmentId, before, step: STEP }));
+    for (const row of rows) {
+      const known = found.get(row.nameKey);
+      found.set(
+        row.nameKey,
+        known === undefined ? row : { ...known, count: known.count + row.count, firstSeq: row.firstSeq },
+      );
+      before = Math.min(before, row.firstSeq);
+    }
+    if (rows.reduce((sum, { count }) => sum + count, 0) < STEP)
+      return { relays: [...found.values()], all: true };
+    await turnLoop();
+  }
+  return { relays: [...found.values()], all: false };
+}
+
+const DEAD = `SELECT name_key AS nameKey, (SELECT name FROM relay_name WHERE key = name_key) AS relay, count(*) AS count,
+    min(seq) AS firstSeq, max(seq) AS newestSeq
+  FROM (SELECT name_key, seq FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'dead' AND seq < $before ORDER BY seq DESC LIMIT $step)
+  GROUP BY name_key`;
+
+export const deadView = Type.Object({
+  /** At most `MAX_SHOWN`. */
+  events: Type.Integer(),
+  /** Whether there are more than that. */
+  more: Type.Boolean(),
+  firstDeadAt: time,
+  newestDeadAt: time,
+  newestEvent: Type.String(),
+  /** The newest one's. */
+  person: textOrNull,
+  /** Whether the newest one was expunged or its person erased: it never runs again. */
+  expunged: Type.Boolean(),
+  /** What the newest one failed with. */
+  failure: failureView,
+  cause: causeView,
+});
+export type DeadView = Static<typeof deadView>;
+
+const EXPUNGED_CAUSE: EventCause = {
+  stands: "unknown",
+  message: "The newest of them was expunged and never runs again.",
+  since: null,
+  missing: null,
+};
+
+const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "personId");
+
+/** null: it was replayed or erased meanwhile. */
+export async function describeDead(
+  tx: Reader,
+  environmentId: number,
+  { nameKey, relay, count, firstSeq, newestSeq }: DeadOfRelay,
+  isFailing: boolean,
+): Promise<DeadView | null> {
+  const sql = `SELECT ${END.columns}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
+  const first = await tx.get<object>(sql, firstSeq);
+  const newest = await tx.get<{ expunged: number }>(sql, newestSeq);
+  if (first === null || newest === null) return null;
+  const [from, last] = [END.read(first), END.read(newest)];
+  const deadAt = last.finishedAt ?? last.createdAt;
+  const failure = await findFailure(tx, newestSeq, last.reason ?? "interrupted");
+  const row = await findRelay(tx, environmentId, relay);
+  const expunged = newest.expunged === 1;
+  const judged = { environmentId, nameKey, relay, row, person: last.personId, failure, deadAt, isFailing };
+  return {
+    events: Math.min(count, MAX_SHOWN),
+    more: count > MAX_SHOWN,
+    firstDeadAt: toIso(from.finishedAt ?? from.createdAt),
+    newestDeadAt: toIso(deadAt),
+    newestEvent: eventIdOf(last),
+    person: last.personId,
+    expunged,
+    failure,
+    cause: expunged ? EXPUNGED_CAUSE : await judgeCause(tx, judged),
+  };
+}

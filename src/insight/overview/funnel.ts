@@ -1,0 +1,242 @@
+/**
+ * Why nothing happened: the last 24 hours of a relay as the way that a call takes, box by box, with how many came to each, how many stopped
+ * there and by what, and where those are listed. Events are counted through their indexes, a bounded number a step; calls that became no event
+ * are counted from the ring of recent calls, which holds the environment's last thousand, so that of more it says "at least".
+ */
+import { type Static, Type } from "typebox";
+import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
+import { DAY_MS } from "../../base/limit.ts";
+import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import { findNameKey } from "../../engine/event/list.ts";
+import { findKnownSince } from "../../engine/receiver/request.ts";
+import { bindAction, findAction } from "../../rules/action/registry.ts";
+import type { RelayRow } from "../../rules/relay/relay.ts";
+import { findPersonKey } from "../../rules/trigger/receiver.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { firstSeqAbout } from "../../store/time-index.ts";
+import { countOnce } from "./count-cache.ts";
+import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount, type Warned } from "./funnel-event.ts";
+
+const stopView = Type.Object({
+  /** A refusal's code, a failure's, `when` or `duplicate`. */
+  code: Type.String(),
+  count: Type.Integer(),
+  /** Why, of the newest one. */
+  message: Type.String(),
+  /** Where exactly these are listed: a room of the dashboard, a list of the API, and what to ask it for. */
+  see: orNull(
+    Type.Object({
+      room: oneOf(["calls", "events"]),
+      query: Type.Record(Type.String(), Type.String()),
+    }),
+  ),
+});
+type StopView = Static<typeof stopView>;
+
+const boxView = Type.Object({
+  step: oneOf(["calls", "verified", "when", "dedupe", "event", "person", "action"]),
+  title: Type.String(),
+  /** Of an action: its place in the list. */
+  action: orNull(Type.Integer()),
+  came: Type.Integer(),
+  passed: Type.Integer(),
+  /** Wait here: for their turn, a resume, a release, or the next attempt. */
+  waits: Type.Integer(),
+  /** What most of those failed with that wait for their next attempt; null: none does. */
+  waitsFor: orNull(stopView),
+  stops: Type.Array(stopView),
+});
+type BoxView = Static<typeof boxView>;
+
+export const funnelView = Type.Object({
+  relay: Type.String(),
+  since: time,
+  boxes: Type.Array(boxView),
+  /** Events whose every action is done. */
+  done: Type.Integer(),
+  /** Whether which box stopped an event was read from the newest ones alone, and counted for all. */
+  approximate: Type.Boolean(),
+  /** Since when calls that became no event are known, where that is less than the whole time: there were at least as many. */
+  callsSince: textOrNull,
+  /** The answer in a sentence. */
+  message: Type.String(),
+});
+export type FunnelView = Static<typeof funnelView>;
+
+interface FunnelContext {
+  environmentId: number;
+  clock: Clock;
+}
+
+export async function showFunnel(
+  store: Store,
+  { environmentId, clock }: FunnelContext,
+  relay: RelayRow,
+): Promise<FunnelView> {
+  const sinceMs = clock.now() - DAY_MS;
+  const count = async () => {
+    const from = await store.read((tx) => firstSeqAbout(tx, "event", sinceMs));
+    const nameKey = await store.read((tx) => findNameKey(tx, environmentId, relay.name));
+    const types = relay.definition.actions.map(({ type }) => type);
+    return await countEvents(store, { environmentId, nameKey, relayId: relay.id, from, types });
+  };
+  const events = await countOnce({ store, clock }, `funnel ${relay.id} ${relay.version}`, count);
+  const calls = await store.read((tx) => readCalls(tx, environmentId, relay.name, sinceMs));
+  const isReceiver = relay.definition.trigger.kind === "receiver";
+  const before = isReceiver ? boxesOfCalls(relay, calls, events.all) : [boxOfEvents(relay, events.all)];
+  const boxes = [...before, ...boxesOfEvents(relay, events, toIso(sinceMs))];
+  return {
+    relay: relay.name,
+    since: toIso(sinceMs),
+    boxes,
+    done: events.done,
+    approximate: events.approximate,
+    callsSince: isReceiver ? calls.keptSince : null,
+    message: tell(relay, boxes, events),
+  };
+}
+
+interface CallStop {
+  outcome: "refused" | "ignored" | "duplicate";
+  code: string;
+  count: number;
+  cause: string;
+}
+
+/** What became no event, by what stopped it, and since when such calls are known. */
+async function readCalls(tx: Reader, environmentId: number, relay: string, sinceMs: number) {
+  const stops = await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay, sinceMs });
+  return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
+}
+
+/** The cause is the newest one's. */
+const CALLS = `SELECT outcome, code, sum(count) AS count, max(at) AS at, (
+    SELECT cause FROM recent_call AS newest WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs
+      AND newest.outcome = recent_call.outcome AND newest.code = recent_call.code ORDER BY at DESC LIMIT 1) AS cause
+  FROM recent_call
+  WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs AND outcome <> 'answered' GROUP BY outcome, code ORDER BY count DESC`;
+
+function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {
+  const of = (outcome: CallStop["outcome"]): StopView[] =>
+    stops
+      .filter((one) => one.outcome === outcome)
+      .map(({ code, count, cause }) => ({
+        code,
+        count,
+        message: cause,
+        see: { room: "calls", query: { relay: relay.name, outcome } },
+      }));
+  const boxes: BoxView[] = [];
+  let came = events + stops.reduce((sum, { count }) => sum + count, 0);
+  const add = (step: BoxView["step"], title: string, stopped: StopView[]): void => {
+    const passed = came - sumOf(stopped);
+    boxes.push({ step, title, action: null, came, passed, waits: 0, waitsFor: null, stops: stopped });
+    came = passed;
+  };
+  add("calls", "Calls", []);
+  add("verified", "Verified", of("refused"));
+  add("when", "Matches when", of("ignored"));
+  add("dedupe", "Not a duplicate", of("duplicate"));
+  return boxes;
+}
+
+/** Of a schedule or a record change only what became an event is known. */
+function boxOfEvents({ definition }: RelayRow, all: number): BoxView {
+  const title = definition.trigger.kind === "schedule" ? "Ticks" : "Changes that match";
+  return { step: "event", title, action: null, came: all, passed: all, waits: 0, waitsFor: null, stops: [] };
+}
+
+function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxView[] {
+  const boxes: BoxView[] = [];
+  let came = events.all;
+  const add = (step: BoxView["step"], title: string, action: number | null, at: number, waits: number) => {
+    const stops = events.stops.filter((one) => one.at === at).map((one) => seeEvents(relay.name, since, one));
+    const retries = events.retries.get(at) ?? null;
+    const waiting = waits + (retries?.all ?? 0);
+    const waitsFor = retries === null ? null : seeEvents(relay.name, since, retries.commonest, "queued");
+    const passed = Math.max(0, came - sumOf(stops) - waiting);
+    boxes.push({ step, title, action, came, passed, waits: waiting, waitsFor, stops });
+    came = passed;
+  };
+  add("person", asksForPerson(relay) ? "Person found" : "Taken up", null, BEFORE_ACTIONS, events.waiting);
+  for (const [at, action] of relay.definition.actions.entries()) add("action", sayAction(action), at, at, 0);
+  return boxes;
+}
+
+/** Whether an event of it may be for a person; of a record change that is not known before. */
+function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
+  return trigger.kind === "receiver" ? findPersonKey(trigger.map) !== null : trigger.kind === "data_change";
+}
+
+/** "Write a record: orders". */
+function sayAction(action: { type: string }): string {
+  const title = findAction(action.type)?.title ?? action.type;
+  const target = bindAction(action)?.target ?? "";
+  return target === "" || title.toLowerCase().includes(target) ? title : `${title}: ${target}`;
+}
+
+function seeEvents(
+  relay: string,
+  since: string,
+  { code, count, message, reason, state: ended }: StopCount,
+  state: StopCount["state"] | "queued" = ended,
+): StopView {
+  return {
+    code,
+    count,
+    message,
+    see: { room: "events", query: { relay, state, since, ...(reason === null ? {} : { reason }) } },
+  };
+}
+
+function sumOf(stops: readonly { count: number }[]): number {
+  return stops.reduce((sum, { count }) => sum + count, 0);
+}
+
+const many = (count: number, noun: string): string =>
+  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/** What most of them stopped at. */
+function tell(
+  { definition: { trigger }, state }: RelayRow,
+  boxes: readonly BoxView[],
+  { done, warned }: EventEnds,
+): string {
+  const noun = { receiver: "call", schedule: "tick", data_change: "change" }[trigger.kind];
+  const came = boxes[0]?.came ?? 0;
+  if (came === 0)
+    return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
+  const [worst] = boxes
+    .flatMap(({ title, stops }) => stops.map((stop) => ({ title, ...stop })))
+    .toSorted((one, other) => other.count - one.count);
+  const waits = boxes.reduce((sum, box) => sum + box.waits, 0);
+  const ended =
+    done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
+  const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
+  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.${sayWarned(warned)}`;
+  if (worst === undefined) return began;
+  const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
+  return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
+}
+
+/** A map that finds nothing where it reads fails no event: it leaves values empty, and warns. */
+function sayWarned({ events, of, message }: Warned): string {
+  if (message === null) return "";
+  const why = /[.!?]$/.test(message) ? message : `${message}.`;
+  if (of === 1) return ` It carries a warning: ${why}`;
+  const which =
+    events === of
+      ? `Each of the newest ${of} carries`
+      : `${events} of the newest ${of} ${events === 1 ? "carries" : "carry"}`;
+  return ` ${which} a warning${events === 1 ? "" : ", the last one"}: ${why}`;
+}
+
+const NOTHING = {
+  receiver:
+    "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; the Calls room and relay calls list show calls to names that no receiver has.",
+  schedule: "No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.",
+  paused:
+    "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",
+  data_change:
+    "No change that the relay watches for came in the last 24 hours. What your app, the dashboard or a receipt writes counts; what a relay writes starts no relay.",
+} as const;

@@ -1,0 +1,44 @@
+/** The newest event of what goes wrong: where it is seen, what it failed with, and so where it is mended. */
+import { type Static, Type } from "typebox";
+import { orNull, textOrNull } from "../../base/schema.ts";
+import { EVENT, eventIdOf } from "../../engine/event/event.ts";
+import type { Reader } from "../../store/port.ts";
+import { findFailure } from "./failure-cause.ts";
+
+/** Waiting or failed events of the environment among which one of a relay is looked for. */
+const MAX_WAITING = 2_000;
+
+/** The newest event that failed, whose it is, the code it failed with, and what a called URL answered it. */
+export const newestFailure = orNull(
+  Type.Object({
+    event: Type.String(),
+    person: textOrNull,
+    reason: Type.String(),
+    status: orNull(Type.Integer()),
+  }),
+);
+type NewestFailure = Static<typeof newestFailure>;
+
+const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
+const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished
+    WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
+  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason IS NOT NULL ORDER BY seq DESC LIMIT 1`;
+
+const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'failed' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
+  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
+
+/** Of a relay whose attempts fail what is tried again, of one that finds nobody what ended so, and after what. */
+export async function findNewest(
+  tx: Reader,
+  environmentId: number,
+  { code, relay }: { code: string; relay: string | null },
+): Promise<NewestFailure> {
+  const sql = code === "relay_failing" ? NEWEST_FAILING : code === "relay_nobody" ? NEWEST_NOBODY : null;
+  if (sql === null) return null;
+  const row = await tx.get<object>(sql, { environmentId, relay });
+  if (row === null) return null;
+  const { reason, personId, ...event } = FAILING.read(row);
+  const { status } = await findFailure(tx, event.seq, reason ?? "");
+  return { event: eventIdOf(event), person: personId, reason: reason ?? "", status };
+}

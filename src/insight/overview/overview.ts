@@ -1,0 +1,221 @@
+/** An environment at a glance: what needs somebody, how the last 24 hours went, which relays have trouble, and what is still to be set up. */
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { DAY_MS } from "../../base/limit.ts";
+import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import type { EventTrigger } from "../../engine/event/event.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import type { LiveRelays } from "../../rules/relay/live-relay.ts";
+import { findLastEventAt, tellNextTick } from "../../rules/relay/relay-view.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { type NeedContext, type NeedView, needsOf, needView } from "./attention.ts";
+import { orderNeeds } from "./attention-order.ts";
+import { countOnce } from "./count-cache.ts";
+import { healthView, judgeHealth, rankOf } from "./health.ts";
+import { countDay, type Day, hourView, outcomeCounts } from "./last-day.ts";
+
+/** Relays by trouble, next ticks, and relays whose calls are refused. */
+const MAX_RELAYS = 12;
+const MAX_TICKS = 5;
+
+const relayState = oneOf(["active", "paused"]);
+const relayOverview = Type.Object({
+  name: Type.String(),
+  state: relayState,
+  /** The codes of what needs somebody. */
+  needs: Type.Array(Type.String()),
+  health: healthView,
+  last24h: outcomeCounts,
+});
+
+/** What is done before the first event arrives. */
+const startView = Type.Object({
+  /** The newest one's name; null: none is made. */
+  relay: textOrNull,
+  /** Whether it needs no secret, or has one. */
+  secret: Type.Boolean(),
+  called: Type.Boolean(),
+  /** Whether an app or a server has a key. */
+  key: Type.Boolean(),
+});
+
+export const overviewView = Type.Object({
+  /** The worst first. */
+  needs: Type.Array(needView),
+  /** Whether there are more than these. */
+  more: Type.Boolean(),
+  /** The last 24, oldest first; the last one is not over. */
+  hours: Type.Array(hourView),
+  last24h: outcomeCounts,
+  /** There where there were more events than are counted. */
+  approximate: Type.Optional(Type.Literal(true)),
+  /** Refused calls of the last 24 hours among the recent ones, by relay, the most first. */
+  refused: Type.Object({
+    calls: Type.Integer(),
+    relays: Type.Array(
+      Type.Object({ relay: Type.String(), calls: Type.Integer(), lastAt: time, cause: Type.String() }),
+    ),
+  }),
+  ticks: Type.Array(Type.Object({ relay: Type.String(), at: time })),
+  /** How many relays there are. */
+  relayCount: Type.Integer(),
+  /** By trouble, then by events; at most twelve. */
+  relays: Type.Array(relayOverview),
+  /** null: an event has arrived. */
+  start: orNull(startView),
+});
+export type OverviewView = Static<typeof overviewView>;
+
+interface OverviewContext extends NeedContext {
+  environment: Environment;
+  relays: LiveRelays;
+}
+
+export async function showOverview(store: Store, context: OverviewContext): Promise<OverviewView> {
+  const { environment, clock } = context;
+  const { id } = environment;
+  const nowMs = clock.now();
+  const rows = await store.read((tx) => tx.all<RelayStand>(RELAYS, id));
+  await turnLoop();
+  const { needs, more } = await needsOf(store, context, rows.length, true);
+  const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
+  const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
+  const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
+  const refusedCalls = new Map(refused.relays.map(({ relay, calls }) => [relay, calls]));
+  return {
+    needs: orderNeeds(needs, day, refusedCalls),
+    more,
+    hours: day.hours,
+    last24h: sum(day.hours),
+    ...(day.approximate ? { approximate: true as const } : {}),
+    refused,
+    ticks: await nextTicks(context, nowMs),
+    relayCount: rows.length,
+    relays: await orderRelays(store, environment, rows, needs, day),
+    start: hasEvents === null ? await store.read((tx) => tellStart(tx, environment, rows)) : null,
+  };
+}
+
+interface RelayStand {
+  name: string;
+  state: "active" | "paused";
+  trigger: EventTrigger;
+  secretKind: string;
+  hasSecret: number;
+  called: number;
+}
+
+const RELAYS = `SELECT name, state, json_extract(definition, '$.trigger.kind') AS trigger, secret_kind AS secretKind, secret_set_at IS NOT NULL AS hasSecret,
+    (accepted_at IS NOT NULL OR refused_at IS NOT NULL) AS called
+  FROM relay WHERE environment_id = ?1 ORDER BY created_at DESC, name`;
+const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key
+  WHERE relay_name.environment_id = ?1 LIMIT 1`;
+const ANY_KEY = "SELECT 1 FROM api_key WHERE environment_id = ?1 AND revoked_at IS NULL LIMIT 1";
+
+async function tellStart(
+  tx: Reader,
+  { id, processorSecretSetAt }: Environment,
+  rows: readonly RelayStand[],
+): Promise<OverviewView["start"]> {
+  const call = await tx.get<object>("SELECT 1 FROM recent_call WHERE environment_id = ?1 LIMIT 1", id);
+  const key = await tx.get<object>(ANY_KEY, id);
+  const isSet = ({ secretKind, hasSecret }: RelayStand) =>
+    secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
+  return {
+    relay: rows[0]?.name ?? null,
+    secret: rows.some(isSet),
+    called: call !== null || rows.some(({ called }) => called === 1),
+    key: key !== null,
+  };
+}
+
+function sum(hours: readonly OverviewView["last24h"][]): OverviewView["last24h"] {
+  const all = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  for (const hour of hours) {
+    all.done += hour.done;
+    all.waiting += hour.waiting;
+    all.failed += hour.failed;
+    all.dead += hour.dead;
+  }
+  return all;
+}
+
+async function orderRelays(
+  store: Store,
+  { id, heldAt }: Environment,
+  rows: readonly RelayStand[],
+  needs: readonly NeedView[],
+  day: Pick<Day, "relays">,
+): Promise<OverviewView["relays"]> {
+  const nothing = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  const own = new Map<string, NeedView[]>();
+  for (const need of needs)
+    if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
+  const judge = ({ name, state, trigger, called }: RelayStand, lastEventAt: string | null) => {
+    const last24h = day.relays.get(name) ?? nothing;
+    const facts = {
+      name,
+      state,
+      trigger,
+      lastEventAt,
+      last24h,
+      called: called === 1,
+      heldAt: toIsoOrNull(heldAt),
+    };
+    const of = own.get(name) ?? [];
+    return { name, state, needs: of.map(({ code }) => code), health: judgeHealth(facts, of), last24h };
+  };
+  const weigh = (row: RelayStand): number[] => {
+    const { health, last24h } = judge(row, "");
+    return [-rankOf(health), last24h.dead + last24h.failed, last24h.waiting, last24h.done];
+  };
+  const worst = rows
+    .map((row) => ({ row, weight: weigh(row) }))
+    .sort(({ weight: one }, { weight: other }) => {
+      const at = one.findIndex((value, index) => value !== other[index]);
+      return at === -1 ? 0 : (other[at] ?? 0) - (one[at] ?? 0);
+    })
+    .slice(0, MAX_RELAYS);
+  return await store.read(async (tx) => {
+    const shown: OverviewView["relays"] = [];
+    for (const { row } of worst) shown.push(judge(row, toIsoOrNull(await findLastEventAt(tx, id, row.name))));
+    return shown;
+  });
+}
+
+async function countRefused(
+  tx: Reader,
+  environmentId: number,
+  sinceMs: number,
+): Promise<OverviewView["refused"]> {
+  const rows = await tx.all<{ relay: string; calls: number; lastMs: number; cause: string }>(
+    `SELECT relay_name AS relay, sum(count) AS calls, max(at) AS lastMs,
+       (SELECT cause FROM recent_call AS newest WHERE newest.environment_id = $environmentId AND newest.relay_name = recent_call.relay_name
+          AND newest.outcome = 'refused' ORDER BY newest.at DESC LIMIT 1) AS cause FROM recent_call
+     WHERE environment_id = $environmentId AND outcome = 'refused' AND at >= $sinceMs GROUP BY relay_name ORDER BY calls DESC`,
+    { environmentId, sinceMs },
+  );
+  return {
+    calls: rows.reduce((all, { calls }) => all + calls, 0),
+    relays: rows.slice(0, MAX_RELAYS).map(({ relay, calls, lastMs, cause }) => ({
+      relay,
+      calls,
+      lastAt: toIso(lastMs),
+      cause,
+    })),
+  };
+}
+
+async function nextTicks(
+  { environment, relays }: OverviewContext,
+  nowMs: number,
+): Promise<OverviewView["ticks"]> {
+  const snapshot = await relays.current();
+  const ticks = snapshot.relays.flatMap(({ environmentId, name, definition: { trigger }, waiting }) => {
+    if (environmentId !== environment.id || trigger.kind !== "schedule" || waiting) return [];
+    const { at } = tellNextTick(trigger, { state: "active", activeSince: 0 }, environment, nowMs);
+    return at === null ? [] : [{ relay: name, at }];
+  });
+  return ticks.sort((a, b) => a.at.localeCompare(b.at)).slice(0, MAX_TICKS);
+}

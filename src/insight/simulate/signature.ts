@@ -1,0 +1,138 @@
+/**
+ * Whether a call would verify, step by step: where the relay finds its parts, the text that is signed, the verdict and the first difference. A
+ * call that is given by its body alone is signed as the sender would with the relay's own secret. It shows no secret and no signature.
+ */
+import type { Json } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { showText } from "../../base/shape.ts";
+import { cutUtf8, utf8Bytes } from "../../base/text.ts";
+import { explainToOwner } from "../../engine/receiver/rejection.ts";
+import { tellDifference } from "../../engine/receiver/rejection-cause.ts";
+import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import type { ReceivedCall, Verified, VerifyFields } from "../../rules/verify/contract.ts";
+import { receiveCall } from "../../rules/verify/received-request.ts";
+import { bindScheme } from "../../rules/verify/registry.ts";
+import { readProof, type SecretAtHand } from "../../rules/verify/rejected-request.ts";
+import { findDifference } from "../../rules/verify/signature-diagnosis.ts";
+import { joinSignedText } from "../../rules/verify/signature-proof.ts";
+import type { Steps } from "./step.ts";
+
+const MAX_SHOWN_BYTES = 4 * 1024;
+
+/** A call as it is explained; `headers` null: the sender's are not known. */
+export interface GivenCall {
+  body: Uint8Array;
+  contentType: string;
+  headers: Record<string, string> | null;
+  search: string;
+}
+
+interface SignatureQuestion {
+  relay: ReceiverRelay;
+  verify: VerifyFields;
+  secrets: readonly SecretAtHand[];
+  given: GivenCall;
+  nowMs: number;
+  turn: () => Promise<void>;
+}
+
+/** Adds the steps; answers the call as it was looked at, and what it verified as; null: it does not, or nobody can tell. */
+export async function explainSignature(
+  steps: Steps,
+  { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
+): Promise<{ call: ReceivedCall; verdict: Verified | null }> {
+  const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
+  const signed = given.headers === null ? signHere(verify, secrets, given, receiverUrl, nowMs) : null;
+  const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
+  const { body, search } = { ...given, ...signed };
+  const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+  const isSignedHere = signed !== null;
+  if (given.headers === null && !isSignedHere) {
+    steps.unknown("signature", cannotSign(relay, secrets));
+    return { call, verdict: null };
+  }
+  const refused = { verify, call, headers: [...headers], secrets };
+  const proof = readProof(refused);
+  const parts = [
+    ...proof.signatures.map(({ place, encoding, bytes }) => ({
+      part: "signature",
+      ...nameOf(place),
+      form: `${encoding}, ${bytes.length} bytes`,
+    })),
+    ...proof.timestamps.map(({ place, digits }) => ({ part: "timestamp", ...nameOf(place), digits })),
+  ];
+  if (proof.signed !== null) {
+    const found =
+      parts.length === 0
+        ? "None of the parts that the relay looks for was found."
+        : "The parts that were found.";
+    steps.ok("parts", found, parts);
+    const text = joinSignedText(proof.signed.text).toString("utf8");
+    const shown = cutUtf8(text, MAX_SHOWN_BYTES);
+    steps.ok("signed_text", `The text that is signed: \`${proof.signed.payload}\`.`, {
+      signedPayload: proof.signed.payload,
+      text: shown,
+      bytes: utf8Bytes(text),
+      cut: shown.length < text.length,
+    });
+  }
+  if (verifier === null) {
+    const { cause, code } = explainToOwner(relay, null);
+    steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}.`);
+    return { call, verdict: null };
+  }
+  const verdict = verifier.verify(call);
+  if (verdict.verified) {
+    const by = isSignedHere
+      ? "It verifies, signed here as the sender would with the relay's own secret."
+      : "It verifies.";
+    steps.ok("signature", by);
+    return { call, verdict };
+  }
+  const { code, cause, unmatched = false } = verdict;
+  const difference = code === "bad_signature" ? await findDifference(refused, turn) : null;
+  const more = difference === null ? "" : tellDifference(difference, unmatched);
+  const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
+  steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
+  return { call, verdict: null };
+}
+
+function makeHeaders(given: Record<string, string>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    try {
+      headers.set(name, value);
+    } catch {
+      throw new Refusal(
+        "invalid_input",
+        `headers holds ${showText(name)}, whose name or value no header of HTTP can have: give it as the sender sends it.`,
+      );
+    }
+  }
+  return headers;
+}
+
+function nameOf({ header, field, key }: { header: string | null; field: string | null; key: string | null }) {
+  return header === null ? { field: field ?? "" } : { header, ...(key === null ? {} : { key }) };
+}
+
+/** As the sender would, with the relay's own secret; null where only the sender can. */
+export function signHere(
+  verify: VerifyFields,
+  secrets: readonly SecretAtHand[],
+  { body, contentType }: Pick<GivenCall, "body" | "contentType">,
+  receiverUrl: string,
+  nowMs: number,
+) {
+  const own = secrets.find(({ called }) => called === null);
+  const scheme = bindScheme(verify);
+  if (own === undefined || own.isPublicKey || scheme === null) return null;
+  return scheme.sign(own.text, { body, contentType, receiverUrl, nowMs });
+}
+
+export function cannotSign(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
+  const keyed = secrets.some(({ called, isPublicKey }) => called === null && isPublicKey);
+  if (keyed)
+    return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";
+  return `Nothing can be signed here: ${explainToOwner(relay, null).cause}.`;
+}

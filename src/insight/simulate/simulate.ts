@@ -1,0 +1,132 @@
+/**
+ * What a relay would do with a call, a record change or a tick, step by step and with no effect: the code that does it runs in a transaction
+ * of which nothing stays, and nothing leaves the house. It is given a body, a stored event, or nothing, and then makes an example.
+ */
+
+import { toIso } from "../../base/clock.ts";
+import { type Json, parseJson, writeJson } from "../../base/json.ts";
+import { findEventToRun } from "../../engine/event/event.ts";
+import { makeWholePayload } from "../../engine/event/insert.ts";
+import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
+import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import { refuseUnknownRelay } from "../../rules/relay/relay.ts";
+import { findPerson } from "../../shop/people/person.ts";
+import { undone } from "../../store/dry-run.ts";
+import type { Writer } from "../../store/port.ts";
+import { writeChange } from "./simulated-record.ts";
+import { receiveGiven, takeEvent } from "./simulated-request.ts";
+import {
+  type Asked,
+  type ExplainDeps,
+  type Explanation,
+  type Occurrence,
+  Steps,
+  writeEvent,
+} from "./step.ts";
+
+/** Refuses with `not_found` and `invalid_input`. */
+export async function explainRelay(
+  deps: ExplainDeps,
+  environmentId: number,
+  name: string,
+  asked: Asked,
+): Promise<Explanation> {
+  const { relays } = await deps.relays.current();
+  const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
+  if (relay === undefined) throw refuseUnknownRelay(name);
+  const { trigger } = relay.definition;
+  const steps = new Steps();
+  const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];
+  const from = asked.event !== undefined ? "event" : given === undefined ? "sample" : "body";
+  const occurrence = await makeOccurrence(deps, relay, asked, steps);
+  const { all, warnings } = await undone(deps.store, "relay", async (tx) => {
+    const later = steps.fork();
+    return { all: later, warnings: await rehearseOccurrence(tx, deps, relay, occurrence, later) };
+  });
+  const end = all.end("Every action would be done.");
+  const example = "write" in occurrence ? (occurrence.example ?? null) : null;
+  return { relay: name, trigger: trigger.kind, from, example, ...end, steps: all.list, warnings };
+}
+
+async function makeOccurrence(
+  deps: ExplainDeps,
+  relay: LiveRelay,
+  asked: Asked,
+  steps: Steps,
+): Promise<Occurrence> {
+  const { trigger } = relay.definition;
+  if (asked.event !== undefined) return await takeEvent(deps, relay, asked.event, steps);
+  if (trigger.kind === "receiver" && relay.receiver !== null)
+    return await receiveGiven(deps, relay as ReceiverRelay, trigger, asked, steps);
+  const nowMs = deps.clock.now();
+  if (trigger.kind === "data_change")
+    return { write: (tx, later) => writeChange(tx, relay, trigger, asked, later, nowMs) };
+  const periodStart = toIso(nowMs);
+  return {
+    write: (tx) => writeEvent(tx, relay, makeWholePayload({ tick: { periodStart } }), nowMs),
+  };
+}
+
+async function rehearseOccurrence(
+  tx: Writer,
+  { clock, limits, log }: ExplainDeps,
+  relay: LiveRelay,
+  occurrence: Occurrence,
+  steps: Steps,
+): Promise<string[]> {
+  const nowMs = clock.now();
+  const id = "eventId" in occurrence ? occurrence.eventId : await occurrence.write(tx, steps);
+  const event = await findEventToRun(tx, relay.environmentId, id);
+  if (event === null) throw new Error("The event that was written is not there.");
+  if (relay.waitsFor !== null) steps.stop("waiting", "wait", WAITS[relay.waitsFor]);
+  const rehearsal = await rehearse(tx, event, relay, nowMs, { limits, log });
+  await explainPerson(tx, steps, relay, rehearsal, nowMs);
+  for (const [index, { type, rendered, sends, result }] of rehearsal.actions.entries()) {
+    const detail: Json = {
+      index,
+      type,
+      rendered,
+      sends,
+      result: parseJson(writeJson((result ?? null) as Json)),
+    };
+    const why = result?.message === undefined ? "" : `: ${result.message}`;
+    if (result === null) steps.unknown("action", `${type} would not be come to.`, detail);
+    else if (result.outcome === "failed")
+      steps.stop("action", "fail", `${type} would fail with ${result.code}${why}`, detail);
+    else steps.ok("action", `${type} would be ${result.outcome}${why || "."}`, detail);
+  }
+  return rehearsal.warnings;
+}
+
+async function explainPerson(
+  tx: Writer,
+  steps: Steps,
+  { environmentId }: LiveRelay,
+  { notRun, end, personId }: Rehearsal,
+  nowMs: number,
+): Promise<void> {
+  if (notRun !== null && notRun.outcome === "failed") {
+    steps.stop("person", "fail", notRun.message, { code: notRun.code });
+    return;
+  }
+  if (end.outcome === "not_run") {
+    steps.stop("person", "fail", `The event would end without running: ${end.reason}.`, { code: end.reason });
+    return;
+  }
+  const person = personId === null ? null : await findPerson(tx, environmentId, personId);
+  if (person === null) steps.ok("person", "The event is about no person.");
+  else {
+    const isNew = person.createdAt === nowMs;
+    const message = isNew
+      ? "The person does not exist yet and would be made, as invited."
+      : "The person exists.";
+    const { id, email, status } = person;
+    steps.ok("person", message, isNew ? { email, status } : { id, email, status });
+  }
+}
+
+const WAITS = {
+  paused: "Its relay is paused: the event waits and runs when it is resumed.",
+  held: "Its environment is on hold: the event waits and runs when the hold is released.",
+  both: "Its environment is on hold and its relay is paused: the event waits and runs when both are over.",
+} as const;

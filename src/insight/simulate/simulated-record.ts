@@ -1,0 +1,92 @@
+/** A record change as it is given, or an example of one, written through the same door as the app's. */
+
+import type { Json } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { makeChangePayload } from "../../engine/change-capture/change.ts";
+import type { LiveRelay } from "../../rules/relay/live-relay.ts";
+import { type DataChangeTrigger, matchesWhere } from "../../rules/trigger/data-change.ts";
+import { findPerson, findPersonByEmail } from "../../shop/people/person.ts";
+import { type CollectionRow, requireCollection } from "../../shop/records/collection.ts";
+import { viewRecord, writeRecordIn } from "../../shop/records/record.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { makeSampleRecord } from "./sample.ts";
+import { type Asked, type Steps, writeEvent } from "./step.ts";
+
+export async function writeChange(
+  tx: Writer,
+  relay: LiveRelay,
+  { collection: name, on, where }: DataChangeTrigger,
+  asked: Asked,
+  steps: Steps,
+  nowMs: number,
+): Promise<string> {
+  const { environmentId } = relay;
+  const collection = await requireCollection(tx, environmentId, name);
+  const data = asked.record === undefined ? makeSampleRecord(collection, where) : (asked.record as Json);
+  const people = placePerson(collection, await requireSomebody(tx, environmentId, asked.person ?? null));
+  const isExample = asked.record === undefined;
+  const record = await refuseNoExample(isExample, name, async () =>
+    viewRecord(await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs })),
+  );
+  const change = asked.change ?? on[0] ?? "created";
+  if (!on.includes(change))
+    steps.stop(
+      "where",
+      "ignore",
+      `A record that is ${change} is not among what the relay watches: ${on.join(", ")}.`,
+    );
+  else if (matchesWhere(where, record.data))
+    steps.ok("where", `The record matches${where === undefined ? "" : " where"}.`, { ...where });
+  else steps.stop("where", "ignore", "The record does not match where, so no event is made.", { ...where });
+  const payload = makeChangePayload(record, change === "created" ? null : record);
+  return await writeEvent(tx, relay, payload, nowMs);
+}
+
+/** Writes a record; what is wrong with an example is nothing that the caller said, but `where` asks for it. Refuses with `invalid_input`. */
+export async function refuseNoExample<Made>(
+  isExample: boolean,
+  collection: string,
+  write: () => Promise<Made>,
+): Promise<Made> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!isExample || !(error instanceof Refusal) || error.code !== "data_invalid") throw error;
+    throw new Refusal(
+      "invalid_input",
+      `An example cannot be made, because no record of ${collection} can be as the trigger's where asks: correct where (relay validate says what is wrong with it), or give a record.`,
+    );
+  }
+}
+
+/** Whose an example record is, as its collection's kind needs it. Refuses with `invalid_input`. */
+export function placePerson(
+  { kind, name }: Pick<CollectionRow, "kind" | "name">,
+  personId: string | null,
+): { ownerId: string | null; recipientId: string | null } {
+  if (personId === null && (kind === "addressed" || kind === "direct"))
+    throw new Refusal(
+      "invalid_input",
+      `person is missing: every record of ${name} is for somebody, so say whom this one is for, by the id or address of a person of this environment (relay send: --person).`,
+    );
+  if (kind === "addressed") return { ownerId: null, recipientId: personId };
+  return kind === "direct"
+    ? { ownerId: personId, recipientId: personId }
+    : { ownerId: personId, recipientId: null };
+}
+
+/** The id of the person with this id or address; null where nobody is named. Refuses with `invalid_input`. */
+export async function requireSomebody(
+  tx: Reader,
+  environmentId: number,
+  sought: string | null,
+): Promise<string | null> {
+  if (sought === null) return null;
+  const found =
+    (await findPerson(tx, environmentId, sought)) ?? (await findPersonByEmail(tx, environmentId, sought));
+  if (found !== null) return found.id;
+  throw new Refusal(
+    "invalid_input",
+    "person is nobody here: give the id or address of a person of this environment.",
+  );
+}

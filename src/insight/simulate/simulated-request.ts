@@ -1,0 +1,179 @@
+/** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
+
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { findEventToRun, readExpunged } from "../../engine/event/event.ts";
+import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../../engine/event/insert.ts";
+import { mapAgain } from "../../engine/event/remap.ts";
+import { refuseSecondBody } from "../../engine/receiver/rejection.ts";
+import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
+import { tellIgnored } from "../../engine/receiver/request.ts";
+import { findEarlierUse, onceUse } from "../../engine/receiver/signature-memory.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
+import type { ReceivedCall, Verified } from "../../rules/verify/contract.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Writer } from "../../store/port.ts";
+import { makeSampleEvent } from "./sample.ts";
+import { explainSignature, type GivenCall } from "./signature.ts";
+import { type Asked, type ExplainDeps, type Occurrence, type Steps, writeEvent } from "./step.ts";
+
+/** A stored event, read by the map and `when` as they are now. */
+export async function takeEvent(
+  deps: ExplainDeps,
+  relay: LiveRelay,
+  id: string,
+  steps: Steps,
+): Promise<Occurrence> {
+  const event = await deps.store.read((tx) => findEventToRun(tx, relay.environmentId, id));
+  if (event === null || event.relayName !== relay.name)
+    throw new Refusal("not_found", `There is no event ${id} of this relay; events are kept for 30 days.`);
+  const payload = parseJson(event.payload);
+  if (!isJsonObject(payload) || readExpunged(payload) !== null)
+    throw new Refusal("invalid_input", "event is one whose payload was removed: choose another.");
+  if (relay.receiver !== null && isJsonObject(payload.mapped)) {
+    const read = mapAgain(event, payload, relay.receiver.map)?.payload.mapped ?? payload.mapped;
+    explainReading(steps, relay as ReceiverRelay, read as JsonObject, { accepted: true });
+  }
+  return { eventId: id };
+}
+
+export async function receiveGiven(
+  deps: ExplainDeps,
+  relay: ReceiverRelay,
+  trigger: ReceiverTrigger,
+  asked: Asked,
+  steps: Steps,
+): Promise<Occurrence> {
+  const nowMs = deps.clock.now();
+  const secrets = await deps.store.read((tx) => listSecretsAtHand(tx, deps.sealer, relay));
+  const { headers = null, search = "" } = asked;
+  const given: GivenCall = { ...(await readGivenBody(trigger, asked)), headers, search };
+  const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
+  const { call, verdict } = await explainSignature(steps, question);
+  if (verdict !== null) await explainOnce(deps, steps, relay, call, verdict);
+  if (isHandshake(relay.receiver, call))
+    steps.stop(
+      "handshake",
+      "ignore",
+      "It is the sender's handshake: it is answered once it verifies, and makes no event.",
+    );
+  await turnLoop();
+  const parsed = call.parsed();
+  if (!parsed.ok) {
+    steps.stop("map", "refuse", parsed.message);
+    throw new Refusal("invalid_input", `body cannot be read: ${parsed.message}`);
+  }
+  const mapped = readMap(relay.receiver.map, parsed);
+  explainReading(steps, relay, mapped, { accepted: false });
+  const eventId = readEventId(mapped) ?? verdict?.senderEventId ?? null;
+  const { body, contentType } = given;
+  const example = asked.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
+  const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
+  return {
+    example,
+    async write(tx, later) {
+      await explainDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
+      return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);
+    },
+  };
+}
+
+/** A signature that counts once and was accepted before. */
+async function explainOnce(
+  { store }: ExplainDeps,
+  steps: Steps,
+  relay: ReceiverRelay,
+  call: ReceivedCall,
+  verdict: Verified,
+): Promise<void> {
+  const use = onceUse(relay, verdict, call.body);
+  if (use === null) return;
+  const earlier = await store.read((tx) => findEarlierUse(tx, use));
+  if (earlier === null) return;
+  if (!earlier.sameBody) {
+    const { code, message } = refuseSecondBody();
+    steps.stop("signature", "refuse", `The call is refused with ${code}. ${message}`, { code });
+    return;
+  }
+  const { eventId: first } = earlier;
+  const then = first === null ? "when ignored it then" : `it is ${first}`;
+  const message = `Its signature was accepted before, with the same body, and counts once (${then}): nothing would run.`;
+  steps.stop("signature", "duplicate", message, { first });
+}
+
+async function readGivenBody(
+  trigger: ReceiverTrigger,
+  { body, contentType, person }: Asked,
+): Promise<Omit<GivenCall, "headers" | "search">> {
+  if (body === undefined) return await makeSampleEvent(trigger, person ?? null);
+  const isJson = /^\s*[[{]/.test(body.slice(0, 100));
+  const likely = isJson ? "application/json" : "application/x-www-form-urlencoded";
+  return { body: Buffer.from(body), contentType: contentType ?? likely };
+}
+
+/** The steps map and `when`. `accepted`: the event was stored, and `when` is not asked again. */
+function explainReading(
+  steps: Steps,
+  { receiver, definition }: ReceiverRelay,
+  mapped: JsonObject,
+  { accepted }: { accepted: boolean },
+): void {
+  const names = receiver.map.map(([name, { text: path }]) => {
+    const found = Object.hasOwn(mapped, name);
+    return { name, path, found, value: found ? (mapped[name] ?? null) : null };
+  });
+  const lost = names.filter(({ found }) => !found).map(({ name, path }) => `${name} (${path})`);
+  const told =
+    lost.length === 0
+      ? "Every name of map names something."
+      : `These names of map name nothing: ${lost.join(", ")}.`;
+  steps.ok("map", told, names);
+  if (definition.trigger.kind !== "receiver" || receiver.when === null) return;
+  const mismatch = matchesWhen(receiver.when, mapped);
+  const wanted: Json = parseJson(writeJson({ ...receiver.when } as JsonObject));
+  if (mismatch === null) steps.ok("when", "when matches.", wanted);
+  else if (accepted)
+    steps.unknown(
+      "when",
+      `${tellIgnored(mismatch)}; the event was accepted, and when is not asked again.`,
+      wanted,
+    );
+  else steps.stop("when", "ignore", `The call is ignored: ${tellIgnored(mismatch)}.`, wanted);
+}
+
+async function explainDedupe(
+  tx: Writer,
+  steps: Steps,
+  { environmentId, name, receiver }: ReceiverRelay,
+  {
+    eventId,
+    mapped,
+    body,
+    nowMs,
+  }: { eventId: string | null; mapped: JsonObject; body: Uint8Array; nowMs: number },
+): Promise<void> {
+  const key =
+    eventId === null
+      ? keyOfBody(environmentId, name, body, nowMs)
+      : keyOfEventId(environmentId, name, eventId);
+  const first = (await findDuplicate(tx, key))?.id ?? null;
+  const by =
+    eventId === null
+      ? "its body, within the UTC day"
+      : readEventId(mapped) === null
+        ? "the sender's own id"
+        : "event_id";
+  const names = receiver.map.some(([one]) => one === "event_id");
+  const lost = names && readEventId(mapped) === null ? " event_id names nothing that can be an id." : "";
+  if (first === null)
+    steps.ok("event_id", `It is a new event, told from others by ${by}.${lost}`, { eventId });
+  else
+    steps.stop(
+      "event_id",
+      "duplicate",
+      `It is a duplicate of ${first}, told by ${by}: nothing would run.${lost}`,
+      { eventId, first },
+    );
+}

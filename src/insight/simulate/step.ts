@@ -1,0 +1,152 @@
+/**
+ * What is asked of an explanation, what is rehearsed for it, and what it is made of: steps in the order in which a call or an occurrence goes
+ * through them.
+ */
+import { type Static, Type } from "typebox";
+import type { Clock } from "../../base/clock.ts";
+import type { Json } from "../../base/json.ts";
+import type { RaisableLimits } from "../../base/limit.ts";
+import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
+import type { Log } from "../../base/log.ts";
+import { fields, json, oneOf, orNull } from "../../base/schema.ts";
+import { EVENT_TRIGGERS, type EventWay } from "../../engine/event/event.ts";
+import { insertEvent, type StoredPayload } from "../../engine/event/insert.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
+import type { ParsedBody } from "../../rules/verify/contract.ts";
+import type { Store, Writer } from "../../store/port.ts";
+
+/** What is explained; nothing: an example. */
+export const explainInput = fields({
+  body: Type.Optional(
+    Type.String({ maxLength: MAX_RECEIVER_BODY_BYTES, description: "a receiver's body, as text" }),
+  ),
+  contentType: Type.Optional(Type.String({ maxLength: 200, description: "the body's content type" })),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String({ maxLength: 4_000 }), {
+      maxProperties: 60,
+      description: "the headers of a call; without them it is signed as the sender would",
+    }),
+  ),
+  search: Type.Optional(
+    Type.String({ maxLength: 4_000, description: "what was appended to the receiver URL, ? included" }),
+  ),
+  event: Type.Optional(Type.String({ maxLength: 100, description: "the id of a stored event" })),
+  record: Type.Optional(Type.Unknown({ description: "the data of a record, a JSON object" })),
+  change: Type.Optional(oneOf(["created", "updated", "deleted"])),
+  person: Type.Optional(
+    Type.String({ maxLength: 254, description: "the id or address of whom the example is about" }),
+  ),
+});
+export type Asked = Static<typeof explainInput>;
+
+const stepView = Type.Object({
+  step: oneOf([
+    "parts",
+    "signed_text",
+    "signature",
+    "handshake",
+    "map",
+    "when",
+    "where",
+    "event_id",
+    "waiting",
+    "person",
+    "action",
+  ]),
+  /** `stops`: nothing behind it would happen. `unknown`: it cannot be looked at here. */
+  outcome: oneOf(["ok", "stops", "unknown"]),
+  /** Whether it would be come to; a step behind one that stops is shown as it would be otherwise. */
+  reached: Type.Boolean(),
+  message: Type.String(),
+  detail: Type.Unsafe<Json>(json),
+});
+type StepView = Static<typeof stepView>;
+
+export const explanationView = Type.Object({
+  relay: Type.String(),
+  trigger: oneOf(EVENT_TRIGGERS),
+  /** What it was explained with. */
+  from: oneOf(["body", "event", "sample"]),
+  /** The body that was made up, where none was given; null: none was, or a body is nothing that this relay takes. */
+  example: orNull(Type.Object({ body: Type.String(), contentType: Type.String() })),
+  would: oneOf(["run", "fail", "wait", "ignore", "duplicate", "refuse"]),
+  message: Type.String(),
+  steps: Type.Array(stepView),
+  warnings: Type.Array(Type.String()),
+});
+export type Explanation = Static<typeof explanationView>;
+
+type Would = Explanation["would"];
+
+/** Takes steps in their order; the first that stops decides what would happen. */
+export class Steps {
+  readonly list: StepView[] = [];
+  #end: { would: Would; message: string } | null = null;
+
+  /** The steps so far, to go on with in a transaction that may be run again. */
+  fork(): Steps {
+    const copy = new Steps();
+    copy.list.push(...this.list);
+    copy.#end = this.#end;
+    return copy;
+  }
+
+  ok(step: StepView["step"], message: string, detail: Json = null): void {
+    this.#add(step, "ok", message, detail);
+  }
+
+  unknown(step: StepView["step"], message: string, detail: Json = null): void {
+    this.#add(step, "unknown", message, detail);
+  }
+
+  stop(step: StepView["step"], would: Would, message: string, detail: Json = null): void {
+    this.#add(step, "stops", message, detail);
+    this.#end ??= { would, message };
+  }
+
+  /** What would happen where nothing stopped it. */
+  end(message: string): { would: Would; message: string } {
+    return this.#end ?? { would: "run", message };
+  }
+
+  #add(step: StepView["step"], outcome: StepView["outcome"], message: string, detail: Json): void {
+    this.list.push({ step, outcome, reached: this.#end === null, message, detail });
+  }
+}
+
+export interface ExplainDeps {
+  store: Store;
+  sealer: Sealer;
+  clock: Clock;
+  log: Log;
+  limits: RaisableLimits;
+  relays: Pick<LiveRelays, "current">;
+}
+
+/** A stored event, or how one is written where it is not; answers its id. */
+export type Occurrence =
+  | { eventId: string }
+  | { write(tx: Writer, steps: Steps): Promise<string>; example?: Explanation["example"] };
+
+/** The event's row that stands for the occurrence while it is rehearsed. */
+export async function writeEvent(
+  tx: Writer,
+  relay: LiveRelay,
+  payload: StoredPayload,
+  nowMs: number,
+  parsed?: Extract<ParsedBody, { ok: true }>,
+  cameBy?: EventWay,
+): Promise<string> {
+  const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion, receiver } = relay;
+  const { kind: trigger } = relay.definition.trigger;
+  const of = { environmentId, relayId, relayKey, nameKey, trigger, payload, nowMs, dedupe: null };
+  const form = parsed !== undefined && parsed.form !== null;
+  const { id } = await insertEvent(tx, {
+    ...of,
+    unsigned: receiver?.unsigned ?? false,
+    ...(parsed === undefined ? {} : { form, mapVersion }),
+    ...(cameBy === undefined ? {} : { cameBy }),
+  });
+  return id;
+}

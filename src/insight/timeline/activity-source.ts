@@ -1,0 +1,132 @@
+/** What was mailed and written, and what was done to the person themself, as lists of their story. */
+import type { Reader } from "../../store/port.ts";
+import type { Source } from "./merge.ts";
+import { lineOf, sayBy, sayChange, sayTime } from "./sentence.ts";
+import { OF_PERSON, type StoryAt, type Told, walkSource } from "./source.ts";
+
+interface EmailInStory {
+  seq: number;
+  id: string;
+  kind: string;
+  subject: string;
+  state: "intended" | "sent" | "failed" | "mailbox" | "unknown";
+  message: string | null;
+  relayName: string | null;
+  eventId: string | null;
+  createdAt: number;
+}
+const MAIL_STATES = {
+  intended: ["waiting", "is being sent"],
+  sent: ["done", "sent"],
+  mailbox: ["done", "kept here, as local development does"],
+  failed: ["failed", "not sent"],
+  unknown: ["failed", "not known whether it was sent"],
+} as const;
+
+/** A code to sign in with stands in its mail's subject for nobody to read over a shoulder. */
+function subjectOf({ kind, subject }: EmailInStory): string {
+  return kind === "signin" ? "a code to sign in" : `“${lineOf(subject) ?? ""}”`;
+}
+
+export function mailSource(tx: Reader, at: StoryAt): Source<Told> {
+  return walkSource<EmailInStory>(tx, at, {
+    name: "mail",
+    keys: "number",
+    sql: `SELECT seq, id, kind, subject, state, message, relay_name AS relayName, event_id AS eventId, created_at AS createdAt
+      FROM email INDEXED BY email_by_person WHERE ${OF_PERSON} AND seq <= $from ORDER BY seq DESC LIMIT $most`,
+    toEntry(row) {
+      const [look, words] = MAIL_STATES[row.state];
+      return {
+        key: row.seq,
+        at: row.createdAt,
+        item: {
+          id: `mail:${row.id}`,
+          kind: "mail",
+          atMs: row.createdAt,
+          sentence: `Mail ${subjectOf(row)}: ${words}`,
+          detail: lineOf(row.message),
+          look,
+          thing: { kind: "email", id: row.id, collection: null },
+          relay: row.relayName,
+          eventId: row.eventId,
+        },
+      };
+    },
+  });
+}
+
+interface RecordInStory {
+  seq: number;
+  id: string;
+  collection: string;
+  writtenBy: string;
+  eventId: string | null;
+  createdAt: number;
+  updatedAt: number;
+  isOwn: number;
+}
+
+/** `owner`: records that are theirs; `recipient`: those written for them by another. */
+export function recordSource(tx: Reader, at: StoryAt, as: "owner" | "recipient"): Source<Told> {
+  return walkSource<RecordInStory>(tx, at, {
+    name: as,
+    keys: "number",
+    sql: `SELECT seq, id, collection, written_by AS writtenBy, event_id AS eventId, created_at AS createdAt, updated_at AS updatedAt,
+        owner_id IS $personId AS isOwn
+      FROM record INDEXED BY record_by_${as} WHERE ${as}_id = $personId AND environment_id = $environmentId AND seq <= $from
+      ORDER BY seq DESC LIMIT $most`,
+    toEntry(row) {
+      const changed = row.updatedAt === row.createdAt ? "" : `, changed ${sayTime(row.updatedAt)}`;
+      const item: Told = {
+        id: `record:${row.id}`,
+        kind: "record",
+        atMs: row.createdAt,
+        sentence: `A record ${as === "owner" ? "of theirs" : "for them"} in ${row.collection}, written ${sayBy(row.writtenBy)}${changed}`,
+        detail: null,
+        look: "done",
+        thing: { kind: "record", id: row.id, collection: row.collection },
+        relay: row.writtenBy.startsWith("relay:") ? row.writtenBy.slice("relay:".length) : null,
+        eventId: row.eventId,
+      };
+      return { key: row.seq, at: row.createdAt, item: as === "recipient" && row.isOwn === 1 ? null : item };
+    },
+  });
+}
+
+interface ChangeInStory {
+  seq: number;
+  at: number;
+  actor: string;
+  action: string;
+  before: string | null;
+  after: string | null;
+}
+/** Told by rows of their own. */
+const TOLD_ELSEWHERE: ReadonlySet<string> = new Set(["credits.changed", "person.invited"]);
+
+/** What was done to the person themself, out of the audit. */
+export function changeSource(tx: Reader, at: StoryAt): Source<Told> {
+  const { personId } = at;
+  return walkSource<ChangeInStory>(tx, at, {
+    name: "change",
+    keys: "number",
+    sql: `SELECT seq, at, actor, action, json_extract(before, '$.status') AS before, json_extract(after, '$.status') AS after
+      FROM audit INDEXED BY audit_by_target
+      WHERE environment_id = $environmentId AND target = 'person:' || $personId AND event_id IS NULL AND seq <= $from
+      ORDER BY seq DESC LIMIT $most`,
+    toEntry({ seq, at, actor, action, before, after }) {
+      const item: Told = {
+        id: `change:${seq}`,
+        kind: "change",
+        atMs: at,
+        sentence: `${sayChange(action, before, after)}, ${sayBy(actor)}`,
+        detail: null,
+        look: "none",
+        thing: { kind: "person", id: personId, collection: null },
+        relay: null,
+        eventId: null,
+      };
+      return { key: seq, at, item: TOLD_ELSEWHERE.has(action) ? null : item };
+    },
+  });
+}

@@ -1,0 +1,117 @@
+/** The events of a person in their story: found by the person, and told with what they were about, why they failed and what of them was skipped once they are chosen. */
+
+import { MAX_ATTEMPTS } from "../../base/limit.ts";
+import { type EventState, eventIdOf, RELAY_NAME } from "../../engine/event/event.ts";
+import { addPreviews } from "../../engine/event/preview.ts";
+import { RUN_RESULTS } from "../../engine/event/run.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import type { StoryItem } from "./item.ts";
+import type { Source } from "./merge.ts";
+import { lineOf, sayCode } from "./sentence.ts";
+import { EVENT_SHOWN, type EventShown, type StoryAt, type Told, walkSource } from "./source.ts";
+
+const LOOKS = {
+  queued: "waiting",
+  running: "waiting",
+  done: "done",
+  failed: "failed",
+  dead: "dead",
+} as const;
+const TRIGGERS = { receiver: "A call", schedule: "A tick", data_change: "A record change" } as const;
+/** Results of runs, read for one page. */
+const MAX_RUN_BYTES = 32 * 1024;
+const MAX_PAGE_RUN_BYTES = 256 * 1024;
+
+export function eventSource(tx: Reader, at: StoryAt): Source<Told> {
+  return walkSource<EventShown>(tx, at, {
+    name: "event",
+    keys: "number",
+    sql: `SELECT ${EVENT_SHOWN.columnsOf("event")}, ${RELAY_NAME}, octet_length(payload) AS bytes
+      FROM event INDEXED BY event_of_person
+      WHERE person_id = $personId AND environment_id = $environmentId AND seq <= $from ORDER BY seq DESC LIMIT $most`,
+    toEntry(row) {
+      const id = eventIdOf(row);
+      return {
+        key: row.seq,
+        at: row.createdAt,
+        item: {
+          id: `event:${id}`,
+          kind: "event",
+          atMs: row.createdAt,
+          sentence: "",
+          detail: null,
+          look: LOOKS[row.state],
+          thing: { kind: "event", id, collection: null },
+          relay: row.relayName,
+          eventId: id,
+          event: row,
+        },
+      };
+    },
+  });
+}
+
+/** The events among these with their sentences: what each was about, how it stands, and why. */
+export async function tellEvents(store: Store, items: readonly Told[]): Promise<ReadonlyMap<string, Words>> {
+  const events = items.flatMap(({ event }) => (event === undefined ? [] : [event]));
+  const found = events.map((row) => ({ seq: row.seq, bytes: row.bytes, item: { person: row, row } }));
+  const previews = await addPreviews(store, found);
+  const why = await store.read((tx) => findReasons(tx, events));
+  return new Map(
+    previews.map(({ row, eventType, preview }) => {
+      const about = eventType ?? TRIGGERS[row.trigger];
+      const found = why.get(row.seq);
+      const skipped = row.state === "done" && found !== undefined ? `, ${found.type} skipped` : "";
+      const sentence = `${about} at ${row.relayName}: ${sayState(row)}${skipped}`;
+      const code = row.state === "done" || row.reason === null ? null : sayCode(row.reason);
+      const detail = found === undefined ? (code ?? preview) : `${found.type}: ${found.why}`;
+      return [`event:${eventIdOf(row)}`, { sentence, detail: lineOf(detail) }];
+    }),
+  );
+}
+type Words = Pick<StoryItem, "sentence" | "detail">;
+
+const FINAL_WORDS: Readonly<Record<Exclude<EventState, "queued">, string>> = {
+  running: "running now",
+  done: "done",
+  failed: "failed, nothing ran",
+  dead: "given up",
+};
+
+function sayState({ state, attempts, reason }: EventShown): string {
+  if (state !== "queued") return FINAL_WORDS[state];
+  if (attempts === 0) return "waits for its turn";
+  const how = reason === "interrupted" ? "interrupted" : "failed";
+  return `${how}, tried again (attempt ${attempts} of ${MAX_ATTEMPTS})`;
+}
+
+interface Reason {
+  type: string;
+  why: string;
+}
+
+/** Of each, what its last attempt failed at, or what it left undone and says why; as much of it as a page may read. */
+async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<ReadonlyMap<number, Reason>> {
+  const found = new Map<number, Reason>();
+  let left = MAX_PAGE_RUN_BYTES;
+  for (const { seq, state, attempts } of events) {
+    if ((state === "queued" && attempts === 0) || left <= 0) continue;
+    const run = await tx.get<{ results: string | null }>(
+      `SELECT CASE WHEN octet_length(results) <= $most THEN results END AS results FROM run
+       WHERE event_seq = $seq ORDER BY number DESC LIMIT 1`,
+      { seq, most: Math.min(left, MAX_RUN_BYTES) },
+    );
+    const text = run?.results ?? null;
+    if (text === null) continue;
+    left -= text.length;
+    const { results } = RUN_RESULTS.read({ results: text });
+    // Work that was done on an earlier attempt is skipped without a word.
+    const told =
+      state === "done"
+        ? results.find(({ outcome, message }) => outcome === "skipped" && message !== undefined)
+        : results.findLast(({ outcome }) => outcome === "failed");
+    if (told === undefined) continue;
+    found.set(seq, { type: told.type, why: told.message ?? sayCode(told.code ?? "failed") });
+  }
+  return found;
+}

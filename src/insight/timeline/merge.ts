@@ -1,0 +1,100 @@
+/**
+ * Merges lists that each have an order of their own into one, newest first, a bounded part at a time. A cursor holds for each list the key
+ * that is next, so that nothing comes twice and nothing is left out, whatever arrives meanwhile and however the clock was set.
+ */
+
+import { isJsonObject, type Json, parseJson, writeJson } from "../../base/json.ts";
+import { makeCursor, type Page, type PageRequest, refuseCursor } from "../../base/page.ts";
+
+export type Key = string | number;
+
+/** One entry of a list; without an item it is passed over. */
+export interface Entry<Item> {
+  key: Key;
+  /** Milliseconds since the epoch. */
+  at: number;
+  item: Item | null;
+}
+
+/** A list: its entries from a key on (null: from the newest), newest first, at most so many. */
+export interface Source<Item> {
+  name: string;
+  keys: "number" | "text";
+  read(from: Key | null, most: number): Promise<Entry<Item>[]>;
+}
+
+interface Stream<Item> {
+  entries: Entry<Item>[];
+  /** The key behind them; null: these are all. */
+  more: Key | null;
+}
+
+type Positions = ReadonlyMap<string, Key>;
+const MAX_KEY_CHARS = 100;
+
+/** Of entries of one moment those of the first list come first. */
+export async function mergePage<Item>(
+  sources: readonly Source<Item>[],
+  { limit, after }: PageRequest,
+): Promise<Page<Item>> {
+  const begin = after === null ? null : readPositions(sources, after);
+  const streams = new Map<string, Stream<Item>>();
+  for (const { name, read } of sources) {
+    const from = begin === null ? null : begin.get(name);
+    if (from === undefined) continue;
+    const entries = await read(from, limit + 1);
+    const more = entries.length > limit ? (entries.pop()?.key ?? null) : null;
+    streams.set(name, { entries, more });
+  }
+  const items: Item[] = [];
+  while (items.length < limit) {
+    const heads = [...streams.values()];
+    // What lies behind what was read is not known, and may be newer than the others.
+    if (heads.some(({ entries, more }) => entries.length === 0 && more !== null)) break;
+    const taken = takeNewest(heads);
+    if (taken === null) break;
+    if (taken.item !== null) items.push(taken.item);
+  }
+  const next = new Map<string, Key>();
+  for (const [name, { entries, more }] of streams) {
+    const key = entries[0]?.key ?? more;
+    if (key !== null) next.set(name, key);
+  }
+  return { items, next: next.size === 0 ? null : makeCursor(writeJson(Object.fromEntries(next))) };
+}
+
+function takeNewest<Item>(streams: readonly Stream<Item>[]): Entry<Item> | null {
+  let newest: Stream<Item> | null = null;
+  for (const stream of streams) {
+    const head = stream.entries[0];
+    if (head !== undefined && head.at > (newest?.entries[0]?.at ?? Number.NEGATIVE_INFINITY)) newest = stream;
+  }
+  return newest?.entries.shift() ?? null;
+}
+
+/** Refuses with `invalid_input`. */
+function readPositions(sources: readonly Pick<Source<unknown>, "name" | "keys">[], after: string): Positions {
+  const held = parse(after);
+  const positions = new Map<string, Key>();
+  for (const [name, key] of Object.entries(held)) {
+    const source = sources.find((one) => one.name === name);
+    const fits =
+      source?.keys === "number"
+        ? typeof key === "number" && Number.isSafeInteger(key)
+        : source?.keys === "text" && typeof key === "string" && key.length <= MAX_KEY_CHARS;
+    if (!fits)
+      throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
+    positions.set(name, key as Key);
+  }
+  return positions;
+}
+
+function parse(text: string): { [name: string]: Json } {
+  try {
+    const value = parseJson(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
+}

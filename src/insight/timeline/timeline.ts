@@ -1,0 +1,57 @@
+/**
+ * One person's story, newest first: what came for them, what they got and lost, what was written and mailed, and what was done by hand, each
+ * in a sentence. A page reads a bounded number of rows of each list, whoever has a hundred thousand of one of them.
+ */
+import { toIso } from "../../base/clock.ts";
+import type { Page, PageRequest } from "../../base/page.ts";
+import { requirePerson } from "../../shop/people/person.ts";
+import { readPage } from "../../store/index-scan.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { changeSource, mailSource, recordSource } from "./activity-source.ts";
+import { creditSource, grantEndSource, grantSource, planSource, purchaseSource } from "./benefit-source.ts";
+import { eventSource, tellEvents } from "./event-source.ts";
+import type { StoryItem } from "./item.ts";
+import { mergePage, type Source } from "./merge.ts";
+import { sayBy } from "./sentence.ts";
+import type { StoryAt, Told } from "./source.ts";
+
+/** Refuses with `not_found`. */
+export async function readStory(store: Store, at: StoryAt, request: PageRequest): Promise<Page<StoryItem>> {
+  const page = await readPage(store, request, async (tx, part) => mergePage(await sourcesOf(tx, at), part));
+  const words = await tellEvents(store, page.items);
+  const items = page.items.map(({ event: _, atMs, ...item }) => ({
+    ...item,
+    at: toIso(atMs),
+    ...words.get(item.id),
+  }));
+  return { items, next: page.next };
+}
+
+/** Of one moment, what came of something stands above it. */
+async function sourcesOf(tx: Reader, at: StoryAt): Promise<Source<Told>[]> {
+  const { createdAt, createdBy } = await requirePerson(tx, at.environmentId, at.personId);
+  const made: Told = {
+    id: "made",
+    kind: "made",
+    atMs: createdAt,
+    sentence: `Became a person here, made ${sayBy(createdBy)}`,
+    detail: null,
+    look: "none",
+    thing: { kind: "person", id: at.personId, collection: null },
+    relay: createdBy.startsWith("relay:") ? createdBy.slice("relay:".length) : null,
+    eventId: null,
+  };
+  return [
+    grantEndSource(tx, at),
+    grantSource(tx, at),
+    creditSource(tx, at),
+    planSource(tx, at),
+    purchaseSource(tx, at),
+    recordSource(tx, at, "owner"),
+    recordSource(tx, at, "recipient"),
+    mailSource(tx, at),
+    changeSource(tx, at),
+    { name: "made", keys: "number", read: async () => [{ key: 1, at: createdAt, item: made }] },
+    eventSource(tx, at),
+  ];
+}
