@@ -26,6 +26,7 @@ import { tellSchedules } from "./engine/schedule/schedule-word.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
+import { ROUTES } from "./http/route-list.ts";
 import { HandBackup } from "./operator/backup/manual-backup.ts";
 import { BackupSchedule, backupInChild, type StartBackup } from "./operator/backup/schedule.ts";
 import { ApprovalWatch } from "./operator/sync/approval-watch.ts";
@@ -292,7 +293,7 @@ async function startOnce(
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
-  const app = createHttp(http);
+  const app = createHttp(http, ROUTES);
   await healthWatch.start();
   await runner.rescue();
   // Elysia would share the port with whoever listens there; a taken one must be refused.

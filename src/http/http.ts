@@ -34,19 +34,18 @@ import { HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
 import { Pipelines } from "./pipeline.ts";
 import { PublicFolder } from "./public-folder.ts";
-import { ROUTES } from "./route-list.ts";
+import type { Route } from "./route.ts";
 
-/** Every address there is, for telling a wrong method from a wrong address. */
-const SERVED: readonly Served[] = [
-  ...ROUTES,
+/** The addresses that are no route of the API. */
+const OTHER_ADDRESSES: readonly Served[] = [
   { method: "GET", path: "/openapi.json" },
   { method: "POST", path: HOOKS },
 ];
 
 const HOOK_PATH = /^\/hooks\/([^/]+)\/([^/]+)\/?$/;
 
-/** The app of these dependencies, not listening yet. */
-export function createHttp(deps: HttpDeps) {
+/** Creates the Elysia app that serves these routes, the receiver, the OpenAPI document and the dashboard. It does not listen yet. */
+export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const { trustedProxies } = deps.config;
   const note = (work: (tx: Writer) => Promise<void>): void =>
     void deps.store.write("app", work).catch(() => undefined);
@@ -60,6 +59,23 @@ export function createHttp(deps: HttpDeps) {
   const pipelines = new Pipelines((request) => sources.connectionOf(request));
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
+  const served: readonly Served[] = [...routes, ...OTHER_ADDRESSES];
+  /** Answers what no route takes: a preflight, a page of local development, the dashboard, or a refusal that names the methods of the address. */
+  const answerWithoutRoute = async (request: Request): Promise<Response> => {
+    const { method } = request;
+    const { pathname, search } = addressOf(request);
+    if (method === "OPTIONS" && pathname.startsWith("/client/")) {
+      return await answerPreflight(deps, routes, request);
+    }
+    if (method !== "GET" && method !== "HEAD") throw refuseMissing(served, method, pathname);
+    const page = await pages?.answer(request);
+    if (page !== undefined && page !== null) return page;
+    const dashboard = await answerDashboard(request);
+    if (dashboard === null) throw refuseMissing(served, method, pathname);
+    return deps.config.mode === "local" && isPagesHost(request)
+      ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
+      : dashboard;
+  };
   const refused = new RefusedCalls(deps);
   const requireHost = (request: Request): void => {
     if (!isLocal) return;
@@ -89,14 +105,14 @@ export function createHttp(deps: HttpDeps) {
       });
   const answerUnnamed = beside(async (request) => {
     requireOneReading(request, request.params);
-    return await answerWithoutRoute(deps, request, pages);
+    return await answerWithoutRoute(request);
   });
   const answerOdd = beside(async (request) => {
     const plain = findPlainPage(request);
     if (plain !== null) return redirect(plain);
     requireOneReading(request, request.params);
     requireOdd(request);
-    return await answerWithoutRoute(deps, request, pages);
+    return await answerWithoutRoute(request);
   });
   const hooks = { ...deps, sources, refused };
   const takeCall = takeCalls(hooks);
@@ -130,8 +146,8 @@ export function createHttp(deps: HttpDeps) {
     app.onRequest(({ request }) => requireHost(request));
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
-  app.use(hooksRoute(hooks, pipelines, (request) => answerWithoutRoute(deps, request, pages)));
-  for (const route of ROUTES) {
+  app.use(hooksRoute(hooks, pipelines, (request) => answerWithoutRoute(request)));
+  for (const route of routes) {
     app.route(
       route.method,
       route.path,
@@ -152,30 +168,9 @@ export function createHttp(deps: HttpDeps) {
     pipelines.bound(request, () => {
       requireOneReading(request, {});
       // It is long, and anyone may ask for it as often as they like.
-      openApi ??= writeJson(writeOpenApi(ROUTES, deps.baseUrl()));
+      openApi ??= writeJson(writeOpenApi(routes, deps.baseUrl()));
       return answerWritten(openApi);
     }),
   );
   return app;
-}
-
-/** What no route takes: a preflight, a page of local development, the dashboard, or the refusal that says which methods there are. */
-async function answerWithoutRoute(
-  deps: HttpDeps,
-  request: Request,
-  pages: PublicFolder | null,
-): Promise<Response> {
-  const { method } = request;
-  const { pathname, search } = addressOf(request);
-  if (method === "OPTIONS" && pathname.startsWith("/client/")) {
-    return await answerPreflight(deps, ROUTES, request);
-  }
-  if (method !== "GET" && method !== "HEAD") throw refuseMissing(SERVED, method, pathname);
-  const page = await pages?.answer(request);
-  if (page !== undefined && page !== null) return page;
-  const dashboard = await answerDashboard(request);
-  if (dashboard === null) throw refuseMissing(SERVED, method, pathname);
-  return deps.config.mode === "local" && isPagesHost(request)
-    ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
-    : dashboard;
 }
