@@ -1,8 +1,8 @@
 /** The executable: joins the command line to the service, and exits with the command's code. It is also the process that migrates for a server. */
 
 import { hidePasswords } from "./base/process-list.ts";
-import { runCommandLine } from "./cli/run.ts";
-import { processWorld } from "./cli/world.ts";
+import { processWorld } from "./interfaces/cli/io.ts";
+import { runCommandLine } from "./interfaces/cli/run.ts";
 import { startService } from "./service.ts";
 import { MIGRATION_WORD, runMigration } from "./startup/migration.ts";
 

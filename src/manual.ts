@@ -4,10 +4,12 @@
  */
 
 import { systemClock } from "./base/clock.ts";
-import { COMMANDS } from "./cli/registry.ts";
-import { listApiPages, listRoutes } from "./docs/api-page.ts";
-import { writeCatalogFields } from "./docs/catalog-part.ts";
-import { writeCommands, writeVariables } from "./docs/command-part.ts";
+import { Metrics } from "./engine/metrics/metrics.ts";
+import { ROUTES } from "./interfaces/api/route-list.ts";
+import { COMMANDS } from "./interfaces/cli/registry.ts";
+import { listApiPages, listRoutes } from "./interfaces/docs/api-page.ts";
+import { writeCatalogFields } from "./interfaces/docs/catalog-part.ts";
+import { writeCommands, writeVariables } from "./interfaces/docs/command-part.ts";
 import {
   writeActions,
   writeDefinitionFields,
@@ -15,18 +17,16 @@ import {
   writeSchemes,
   writeTemplatePaths,
   writeTriggers,
-} from "./docs/definition-part.ts";
-import { Docs } from "./docs/docs.ts";
-import { listErrorPages, listErrors } from "./docs/error-page.ts";
-import { writeFixedLimits, writeRaisableLimits, writeRetries } from "./docs/limit-part.ts";
-import { writeAuditActions, writeMetrics } from "./docs/list-part.ts";
-import { PACKAGING_FILLS } from "./docs/packaging-part.ts";
-import { writeRules } from "./docs/rule-example.ts";
-import { listSenderPages, listSenders } from "./docs/sender-page.ts";
-import { writeSettings } from "./docs/setting-part.ts";
-import { readWrittenPages } from "./docs/written.ts";
-import { Metrics } from "./engine/metrics/metrics.ts";
-import { ROUTES } from "./http/route-list.ts";
+} from "./interfaces/docs/definition-part.ts";
+import { Docs } from "./interfaces/docs/docs.ts";
+import { listErrorPages, listErrors } from "./interfaces/docs/error-page.ts";
+import { writeFixedLimits, writeRaisableLimits, writeRetries } from "./interfaces/docs/limit-part.ts";
+import { writeAuditActions, writeMetrics } from "./interfaces/docs/list-part.ts";
+import { PACKAGING_FILLS } from "./interfaces/docs/packaging-part.ts";
+import { writeRules } from "./interfaces/docs/rule-example.ts";
+import { listSenderPages, listSenders } from "./interfaces/docs/sender-page.ts";
+import { writeSettings } from "./interfaces/docs/setting-part.ts";
+import { readWrittenPages } from "./interfaces/docs/written.ts";
 
 /** What stands where a written page asks for it. */
 const FILLS: Readonly<Record<string, () => string>> = {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { MAX_BODIES_PER_ADDRESS_BYTES, MAX_RECEIVER_BODY_BYTES } from "../../src/base/limit.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { BodyRoom } from "../../src/http/body.ts";
+import { BodyRoom } from "../../src/interfaces/http/body.ts";
 import { PATIENCE_MS, poll } from "../kit/patience.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { COMMANDS } from "../../src/cli/registry.ts";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
+import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const KEY = { app: "shop", environment: "development", owner: null, expiresAt: null };

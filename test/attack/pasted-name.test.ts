@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { mayBeRelayName } from "../../src/engine/receiver/unknown-name.ts";
-import { loggedPath } from "../../src/http/logged-path.ts";
+import { loggedPath } from "../../src/interfaces/http/logged-path.ts";
 import { ON_POSTGRES, TABLES } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

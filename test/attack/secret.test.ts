@@ -7,7 +7,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { createSigninLink } from "../../src/platform/account/session.ts";
 import { createPersonSession } from "../../src/shop/portal/person-session.ts";
 import { readWhole } from "../kit/change-stream.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { type FilledService, startFilledService } from "../kit/filled-service.ts";
 import { LoopMeter, type TurnWork } from "../kit/loop-meter.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";

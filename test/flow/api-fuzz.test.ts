@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ShapeNode } from "../../src/base/shape.ts";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { startApi } from "../kit/api-server.ts";
 
 /** `RELAY_FUZZ_RUNS=100000` for the long one. */

@@ -1,6 +1,6 @@
 /** Every route, straight from the list that the OpenAPI document is made of, refuses everyone who may not be there. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
 
 let api: ApiServer;

@@ -3,7 +3,7 @@
  * body. The table is the list of routes itself, so that a new route is in it at once. What belongs elsewhere is 404 and never shows.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { requireEnvironment } from "../../src/platform/account/environment.ts";

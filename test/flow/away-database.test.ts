@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
-import { describeError } from "../../src/cli/refusal-words.ts";
+import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import type { Service } from "../../src/service.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { isAway } from "../../src/store/postgres/error.ts";

@@ -1,7 +1,7 @@
 /** The app's door over HTTP: which keys and pages may call it, what a page of another origin may read, who is signed in. */
 import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { changesBetween, startApi } from "../kit/api-server.ts";
 import { LIVE_ORIGIN, mailedCode, manage, mintAppKey, signIn, visitor } from "../kit/app-visitor.ts";
 

@@ -1,7 +1,7 @@
 /** Whatever an app key's holder sends, signed in or not, the answer is a refusal or a success: never a fault of the service. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { startApi } from "../kit/api-server.ts";
 import { manage, signIn, visitor } from "../kit/app-visitor.ts";
 

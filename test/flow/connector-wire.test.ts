@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
-import { TOOLS } from "../../src/http/connector-tool.ts";
+import { TOOLS } from "../../src/interfaces/api/connector-tool.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { poll } from "../kit/patience.ts";
 

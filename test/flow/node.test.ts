@@ -1,7 +1,7 @@
 /** Two services side by side on one PostgreSQL: whichever takes a call, its environment's node runs it, once. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import type { NodesView } from "../../src/http/server.ts";
+import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { HOUSE } from "../../src/store/lease-holder.ts";

@@ -1,7 +1,7 @@
 /** `relay people invite`, `file-token`, `remove-token`, `stop-mail` and `allow-mail`: here and at a server alike, told again they change nothing, and audited as the API does. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { noteRunning } from "../../src/cli/data-directory.ts";
+import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

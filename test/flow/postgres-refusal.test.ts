@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
-import { describeError } from "../../src/cli/refusal-words.ts";
+import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-world.ts";

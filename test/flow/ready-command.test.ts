@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
-import { noteRunning } from "../../src/cli/data-directory.ts";
+import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { startOnceItCan } from "../../src/startup/readiness.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";

@@ -26,8 +26,9 @@ const FLOORS: readonly (readonly string[])[] = [
     "engine/maintenance",
   ],
   ["insight/simulate", "insight/overview", "insight/timeline"],
-  ["docs"],
-  ["http", "cli"],
+  ["interfaces/docs"],
+  ["interfaces/http"],
+  ["interfaces/api", "interfaces/cli"],
   ["startup"],
   ["manual.ts"],
   ["service.ts"],
@@ -118,7 +119,7 @@ describe("the floors", () => {
     expect(
       importersOf(
         (from) => /^(elysia|@elysiajs)(\/|$)/.test(from),
-        (path) => path.startsWith("src/http/"),
+        (path) => path.startsWith("src/interfaces/http/"),
       ),
     ).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /** Every sentence points at something that exists: a command that a text names is one, and nothing says "in the settings" where nobody finds them. */
 import { expect, test } from "bun:test";
-import { COMMANDS } from "../../src/cli/registry.ts";
+import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { readSources } from "./source-tree.ts";
 
 const sources = [...readSources("src"), ...readSources("web"), ...readSources("scripts")].filter(({ path }) => !path.startsWith("src/base/release/"));

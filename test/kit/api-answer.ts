@@ -1,8 +1,8 @@
 /** Holds every successful answer against the schema that the OpenAPI document gives for its route. */
 import { Value } from "typebox/value";
-import { matchesPath } from "../../src/http/address.ts";
-import type { Route } from "../../src/http/route.ts";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
+import { matchesPath } from "../../src/interfaces/http/address.ts";
+import type { Route } from "../../src/interfaces/http/route.ts";
 
 /** The route that serves a call, or null. */
 function routeOf(method: string, pathname: string): Route | null {

@@ -1,5 +1,5 @@
 /** The two places where a command of the owner works alike: in the data directory of a server, and over the network with a key. */
-import type { World } from "../../src/cli/world.ts";
+import type { World } from "../../src/interfaces/cli/io.ts";
 import { type CommandResult, runCommand } from "./cli-world.ts";
 import type { RunningService } from "./running-service.ts";
 

@@ -1,6 +1,6 @@
 /** A small shop on a server, with one of everything that the API's examples name. */
 
-import { EXAMPLE_RELAY } from "../../src/docs/example-relay.ts";
+import { EXAMPLE_RELAY } from "../../src/interfaces/docs/example-relay.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";

@@ -2,8 +2,9 @@
  * The program as it is released, but for its clock, which a test moves: one line a move on standard input (`advance <ms>`, `leap <ms>`), and
  * `clock <ms since 1970>` on standard output once everything due has happened. It is compiled for tests alone; nothing of it is in the project's build.
  */
-import { runCommandLine } from "../../src/cli/run.ts";
-import { processWorld } from "../../src/cli/world.ts";
+
+import { processWorld } from "../../src/interfaces/cli/io.ts";
+import { runCommandLine } from "../../src/interfaces/cli/run.ts";
 import { readManual } from "../../src/manual.ts";
 import { startService } from "../../src/service.ts";
 import { MIGRATION_WORD, runMigration } from "../../src/startup/migration.ts";

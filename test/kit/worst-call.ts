@@ -3,7 +3,7 @@
  * block the event loop for long, because every receiver waits meanwhile. `npm run bench -- --only lag` times them, test/attack/worst-call.test.ts
  * counts their work. A route without an entry here fails there.
  */
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { COLLECTIONS_TO_DELETE, FIRST_WIDE_RECORD, rowId } from "./filled-store.ts";
 import { hostile, MB, manyProblems, manyTemplates, missed, nearNames, SYNCED } from "./worst-body.ts";
 

@@ -1,9 +1,9 @@
 /** What a command opens of an approval that a server names, against a server that is scripted. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import type { Input } from "../../src/cli/command.ts";
-import { carryLive } from "../../src/cli/live.ts";
-import type { World } from "../../src/cli/world.ts";
+import type { Input } from "../../src/interfaces/cli/command.ts";
+import type { World } from "../../src/interfaces/cli/io.ts";
+import { carryLive } from "../../src/interfaces/cli/live.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let named = "";

@@ -7,10 +7,10 @@ import { TROUBLES } from "../../src/base/problem-code.ts";
 import { REFUSALS, type RefusalCode } from "../../src/base/refusal-code.ts";
 import { VERSION } from "../../src/base/release/change.ts";
 import { RESULTS } from "../../src/base/result-code.ts";
-import { Input, type Option } from "../../src/cli/command.ts";
-import { COMMANDS } from "../../src/cli/registry.ts";
-import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
-import type { World } from "../../src/cli/world.ts";
+import { Input, type Option } from "../../src/interfaces/cli/command.ts";
+import type { World } from "../../src/interfaces/cli/io.ts";
+import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
+import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/interfaces/cli/service-option.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));

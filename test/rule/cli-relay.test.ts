@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { noteRunning } from "../../src/cli/data-directory.ts";
+import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { listEnvironments } from "../../src/platform/account/environment.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { setServerSecrets } from "../../src/platform/secret/local-secrets.ts";

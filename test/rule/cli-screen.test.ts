@@ -2,15 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { newId, numberedId } from "../../src/base/id.ts";
 import { makeCursor, readCursor } from "../../src/base/page.ts";
-import { addAgo, readMoment, sayTimes } from "../../src/cli/ago.ts";
-import { refuseChoice } from "../../src/cli/command.ts";
-import { writeOutcome } from "../../src/cli/event-words.ts";
-import { wholeEventId, wholeId } from "../../src/cli/id-ending.ts";
-import { findPager, isLong } from "../../src/cli/pager.ts";
-import { COMMANDS, GROUPS } from "../../src/cli/registry.ts";
-import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/cli/screen.ts";
-import { type Column, drawTable } from "../../src/cli/table.ts";
 import { EVENT_STATES } from "../../src/engine/event/event.ts";
+import { refuseChoice } from "../../src/interfaces/cli/command.ts";
+import { writeOutcome } from "../../src/interfaces/cli/event-text.ts";
+import { wholeEventId, wholeId } from "../../src/interfaces/cli/id-suffix.ts";
+import { findPager, isLong } from "../../src/interfaces/cli/pager.ts";
+import { COMMANDS, GROUPS } from "../../src/interfaces/cli/registry.ts";
+import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/interfaces/cli/screen.ts";
+import { type Column, drawTable } from "../../src/interfaces/cli/table.ts";
+import { addAgo, readMoment, sayTimes } from "../../src/interfaces/cli/time-text.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 2);
 const TTY = { isTTY: true, columns: 100, rows: 30 };

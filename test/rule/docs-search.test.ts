@@ -1,7 +1,7 @@
 /** What a search of the documentation shows of a section: one line that reads as its lines do. */
 import { expect, test } from "bun:test";
-import { readPage } from "../../src/docs/page.ts";
-import { SearchIndex } from "../../src/docs/search.ts";
+import { readPage } from "../../src/interfaces/docs/page.ts";
+import { SearchIndex } from "../../src/interfaces/docs/search.ts";
 
 const PAGE = `---
 title: Upgrade

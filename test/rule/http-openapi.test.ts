@@ -1,8 +1,8 @@
 /** The OpenAPI document: every route with a sentence, its parameters and its schemas, and nothing the library put there for itself. */
 import { expect, test } from "bun:test";
 import type { ShapeNode } from "../../src/base/shape.ts";
-import { writeOpenApi } from "../../src/http/openapi.ts";
-import { ROUTES } from "../../src/http/route-list.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
+import { writeOpenApi } from "../../src/interfaces/http/openapi.ts";
 
 interface Operation {
   summary: string;

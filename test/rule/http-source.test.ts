@@ -1,6 +1,6 @@
 /** Whose call it is, for the caps: the connection's own address, or what trusted proxies vouch for. */
 import { describe, expect, test } from "bun:test";
-import { SourceReader } from "../../src/http/address.ts";
+import { SourceReader } from "../../src/interfaces/http/address.ts";
 
 const ROWS: readonly [name: string, proxies: string[], peer: string | null, forwarded: string | null, source: string][] = [
   ["the connection's address counts", [], "203.0.113.9", null, "203.0.113.9"],

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates } from "node:tls";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
-import { describeError } from "../../src/cli/refusal-words.ts";
+import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { connectionOptions } from "../../src/store/postgres/option.ts";

@@ -1,5 +1,5 @@
 /** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
-import type { SessionView } from "../../src/http/session.ts";
+import type { SessionView } from "../../src/interfaces/api/session.ts";
 import { dropDrafts, ownDrafts } from "../editor/draft.ts";
 import { call } from "../ground/api.ts";
 import { makeCell } from "../ground/cell.ts";

@@ -1,7 +1,7 @@
 /** What the service finds in a definition while it is written: asked a moment after the last key, and told as of the last text that was JSON. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
-import type { CheckedDefinition } from "../../src/http/relay.ts";
+import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
 import { call, RawJson } from "../ground/api.ts";
 
 const PAUSE_MS = 350;

@@ -1,4 +1,4 @@
-/** Where a sentence names a command of the terminal, and how far the command goes in it: what src/cli/named-command.ts says, held to it by a test. */
+/** Where a sentence names a command of the terminal, and how far the command goes in it: what src/interfaces/cli/named-command.ts says, held to it by a test. */
 
 const GROUPS = {
   admin: "create|reset|list|audit|sign-out|remove",

@@ -1,6 +1,6 @@
 /** What a person has access to: an entitlement a line however many grants it rests on, each of which can be revoked. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

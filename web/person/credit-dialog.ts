@@ -1,6 +1,6 @@
 /** Adds or spends credits by hand, once, however often it is pressed. */
 import { useRef, useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

@@ -1,6 +1,6 @@
 /** Erases a person for good, once their address was typed. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";

@@ -1,6 +1,6 @@
 /** Grants access by hand: to what the catalog has, for good or until a time. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { Page } from "../ground/answer.ts";
 import { call } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

@@ -1,6 +1,6 @@
 /** What a person has now: access, credits, plan and what they bought, each with where it came from and how it is ended. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";

@@ -1,6 +1,6 @@
 /** What can be done for a person by hand. Each act says what the service answered, and is taken back where that can be. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { call } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";

@@ -1,5 +1,5 @@
 /** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";

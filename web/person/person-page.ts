@@ -1,5 +1,5 @@
 /** One person: what they have now and why, what went wrong for them, and their story. It is the screen that ends a support call. */
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";

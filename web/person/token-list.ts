@@ -1,6 +1,6 @@
 /** Store account tokens of a person: what an app store's purchase finds them by. */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { call } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";

@@ -1,6 +1,6 @@
 /** The versions of a relay's definition, newest first, each with what it changed; an earlier one can be saved again. */
 import { useEffect, useState } from "preact/hooks";
-import type { CheckedDefinition } from "../../src/http/relay.ts";
+import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
 import type { RelayVersion } from "../../src/rules/relay/relay-version.ts";
 import { sayNamed } from "../audit/words.ts";
 import type { Page, Relay, SavedRelay } from "../ground/answer.ts";

@@ -3,7 +3,7 @@
  * ref is one payment: sent again, as after an answer that was lost, the service answers the receipt that stands.
  */
 import { useState } from "preact/hooks";
-import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";

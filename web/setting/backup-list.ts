@@ -1,5 +1,5 @@
 /** Backups: the last one, making one now, and the command that puts one back. */
-import type { BackupsView } from "../../src/http/server.ts";
+import type { BackupsView } from "../../src/interfaces/api/server.ts";
 import { sayBytes } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";

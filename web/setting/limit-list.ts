@@ -1,5 +1,5 @@
 /** The limits in force: what each counts, its value and where that comes from, and what hitting it looks like. */
-import type { ServerView } from "../../src/http/server.ts";
+import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";

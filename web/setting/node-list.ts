@@ -1,5 +1,5 @@
 /** The processes that serve one database side by side, and which environments each of them runs; nothing where there is one. */
-import type { NodesView } from "../../src/http/server.ts";
+import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { NotYet } from "../part/notice.ts";

@@ -1,5 +1,5 @@
 /** How the server was started, read only: each fact with what it is for and how it is changed. */
-import type { ServerView } from "../../src/http/server.ts";
+import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../ground/html.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";

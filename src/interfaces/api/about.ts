@@ -1,0 +1,114 @@
+/**
+ * What the service tells of itself: whether the process is up and can do its work now, and what changed in each release, open to anyone; and
+ * the metrics in Prometheus' text format, open to this machine's own callers. Anyone else needs a secret key,
+ * of whatever environment, or an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
+ */
+import { Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { VERSION } from "../../base/release/change.ts";
+import { listChanges, writeChanges } from "../../base/release/feed.ts";
+import { fields, orNull } from "../../base/schema.ts";
+import { identifyCaller } from "../http/admission.ts";
+import { answerJson, answerText } from "../http/answer.ts";
+import { openRoute } from "../http/route.ts";
+
+const LOOPBACK_SOURCE = /^(127\.|0:0:0:0::\/64$)/;
+const LOOPBACK_HOST = /^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?$/i;
+const PROXY_HEADERS = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/** By address, by the name it was called under (a page whose name was pointed here carries its own), and through nobody. */
+function isOwnMachine(request: Request, source: string): boolean {
+  return (
+    LOOPBACK_SOURCE.test(source) &&
+    LOOPBACK_HOST.test(request.headers.get("host") ?? "") &&
+    PROXY_HEADERS.every((name) => !request.headers.has(name))
+  );
+}
+
+const sinceQuery = fields({
+  since: Type.Optional(Type.String({ description: "a version such as 0.1.0" })),
+});
+
+const release = Type.Object({
+  version: Type.String(),
+  changes: Type.Array(
+    Type.Object({ subject: Type.String(), was: orNull(Type.String()), now: Type.String() }),
+  ),
+  codesAdded: Type.Array(Type.String()),
+  codesRemoved: Type.Array(Type.String()),
+});
+
+function requireChanges(since: string | undefined) {
+  const releases = listChanges(since);
+  if (releases !== null) return [...releases];
+  throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
+}
+
+export const aboutRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/healthz",
+    summary: "Answers while the process is up.",
+    answer: Type.Object({ ok: Type.Boolean() }),
+    handle: () => ({ ok: true }),
+  }),
+  openRoute({
+    method: "GET",
+    path: "/readyz",
+    summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
+    answer: Type.Object({
+      ready: Type.Boolean(),
+      problem: Type.Optional(Type.String()),
+      /** Where several nodes serve one database: which answers, and what it holds. */
+      node: Type.Optional(Type.String()),
+      holds: Type.Optional(
+        Type.Object({ house: Type.Boolean(), environments: Type.Integer(), takeovers: Type.Integer() }),
+      ),
+    }),
+    async handle({ deps }) {
+      const state = await deps.checkReady();
+      return state.ready ? state : answerJson(503, state);
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/metrics",
+    summary:
+      "Tells the service's metrics in Prometheus' text format; off loopback with a secret key of any environment.",
+    answer: Type.String(),
+    async handle({ deps, request, source, headers }) {
+      if (!isOwnMachine(request, source)) {
+        const caller = await identifyCaller(deps, { request, source }, headers);
+        if (caller.kind === "key" && caller.key.kind !== "secret") {
+          throw new Refusal("forbidden", "An app key reads no metrics: use a secret key, from a server.");
+        }
+      }
+      const { metrics } = deps;
+      return answerText(200, await metrics.write(deps.store), { "content-type": metrics.contentType });
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/changes.json",
+    summary: "Lists what changed in each release, newest first.",
+    query: sinceQuery,
+    answer: Type.Object({ version: Type.String(), releases: Type.Array(release) }),
+    handle({ query }) {
+      const releases = requireChanges(query.since).map((entry) => ({
+        ...entry,
+        changes: [...entry.changes],
+        codesAdded: [...entry.codesAdded],
+        codesRemoved: [...entry.codesRemoved],
+      }));
+      return { version: VERSION, releases };
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/changes.txt",
+    summary: "Tells what changed in each release as plain text, newest first.",
+    query: sinceQuery,
+    answer: Type.String(),
+    handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),
+  }),
+];

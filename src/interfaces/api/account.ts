@@ -1,0 +1,188 @@
+/**
+ * Owners of this server, all alike, and where each is signed in: an owner sees and ends their own sessions alone. A new one is made with a
+ * one-time link that the inviting owner hands on; nobody sets another's password once there is one.
+ */
+import { Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, time } from "../../base/schema.ts";
+import {
+  createOwner,
+  findOwnerById,
+  ownerView,
+  removeOwner,
+  showOwners,
+} from "../../platform/account/owner.ts";
+import {
+  createSigninLink,
+  endSession,
+  endSessions,
+  INVITE_LIFE_MS,
+  listSessions,
+  sessionItem,
+  signinLinkUrl,
+} from "../../platform/account/session.ts";
+import { type AuditEntry, WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import type { Owner } from "../http/admission.ts";
+import { clearSessionCookie } from "../http/cookie.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { ownerRoute } from "../http/route.ts";
+
+interface Act {
+  owner: Owner;
+  nowMs: number;
+}
+
+async function audit(
+  tx: Writer,
+  { owner, nowMs }: Act,
+  entry: Pick<AuditEntry, "action" | "target" | "after">,
+): Promise<void> {
+  await writeAudit(tx, { environmentId: WHOLE_SERVER, nowMs, by: `owner:${owner.email}`, ...entry });
+}
+
+/** Who asks may have been removed since their session was looked at: then they decide nothing more. */
+async function requireStill(tx: Reader, owner: Owner): Promise<void> {
+  if ((await findOwnerById(tx, owner.id)) !== null) return;
+  throw new Refusal(
+    "unauthenticated",
+    "You are no owner of this server any more: another owner removed you.",
+  );
+}
+
+function requireServer({ config }: HttpDeps): void {
+  if (config.mode === "server") return;
+  throw new Refusal(
+    "forbidden",
+    "Local development has one owner and no passwords: start a server with relay serve for more.",
+  );
+}
+
+const link = Type.Object({
+  url: Type.String({ description: "sets the password; it works once" }),
+  expiresAt: time,
+});
+
+async function makeInvite(tx: Writer, deps: HttpDeps, ownerId: string, nowMs: number) {
+  const made = await createSigninLink(tx, { kind: "reset", ownerId, nowMs, lifeMs: INVITE_LIFE_MS });
+  return { url: signinLinkUrl(deps.baseUrl(), "reset", made.token), expiresAt: toIso(made.expiresAt) };
+}
+
+export const accountRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/sessions",
+    summary: "Lists where the signed-in owner is signed in: since when, last used when and from where.",
+    answer: Type.Object({ sessions: Type.Array(sessionItem) }),
+    read: async (tx, { owner, nowMs }) => ({
+      sessions: await listSessions(tx, { ownerId: owner.id, currentId: owner.sessionId, nowMs }),
+    }),
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/sessions/:id",
+    summary: "Ends one of the signed-in owner's own sessions at once.",
+    answer: null,
+    async handle({ deps, owner, params, headers, nowMs }) {
+      await deps.store.write("dashboard", async (tx) => {
+        await endSession(tx, { ownerId: owner.id, id: params.id });
+        await audit(tx, { owner, nowMs }, { action: "session.ended", target: `session:${params.id}` });
+      });
+      if (params.id === owner.sessionId) headers.append("set-cookie", clearSessionCookie(deps));
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/sessions",
+    summary: "Signs the owner out everywhere at once; with others=true everywhere but here.",
+    query: fields({ others: Type.Optional(oneOf(["true", "false"])) }),
+    answer: Type.Object({ ended: Type.Integer() }),
+    async handle({ deps, owner, query, headers, nowMs }) {
+      const keep = query.others === "true" ? owner.sessionId : null;
+      const ended = await deps.store.write("dashboard", async (tx) => {
+        const count = await endSessions(tx, owner.id, keep);
+        if (count > 0)
+          await audit(
+            tx,
+            { owner, nowMs },
+            {
+              action: "owner.signed_out_everywhere",
+              target: `owner:${owner.email}`,
+              after: { sessions: count },
+            },
+          );
+        return count;
+      });
+      if (keep === null) headers.append("set-cookie", clearSessionCookie(deps));
+      return { ended };
+    },
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/owners",
+    summary: "Lists the owners of this server, oldest first, each with how often and when last signed in.",
+    answer: Type.Object({ owners: Type.Array(ownerView) }),
+    read: async (tx, { nowMs }) => ({ owners: await showOwners(tx, nowMs) }),
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/owners",
+    summary: "Makes an owner with a one-time link that sets their password, shown in this answer alone.",
+    body: fields({
+      email: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" }),
+    }),
+    answer: Type.Object({ owner: ownerView, link }),
+    status: 201,
+    async handle({ deps, owner, body, nowMs }) {
+      requireServer(deps);
+      return await deps.store.write("dashboard", async (tx) => {
+        await requireStill(tx, owner);
+        const made = await createOwner(tx, { email: body.email, passwordHash: null, nowMs });
+        await audit(tx, { owner, nowMs }, { action: "owner.created", target: `owner:${made.email}` });
+        const view = { ...made, createdAt: toIso(nowMs), hasPassword: false, sessions: 0, seenAt: null };
+        return { owner: view, link: await makeInvite(tx, deps, made.id, nowMs) };
+      });
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/owners/:id/link",
+    summary: "Makes a new one-time link for an owner who has no password yet; the one before stops working.",
+    answer: Type.Object({ link }),
+    status: 201,
+    async handle({ deps, owner, params, nowMs }) {
+      requireServer(deps);
+      return await deps.store.write("dashboard", async (tx) => {
+        await requireStill(tx, owner);
+        const found = (await showOwners(tx, nowMs)).find(({ id }) => id === params.id);
+        if (found === undefined) throw new Refusal("not_found", "There is no such owner here.");
+        if (found.hasPassword)
+          throw new Refusal(
+            "in_use",
+            `${found.email} has a password, which no other owner sets: relay admin reset on the server makes a link.`,
+          );
+        await audit(tx, { owner, nowMs }, { action: "owner.invited", target: `owner:${found.email}` });
+        return { link: await makeInvite(tx, deps, found.id, nowMs) };
+      });
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/owners/:id",
+    summary:
+      "Removes another owner at once, with their sessions, one-time links and the keys of their logins.",
+    answer: null,
+    async write(tx, { owner, params, nowMs }) {
+      await requireStill(tx, owner);
+      if (params.id === owner.id)
+        throw new Refusal(
+          "in_use",
+          "You cannot remove yourself: another owner does it, or relay admin remove on the server.",
+        );
+      const removed = await removeOwner(tx, params.id);
+      await audit(tx, { owner, nowMs }, { action: "owner.removed", target: `owner:${removed.email}` });
+    },
+  }),
+];

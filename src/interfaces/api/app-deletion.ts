@@ -1,0 +1,34 @@
+/** The end of an app, for owners alone: what would go is told first, and the app's id is typed once more. */
+import { Type } from "typebox";
+import { fields } from "../../base/schema.ts";
+import { appContentsView, countApp, deleteApp } from "../../engine/maintenance/app-removal.ts";
+import { ownerRoute } from "../http/route.ts";
+
+export const appDeletionRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/apps/:appId/contents",
+    summary: "Counts what deleting the app would take along, and says what stands against it.",
+    answer: Type.Object({ contents: appContentsView }),
+    handle: async ({ deps, params }) => ({ contents: await countApp(deps.store, params.appId) }),
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/apps/:appId",
+    summary:
+      "Deletes the app with all that it holds; a production that holds events only with force. What went is answered.",
+    body: fields({
+      confirm: Type.String({ description: "the app's id" }),
+      force: Type.Optional(Type.Boolean()),
+    }),
+    answer: Type.Object({ deleted: appContentsView }),
+    async handle({ deps, owner, params: { appId }, body: { confirm, force = false }, nowMs }) {
+      const contents = await countApp(deps.store, appId);
+      const by = `owner:${owner.email}`;
+      await deps.store.write("dashboard", (tx) =>
+        deleteApp(tx, { appId, confirm, force, contents, by, nowMs }),
+      );
+      return { deleted: contents };
+    },
+  }),
+];

@@ -1,0 +1,199 @@
+/**
+ * Apps: the owners' list, and making one; and an environment's API keys: list, mint (the token is shown once, here), revoke. A key may read
+ * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
+ */
+import { Type } from "typebox";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { readPageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import {
+  fields,
+  oneOf,
+  pageOf,
+  pageQuery,
+  textOrNull,
+  time,
+  timeOrNull,
+  warningView,
+} from "../../base/schema.ts";
+import {
+  type Actor,
+  API_KEY_KINDS,
+  type ApiKey,
+  actorWords,
+  keyView,
+  listApiKeys,
+  mintApiKey,
+  type PresentedKey,
+  revokeApiKey,
+  viewKey,
+} from "../../platform/account/api-key.ts";
+import { appView, createApp, pageApps, renameApp, viewApp } from "../../platform/account/app.ts";
+import { ENVIRONMENT_NAMES } from "../../platform/account/environment.ts";
+import { warnOfOrigins } from "../../platform/account/key-origin.ts";
+import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { identifyKey, readBearer, requireOwnerActor } from "../http/admission.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
+
+/** What the audit keeps of a key: never its token or hash. */
+function auditedKey({ kind, name, hint, origins }: ApiKey) {
+  return { kind, name, hint, origins };
+}
+
+async function requireSecretKey(deps: HttpDeps, request: Request): Promise<PresentedKey> {
+  const { key } = await identifyKey(deps, request, readBearer(request));
+  if (key.kind === "secret") return key;
+  throw new Refusal("forbidden", "An app key works on the client routes alone: use a secret key.");
+}
+
+function requireKeyOwner(actor: Actor): void {
+  requireOwnerActor(actor, "Keys are minted and revoked by owners and on the command line alone");
+}
+
+export const appRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/apps",
+    summary: "Lists the apps of this server, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(appView),
+    read: (tx, { query }) => pageApps(tx, readPageRequest(query)),
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/apps",
+    summary: "Makes an app with its development and production environments.",
+    body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
+    answer: Type.Object({ app: appView, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
+    status: 201,
+    async handle({ deps, owner, body, nowMs }) {
+      if (deps.config.mode === "local") {
+        throw new Refusal(
+          "forbidden",
+          "Local development runs one app: start a server with relay serve for more.",
+        );
+      }
+      const made = await deps.store.write("dashboard", async (tx) => {
+        const created = await createApp(tx, { ...body, environments: ["development", "production"], nowMs });
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "app.created",
+          target: `app:${created.app.id}`,
+          after: { name: created.app.name },
+        });
+        return created;
+      });
+      return {
+        app: viewApp(made.app),
+        environments: made.environments.map(({ name }) => name),
+      };
+    },
+  }),
+  ownerRoute({
+    method: "PATCH",
+    path: "/api/apps/:appId",
+    summary: "Gives an app another name; its id, which stands in every receiver URL, stays.",
+    body: fields({ name: Type.String() }),
+    answer: Type.Object({ app: appView }),
+    async write(tx, { owner, params, body, nowMs }) {
+      const { before, after } = await renameApp(tx, params.appId, body.name);
+      if (before.name !== after.name)
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "app.renamed",
+          target: `app:${after.id}`,
+          before: { name: before.name },
+          after: { name: after.name },
+        });
+      return { app: viewApp(after) };
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/api/key",
+    summary:
+      "Says which app and environment the secret key of the request belongs to, and whose login made it.",
+    answer: Type.Object({
+      app: Type.String(),
+      environment: oneOf(ENVIRONMENT_NAMES),
+      key: Type.Object({ id: Type.String(), name: Type.String() }),
+      owner: textOrNull,
+      createdAt: time,
+      expiresAt: timeOrNull,
+    }),
+    async handle({ deps, request }) {
+      const { id, name, appId, environmentName, owner, ...rest } = await requireSecretKey(deps, request);
+      const times = { createdAt: toIso(rest.createdAt), expiresAt: toIsoOrNull(rest.expiresAt) };
+      return { app: appId, environment: environmentName, key: { id, name }, owner, ...times };
+    },
+  }),
+  openRoute({
+    method: "DELETE",
+    path: "/api/key",
+    summary: "Revokes the key of the request itself, where a login made it: what relay logout does.",
+    answer: null,
+    async handle({ deps, request, nowMs }) {
+      const { id, environmentId, owner } = await requireSecretKey(deps, request);
+      if (owner === null)
+        throw new Refusal(
+          "forbidden",
+          "This key was made by no login: an owner revokes it in the dashboard's Settings, under Keys, or relay keys revoke does on the server.",
+        );
+      await deps.store.write("app", async (tx) => {
+        const revoked = await revokeApiKey(tx, environmentId, id, nowMs);
+        const by = actorWords({ kind: "key", id, owner });
+        const row = { environmentId, nowMs, by, action: "key.revoked" as const, target: `key:${id}` };
+        await writeAudit(tx, { ...row, before: auditedKey(revoked) });
+      });
+    },
+  }),
+  listRoute({
+    path: "/keys",
+    summary: "Lists the environment's keys, newest first, revoked ones too.",
+    item: keyView,
+    async list(tx, { environmentId }, page) {
+      const { items, next } = await listApiKeys(tx, environmentId, page);
+      return { items: items.map(viewKey), next };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/keys",
+    summary:
+      "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
+    body: fields({
+      kind: Type.Optional(oneOf(API_KEY_KINDS)),
+      name: Type.String(),
+      origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
+    }),
+    answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(warningView) }),
+    status: 201,
+    async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
+      requireKeyOwner(actor);
+      const { kind = "secret" } = body;
+      return await deps.store.write(origin, async (tx) => {
+        const { key, token } = await mintApiKey(tx, { ...body, kind, environment, nowMs });
+        await audit(tx, { action: "key.created", target: `key:${key.id}`, after: auditedKey(key) });
+        return { key: viewKey(key), token, warnings: warnOfOrigins(key.origins) };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/keys/:id",
+    summary: "Revokes a key at once and for good, for a signed-in owner alone.",
+    answer: null,
+    async handle({ deps, environmentId, actor, origin, audit, params, nowMs }) {
+      requireKeyOwner(actor);
+      await deps.store.write(origin, async (tx) => {
+        const revoked = await revokeApiKey(tx, environmentId, params.id, nowMs);
+        await audit(tx, { action: "key.revoked", target: `key:${params.id}`, before: auditedKey(revoked) });
+      });
+    },
+  }),
+];

@@ -1,0 +1,295 @@
+/** Approvals of what is carried into production: asked for with a key or in the dashboard, decided by a signed-in owner, used once by who asked. */
+import { Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import type { RefusalCode } from "../../base/refusal-code.ts";
+import { fields, oneOf } from "../../base/schema.ts";
+import {
+  type ApprovalView,
+  approvalView,
+  askApproval,
+  decideApproval,
+  endApproval,
+  isOpen,
+  listOpen,
+  refuseUnless,
+  requireApproval,
+  requireWholeApproval,
+  showPlan,
+  useApproval,
+  viewApproval,
+  withdrawApproval,
+} from "../../operator/sync/approval.ts";
+import { applyPlan } from "../../operator/sync/carry.ts";
+import { appliedView, type Files, findRefusal } from "../../operator/sync/plan.ts";
+import { filesOfEnvironment, requirePlan } from "../../operator/sync/stored-files.ts";
+import {
+  type Environment,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../../platform/account/environment.ts";
+import type { Change } from "../../platform/audit/audit.ts";
+import { callerOf, requireApprover } from "../http/admission.ts";
+import { type Caller, callerRoute } from "../http/caller-route.ts";
+import { dashboardOrigin } from "../http/cookie.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute } from "../http/route.ts";
+import { relayContext, settleBefore } from "./relay.ts";
+import { findTarget, readSent, tellWanted, viewCarried, wanted } from "./sync.ts";
+
+const plan = Type.String({ description: "the name of the plan that was read" });
+const answer = Type.Object({ approval: approvalView });
+
+type Approval = Awaited<ReturnType<typeof requireApproval>>;
+type Asking = Caller & { deps: HttpDeps; nowMs: number };
+
+export const approvalRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/approvals",
+    summary:
+      "Asks for an owner's approval to carry exactly this plan into production, once, within 10 minutes.",
+    body: fields({ ...wanted, plan }),
+    answer,
+    status: 201,
+    async handle(call) {
+      const { deps, body, request, source, by, nowMs } = call;
+      const target = await findTarget(call, { ...body, to: "production" });
+      const { told, warnings, sent } = await tellWanted(call, target, body);
+      if (told.plan !== body.plan) throw refuseMoved(told.plan);
+      const refused = deps.syncCap.findTooLarge(told.changes, target) ?? findRefusal(told);
+      if (refused !== null) throw new Refusal(refused.code, refused.message);
+      if (told.changes === 0)
+        throw new Refusal(
+          "invalid_input",
+          "plan changes nothing in production: there is nothing to approve, and nothing to do.",
+        );
+      await deps.approvals.take(target.id);
+      const key = callerOf(request);
+      const asked = {
+        plan: told.plan,
+        source: sent === null ? ("development" as const) : ("files" as const),
+        files: sent,
+        replaceEdited: body.replaceEdited === true,
+        shown: showPlan({ ...told, warnings: [...warnings, ...told.warnings] }, told.read.entries),
+        askedWith: key?.kind === "key" ? `${key.key.name} (${key.key.hint})` : null,
+        askedFrom: source,
+      };
+      const change = { environmentId: target.id, by, nowMs };
+      const row = await deps.store.write(call.origin, (tx) => askApproval(tx, change, asked));
+      return { approval: view(call, row, target) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/approvals",
+    summary:
+      "Lists the approvals that wait for an owner of production, the newest first, without their plans.",
+    answer: Type.Object({ approvals: Type.Array(approvalView) }),
+    async handle(call) {
+      const { deps } = call;
+      const target = await findTarget(call, { to: "production" });
+      const rows = await deps.store.read((tx) => listOpen(tx, target.id));
+      // A key learns nothing of who else asks.
+      const alive = rows.filter(
+        (row) => deps.approvals.msLeft(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
+      );
+      return { approvals: alive.map((row) => view(call, row, target)) };
+    },
+  }),
+  callerRoute({
+    method: "GET",
+    path: "/api/approvals/:id",
+    summary:
+      "Tells how an approval stands: to a signed-in owner with its plan, to the key that asked with the relays whose secrets were made.",
+    answer,
+    async handle(call) {
+      const { deps, actor, params } = call;
+      const { row: asked, target } = await requireSeen(call, params.id);
+      const row = await look(call, asked);
+      const { shown } = await deps.store.read((tx) => requireWholeApproval(tx, row.id));
+      const { secretsOf } = shown;
+      const told = actor.kind === "owner" ? { shown } : row.state === "done" ? { secretsOf } : {};
+      return { approval: { ...view(call, row, target), ...told } };
+    },
+  }),
+  callerRoute({
+    method: "POST",
+    path: "/api/approvals/:id",
+    summary:
+      "Approves or refuses, as a signed-in owner, the plan of this name; or withdraws what one asked for oneself.",
+    body: fields({
+      decision: oneOf(["approve", "refuse", "withdraw"]),
+      plan: Type.String({ description: "the name of the plan that was shown" }),
+    }),
+    answer,
+    async handle(call) {
+      const { deps, actor, by, params, body, nowMs, origin } = call;
+      const { row: asked, target } = await requireSeen(call, params.id);
+      const { decision } = body;
+      if (decision === "withdraw" && asked.askedBy !== by)
+        throw new Refusal("forbidden", "decision is withdraw, and somebody else asked for this: refuse it.");
+      if (decision !== "withdraw" && actor.kind !== "owner")
+        throw new Refusal(
+          "forbidden",
+          "A change of production is approved or refused by a signed-in owner, and by no key: open its address in the browser.",
+        );
+      if (body.plan !== asked.plan) throw refuseMoved(asked.plan);
+      const row = await settleTime(call, asked);
+      const change = { environmentId: target.id, by, nowMs };
+      if (decision === "approve") await approve(call, row, change);
+      else
+        await deps.store.write(origin, async (tx) => {
+          const now = await requireApproval(tx, row.id);
+          if (decision === "withdraw") {
+            if (isOpen(now)) await withdrawApproval(tx, now, change);
+            return;
+          }
+          if (now.state !== "approved") refuseUnless("pending", now);
+          await decideApproval(tx, now, "denied", change);
+        });
+      return { approval: view(call, await deps.store.read((tx) => requireApproval(tx, row.id)), target) };
+    },
+  }),
+  callerRoute({
+    method: "POST",
+    path: "/api/approvals/:id/apply",
+    summary:
+      "Carries out what was approved, once, in one transaction, for who asked; secrets that are minted stand in this answer and in no other.",
+    answer: appliedView,
+    async handle(call) {
+      const { deps, actor, by, params, nowMs, origin } = call;
+      const { row: asked, target } = await requireSeen(call, params.id);
+      if (asked.askedBy !== by)
+        throw new Refusal(
+          "forbidden",
+          "Somebody else asked for this, and who asked carries it out: ask yourself.",
+        );
+      const row = await settleTime(call, asked);
+      refuseUnless("approved", row);
+      const files = await readAsked(call, row);
+      const wish = { files, replacesEdited: row.replaceEdited };
+      const context = relayContext({ deps, environment: target, actor, nowMs });
+      const cap = deps.syncCap.of(target, nowMs);
+      await settleBefore(call, target.id);
+      try {
+        const done = await deps.store.write(origin, async (tx) => {
+          const now = await requireApproval(tx, row.id);
+          requireTime(call, now);
+          refuseUnless("approved", now);
+          await requireApprover(tx, now.decidedBy);
+          const carried = await applyPlan(tx, context, wish, now.plan, cap);
+          await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
+          return carried;
+        });
+        return { ...viewCarried(done, []), secrets: done.secrets };
+      } catch (error) {
+        if (error instanceof Refusal) await endVoid(call, row, error.message);
+        throw error;
+      }
+    },
+  }),
+];
+
+/** Says yes in the transaction that finds both sides as they were shown; else it is void from then on. */
+async function approve(call: Asking, row: Approval, change: Change): Promise<void> {
+  refuseUnless("pending", row);
+  try {
+    const files = await readAsked(call, row);
+    await call.deps.store.write("dashboard", async (tx) => {
+      const now = await requireApproval(tx, row.id);
+      requireTime(call, now);
+      refuseUnless("pending", now);
+      await requirePlan(tx, now.environmentId, files, now.plan);
+      await decideApproval(tx, now, "approved", change);
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal) || !MOVED.has(error.code)) throw error;
+    await endVoid(call, row, MOVED_WORDS);
+    throw new Refusal("approval_void", `${MOVED_WORDS} Nothing was approved: ask anew.`);
+  }
+}
+
+/** What is thrown where a side is not as it was shown. */
+const MOVED: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+  "version_conflict",
+  "invalid_definition",
+  "body_too_large",
+]);
+const MOVED_WORDS = "Development or production changed after this was asked for.";
+
+/** The approval and the environment it is for, for owners and for who asked. */
+async function requireSeen(
+  { deps, actor, by }: Asking,
+  id: string,
+): Promise<{ row: Approval; target: Environment }> {
+  return await deps.store.read(async (tx) => {
+    const row = await requireApproval(tx, id);
+    const target = await findEnvironmentById(tx, row.environmentId);
+    if (target !== null && (actor.kind === "owner" || row.askedBy === by)) return { row, target };
+    throw new Refusal(
+      "not_found",
+      "This key asked for no approval of this id: use the key that asked for it.",
+    );
+  });
+}
+
+/** The approval as it stands now: one whose time is over has ended. */
+async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Approval> {
+  if (!isOpen(row) || deps.approvals.msLeft(row) > 0) return row;
+  return await deps.store.write("dashboard", async (tx) => {
+    await endApproval(tx, await requireApproval(tx, row.id), "expired", nowMs, null);
+    return await requireApproval(tx, row.id);
+  });
+}
+
+/** As `settleTime`; and where a side moved since it was asked for it is void, though both are not looked at with every call. */
+async function look(call: Asking, asked: Approval): Promise<Approval> {
+  const row = await settleTime(call, asked);
+  const { deps } = call;
+  if (!isOpen(row) || !deps.approvals.looksDue(row)) return row;
+  try {
+    const files = await readAsked(call, row);
+    await deps.store.read((tx) => requirePlan(tx, row.environmentId, files, row.plan));
+    return row;
+  } catch (error) {
+    if (!(error instanceof Refusal) || !MOVED.has(error.code)) throw error;
+    return await endVoid(call, row, MOVED_WORDS);
+  }
+}
+
+async function endVoid({ deps, nowMs }: Asking, row: Approval, why: string): Promise<Approval> {
+  return await deps.store.write("dashboard", async (tx) => {
+    await endApproval(tx, await requireApproval(tx, row.id), "void", nowMs, why);
+    return await requireApproval(tx, row.id);
+  });
+}
+
+/** Its time may end between two looks at it. Refuses with `approval_expired`. */
+function requireTime({ deps }: Asking, row: Approval): void {
+  if (deps.approvals.msLeft(row) === 0) refuseUnless("pending", { ...row, state: "expired", why: null });
+}
+
+/** What it carries: the files that were sent, or what stands in development now. */
+async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approval): Promise<Files> {
+  const whole = await deps.store.read((tx) => requireWholeApproval(tx, id));
+  if (whole.files !== null) return (await readSent(whole.files, false, nowMs)).files;
+  const from = await deps.store.read(async (tx) => {
+    const appId = (await findEnvironmentById(tx, environmentId))?.appId ?? "";
+    return await requireEnvironment(tx, appId, "development");
+  });
+  return await filesOfEnvironment(deps.store, from, nowMs);
+}
+
+function refuseMoved(planId: string): Refusal {
+  return new Refusal(
+    "version_conflict",
+    "plan names another plan than the one that stands: read the plan again, and look at that one.",
+    { details: { plan: planId } },
+  );
+}
+
+function view({ deps, by }: Asking, row: Approval, { appId }: Environment): ApprovalView {
+  const origin = dashboardOrigin(deps.config) ?? deps.baseUrl();
+  const secondsLeft = isOpen(row) ? Math.ceil(deps.approvals.msLeft(row) / 1_000) : 0;
+  return viewApproval(row, { app: appId, url: `${origin}/approvals/${row.id}`, asker: by, secondsLeft });
+}

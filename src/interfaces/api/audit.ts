@@ -1,0 +1,122 @@
+/** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
+import { Type } from "typebox";
+import { type Page, readPageRequest } from "../../base/page.ts";
+import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../../base/schema.ts";
+import {
+  CALL_OUTCOMES,
+  callCountsView,
+  countRecentCalls,
+  listRecentCalls,
+  recentCallView,
+} from "../../engine/receiver/request.ts";
+import { listUnknownCalls, unknownCallView } from "../../engine/receiver/unknown-request.ts";
+import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
+import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
+import { listProblems, problemView } from "../../platform/audit/problem.ts";
+import { docsOf } from "../http/answer.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+/** Any name that is called, of a relay or not. */
+const calledName = exactText(63, "the name in the called URL");
+
+/** Each with the page that explains its code, where the caller is one who is told of pages. */
+function withDocs<Item extends { code: string }>(
+  { deps, request }: { deps: HttpDeps; request: Request },
+  { items, next }: Page<Item>,
+): Page<Item & { docs?: string }> {
+  const told = (item: Item) => {
+    const docs = docsOf(deps, request, item.code);
+    return docs === null ? item : { ...item, docs };
+  };
+  return { items: items.map(told), next };
+}
+
+export const watchRoutes = [
+  listRoute({
+    path: "/audit",
+    summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
+    filter: { kind: Type.Optional(oneOf(["change", "run"])), ...auditFilter },
+    item: auditView,
+    large: true,
+    list: (tx, { environmentId }, page, filter) => listAudit(tx, environmentId, filter, page),
+  }),
+  listRoute({
+    path: "/problems",
+    summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
+    filter: { all: Type.Optional(oneOf(["true", "false"])) },
+    item: problemView,
+    list: async (tx, visit, page, { all }) =>
+      withDocs(visit, await listProblems(tx, visit.environmentId, all !== "true", page)),
+  }),
+  listRoute({
+    path: "/alerts",
+    summary:
+      "Lists the alerts the owner was told of, newest first; a burst is one alert with a count. open=true leaves out those that are resolved.",
+    filter: { open: Type.Optional(oneOf(["true", "false"])) },
+    item: alertView,
+    list: async (tx, visit, page, { open }) =>
+      withDocs(visit, await listAlerts(tx, visit.environmentId, page, open === "true")),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/alerts/:id/resolve",
+    summary:
+      "Says that an alert is seen to: it is resolved, and the problem it told of cleared until it is found again.",
+    answer: Type.Object({ alert: alertView }),
+    async write(tx, { change, audit, params }) {
+      const { alert, resolved } = await resolveAlert(tx, { ...change, id: params.id });
+      const { code, target } = alert;
+      if (resolved)
+        await audit(tx, { action: "alert.resolved", target: `alert:${alert.id}`, after: { code, target } });
+      return { alert };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/calls",
+    summary:
+      "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
+    query: fields({
+      ...pageQuery,
+      relay: calledName,
+      outcome: Type.Optional(oneOf(CALL_OUTCOMES)),
+      code: exactText(63, "what they were refused for, such as bad_signature"),
+      since: Type.Optional(Type.String()),
+    }),
+    answer: pageOf(recentCallView),
+    async handle({ deps, environment, query }) {
+      const { limit, cursor, since, ...asked } = query;
+      const page = readPageRequest({ limit, cursor });
+      const filter = { ...asked, sinceMs: readTime("since", since) };
+      await deps.receiver.writeRecentCalls();
+      return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/calls/counts",
+    summary:
+      "Counts the receiver calls that became no event since a time, by outcome and cause, as far as the last 1,000 tell.",
+    query: fields({ relay: calledName, since: Type.Optional(Type.String()) }),
+    answer: Type.Object({ counts: callCountsView }),
+    async handle({ deps, environmentId, query: { relay, since } }) {
+      const filter = { relay, sinceMs: readTime("since", since) };
+      await deps.receiver.writeRecentCalls();
+      return { counts: await deps.store.read((tx) => countRecentCalls(tx, environmentId, filter)) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/unknown-calls",
+    summary:
+      "Lists the last 50 names that were called and that no receiver of the app has, with the receiver that the sender may have meant.",
+    query: fields(pageQuery),
+    answer: pageOf(unknownCallView),
+    async handle({ deps, environment, query }) {
+      const page = readPageRequest(query);
+      await deps.receiver.writeRecentCalls();
+      return await deps.store.read((tx) => listUnknownCalls(tx, environment.id, page));
+    },
+  }),
+];

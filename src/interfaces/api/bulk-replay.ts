@@ -1,0 +1,127 @@
+/** Bulk replays: what one would do, beginning one, how far it is, and stopping it. */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { fields, readTime } from "../../base/schema.ts";
+import {
+  type BulkFilter,
+  bulkFilter,
+  bulkPlan,
+  countChosen,
+  planBulkReplay,
+} from "../../engine/event/bulk-choice.ts";
+import {
+  beginBulkReplay,
+  bulkReplayView,
+  DEFAULT_PER_SECOND,
+  listBulkReplays,
+  MAX_PER_SECOND,
+  requireBulkReplay,
+  stopBulkReplay,
+} from "../../engine/event/bulk-replay.ts";
+import { lookUpNames } from "../../engine/event/filter-lookup.ts";
+import type { Store } from "../../store/port.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+/** As it is asked for: a person by address or id, times as the other lists take them. */
+const asked = {
+  ...bulkFilter,
+  // It is kept as it was asked for.
+  relay: Type.Optional(Type.String({ maxLength: 200, description: "a relay's name" })),
+  person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+};
+const askedBody = fields(asked);
+
+async function readFilter(
+  store: Store,
+  environmentId: number,
+  { state, relay, trigger, reason, since, until, ...named }: Static<typeof askedBody>,
+): Promise<BulkFilter> {
+  const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
+  const { person } = await lookUpNames(store, environmentId, { relay, ...named });
+  return {
+    state,
+    ...(relay === undefined ? {} : { relay }),
+    ...(trigger === undefined ? {} : { trigger }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(person === undefined ? {} : { person }),
+    ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
+    ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),
+  };
+}
+
+export const bulkReplayRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays/plan",
+    summary:
+      "Says what a bulk replay of a filter's events would do: how many match, what becomes of their actions, whose work was another person's, and which may not act.",
+    body: askedBody,
+    answer: Type.Object({ plan: bulkPlan }),
+    async handle({ deps: { store }, environmentId, body }) {
+      return {
+        plan: await planBulkReplay(store, environmentId, await readFilter(store, environmentId, body)),
+      };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays",
+    summary:
+      "Begins a replay of every failed or dead event of a filter, or of done ones with another person's work, oldest first; it continues until it ends or is stopped.",
+    body: fields({
+      ...asked,
+      move: Type.Optional(
+        Type.Boolean({
+          description:
+            "runs also what was done for another person than the event is about now, whose purchases move; always so for done events",
+        }),
+      ),
+      perSecond: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_PER_SECOND,
+          description: `how many events a second at most, from 1 to ${MAX_PER_SECOND}`,
+        }),
+      ),
+    }),
+    answer: Type.Object({ replay: bulkReplayView }),
+    status: 202,
+    async handle({
+      deps: { store },
+      environmentId,
+      change,
+      body: { perSecond = DEFAULT_PER_SECOND, move = false, ...wanted },
+    }) {
+      const filter = await readFilter(store, environmentId, wanted);
+      const counted = await countChosen(store, environmentId, filter);
+      const replay = await store.write("dashboard", (tx) =>
+        beginBulkReplay(tx, { ...change, filter, perSecond, move, ...counted }),
+      );
+      return { replay };
+    },
+  }),
+  listRoute({
+    path: "/bulk-replays",
+    summary: "Lists the bulk replays of the last 90 days, newest first.",
+    item: bulkReplayView,
+    list: (tx, { environmentId }, page) => listBulkReplays(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/bulk-replays/:id",
+    summary: "Shows how far a bulk replay is.",
+    answer: Type.Object({ replay: bulkReplayView }),
+    read: async (tx, { environmentId, params }) => ({
+      replay: await requireBulkReplay(tx, environmentId, params.id),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays/:id/stop",
+    summary: "Stops a bulk replay; the events that it queued stay queued.",
+    answer: Type.Object({ replay: bulkReplayView }),
+    write: async (tx, { change, params }) => ({ replay: await stopBulkReplay(tx, params.id, change) }),
+  }),
+];

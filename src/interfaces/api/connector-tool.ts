@@ -1,0 +1,236 @@
+/**
+ * The connector's tools: each is a name and a sentence over a route of the API, whose schemas say what it takes. A call of one is a call of its
+ * route, by the same caller, so that no tool knows, may or answers anything that the API does not.
+ */
+import type { TObject, TSchema } from "typebox";
+import { checkInput } from "../../base/check-shape.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields } from "../../base/schema.ts";
+import type { Route } from "../http/route.ts";
+import { aboutRoutes } from "./about.ts";
+import { watchRoutes } from "./audit.ts";
+import { eventRoutes } from "./event.ts";
+import { personRoutes } from "./person.ts";
+import { relayRoutes } from "./relay.ts";
+import { testEventRoutes } from "./test-event.ts";
+
+export interface Tool {
+  name: string;
+  title: string;
+  /** For the model that chooses: what it tells or does. */
+  description: string;
+  route: Route;
+  /** Whether it changes anything; those can be switched off. */
+  writes: boolean;
+  /** A write whose effects cannot be taken back. */
+  destructive: boolean;
+}
+
+const E = "/api/apps/:appId/:environment";
+const OFFERED = [
+  ...relayRoutes,
+  ...testEventRoutes,
+  ...eventRoutes,
+  ...watchRoutes,
+  ...personRoutes,
+  ...aboutRoutes,
+];
+
+/** `route`: its method and path, where `{E}` stands for the environment. */
+function tool(
+  route: string,
+  name: string,
+  title: string,
+  description: string,
+  effect: "reads" | "writes" | "cannot be undone" = "reads",
+): Tool {
+  const found = OFFERED.find((one) => `${one.method} ${one.path.replace(E, "{E}")}` === route);
+  if (found === undefined) throw new Error(`The tool ${name} is over ${route}, which is no route.`);
+  const writes = effect !== "reads";
+  return { name, title, description, route: found, writes, destructive: effect === "cannot be undone" };
+}
+
+export const TOOLS: readonly Tool[] = [
+  tool(
+    "GET {E}/relays",
+    "list_relays",
+    "List relays",
+    "Lists the relays (rules: one trigger, one to ten actions), newest first, each with its state and how its events of the last 24 hours ended.",
+  ),
+  tool(
+    "GET {E}/relays/:name",
+    "read_relay",
+    "Read a relay",
+    "Shows one relay: its definition, receiver URL, what is known of its secrets (never a secret), and its problems.",
+  ),
+  tool(
+    "GET {E}/events",
+    "list_events",
+    "List events",
+    "Lists events without payloads, newest first. States: queued, running, done, failed, dead. A page may be short and still have a next, which is the cursor of the following call.",
+  ),
+  tool(
+    "GET {E}/events/:id",
+    "read_event",
+    "Read an event",
+    "Shows one event: its payload, and what each action of each attempt did or why it failed.",
+  ),
+  tool(
+    "GET {E}/calls",
+    "list_calls",
+    "List calls that became no event",
+    "Lists the receiver calls that were refused, ignored or duplicates, newest first, with the cause: where to look when a provider says it called and no event is there.",
+  ),
+  tool(
+    "GET {E}/unknown-calls",
+    "list_unknown_calls",
+    "List calls to unknown names",
+    "Lists names that were called and that no receiver has, with the receiver that the sender may have meant.",
+  ),
+  tool(
+    "GET {E}/problems",
+    "list_problems",
+    "List problems",
+    "Lists the problems that stand now, newest first, each with what to do.",
+  ),
+  tool(
+    "GET {E}/alerts",
+    "list_alerts",
+    "List alerts",
+    "Lists the alerts that the owner was told of, newest first; open=true leaves out those that are resolved.",
+  ),
+  tool(
+    "GET {E}/persons",
+    "list_people",
+    "List people",
+    "Lists the app's people, newest first; they are the persons whom events act on.",
+  ),
+  tool(
+    "GET {E}/persons/:id",
+    "read_person",
+    "Read a person",
+    "Shows one person with what they have now; id is their e-mail address, id or store account token.",
+  ),
+  tool(
+    "POST {E}/relays/validate",
+    "validate_relay",
+    "Validate a definition",
+    "Tells every problem and warning of a relay definition, without saving it.",
+  ),
+  tool(
+    "POST {E}/relays/:name/explain",
+    "explain_relay",
+    "Explain a relay",
+    "Tells step by step what a relay would do with a call, a record, a stored event (event: its id) or, with nothing given, an example. Without any effect.",
+  ),
+  tool(
+    "POST {E}/relays/:name/test-event",
+    "send_test_event",
+    "Send a test event",
+    "Sends a receiver a call signed with its own secret (a body, or an example made of its map), or a schedule one tick. It runs with every effect and is marked as a test. In local development and development alone; explain_relay has no effect.",
+    "cannot be undone",
+  ),
+  tool(
+    "GET {E}/events/:id/replay",
+    "plan_replay",
+    "Plan a replay",
+    "Says what a replay of a finished event would do with each action. Read this before replay_event.",
+  ),
+  tool(
+    "POST {E}/events/:id/replay",
+    "replay_event",
+    "Replay an event",
+    "Queues a finished event again: its actions run, calls are posted again, and what was done before is not done twice.",
+    "cannot be undone",
+  ),
+  tool(
+    "POST {E}/events/:id/retry",
+    "retry_event",
+    "Try an event now",
+    "Tries an event that waits for its retry now, where its cause was mended; the attempt counts as any other. One that has ended takes replay_event.",
+    "cannot be undone",
+  ),
+  tool(
+    "POST {E}/relays/:name/pause",
+    "pause_relay",
+    "Pause a relay",
+    "Pauses a relay: what arrives is recorded and waits for resume_relay; ticks are not recorded.",
+    "writes",
+  ),
+  tool(
+    "POST {E}/relays/:name/resume",
+    "resume_relay",
+    "Resume a relay",
+    "Resumes a paused relay: every event that waited runs, in order.",
+    "cannot be undone",
+  ),
+  tool(
+    "GET /changes.json",
+    "changes",
+    "What each release changed",
+    "Lists what each release of the service changed, newest first: as it was, as it is now, error codes added and removed.",
+  ),
+];
+
+const NO_FIELDS: TObject = fields({});
+const OF_ADDRESS = /:([a-zA-Z]+)/g;
+
+/** The names in the route's path that a caller of the tool gives. */
+function givenNames({ path }: Route): string[] {
+  return [...path.replace(E, "").matchAll(OF_ADDRESS)].map(([, name = ""]) => name);
+}
+
+/** The JSON Schema of what the tool takes: the path's names, the query and the body, side by side. */
+export function inputSchema({ route }: Tool) {
+  const parts = [route.query, route.body].filter((part): part is TObject => part !== null && isObject(part));
+  const names = givenNames(route);
+  return {
+    type: "object" as const,
+    properties: {
+      ...Object.fromEntries(names.map((name) => [name, { type: "string", description: `the ${name}` }])),
+      ...Object.assign({}, ...parts.map(({ properties }) => properties)),
+    },
+    required: [...names, ...parts.flatMap(({ required = [] }) => required)],
+    additionalProperties: false,
+  };
+}
+
+function isObject(schema: TSchema): boolean {
+  return "properties" in schema;
+}
+
+/**
+ * What a call of the tool is as a call of its route: its path's values, its query, and the fields of its body. Refuses with `invalid_input` what no
+ * path or query can hold, such as the null of a client that names every field.
+ */
+export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
+  // Without a prototype, so that a name of Object's own is a field like any other, and refused as such.
+  const params: Record<string, string> = Object.create(null);
+  const asked: Record<string, string> = Object.create(null);
+  const body: Record<string, unknown> = Object.create(null);
+  const names = givenNames(route);
+  const querySchema = route.query ?? NO_FIELDS;
+  for (const name of names) {
+    const value = Object.hasOwn(given, name) ? given[name] : "";
+    if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name} of what is meant.`, name);
+    params[name] = readWord(name, value);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (names.includes(name)) continue;
+    if (Object.hasOwn(querySchema.properties, name)) asked[name] = readWord(name, value);
+    else body[name] = value;
+  }
+  // An address of thousands of names costs far more to make than to refuse.
+  if (route.method === "GET") checkInput(querySchema, { ...asked, ...body });
+  return { params, query: new URLSearchParams(asked), body };
+}
+
+function readWord(name: string, value: unknown): string {
+  if (["string", "number", "bigint", "boolean"].includes(typeof value)) return String(value);
+  const what = value === null ? "null" : Array.isArray(value) ? "a list" : "an object";
+  throw refuseField(`\`${name}\` is ${what}: give a text, or leave it out where it may be.`, name);
+}
+
+function refuseField(message: string, field: string): Refusal {
+  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+}

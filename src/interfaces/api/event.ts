@@ -1,0 +1,187 @@
+/** Events, one with its runs, the plan of a replay, the replay itself, a retry that does not wait, and expunging. */
+import { type Static, Type } from "typebox";
+import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
+import { readPageRequest } from "../../base/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/schema.ts";
+import { countEvents, eventCounts } from "../../engine/event/count.ts";
+import { EVENT_STATES, EVENT_TRIGGERS } from "../../engine/event/event.ts";
+import { expungeByHand } from "../../engine/event/expunge.ts";
+import { lookUpNames } from "../../engine/event/filter-lookup.ts";
+import { BAR_WIDTHS, drawHistogram, histogramView } from "../../engine/event/histogram.ts";
+import { readEvents } from "../../engine/event/list.ts";
+import { planReplay, replayEvent } from "../../engine/event/replay.ts";
+import { replayPlan } from "../../engine/event/replay-plan.ts";
+import { tryEventNow } from "../../engine/event/retry-now.ts";
+import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
+import { causeView, judgeEvent } from "../../insight/overview/failure-cause.ts";
+import type { Store } from "../../store/port.ts";
+import { docsOf } from "../http/answer.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute } from "../http/route.ts";
+
+/** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
+function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
+  const runs = event.runs.map((run) => {
+    const results = run.results.map((result) => {
+      const docs = result.code === undefined ? null : docsOf(deps, request, result.code);
+      return docs === null ? result : { ...result, docs };
+    });
+    return { ...run, results };
+  });
+  return { ...event, runs };
+}
+
+/** What the list is asked by, but for the state. */
+const eventFilter = {
+  relay: Type.Optional(
+    Type.String({ maxLength: 63, description: "the name of a relay that is here or was" }),
+  ),
+  trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
+  reason: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: "the code they failed with last, while they wait for a retry too; any: whatever it was",
+    }),
+  ),
+  person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+  q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
+  mapped: Type.Optional(
+    Type.String({
+      maxLength: 270,
+      description: "a mapped name and what its value begins with, such as order:cs_live",
+    }),
+  ),
+};
+const eventFilterFields = Type.Object(eventFilter);
+
+async function readFilter<Asked extends Static<typeof eventFilterFields>>(
+  store: Store,
+  environmentId: number,
+  { since, until, ...asked }: Asked,
+) {
+  const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
+  return { ...(await lookUpNames(store, environmentId, asked)), ...between };
+}
+
+export const eventRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/events",
+    summary:
+      "Lists events without their payloads, newest first, each with its mapped event_type and a line of its first mapped values.",
+    query: fields({ ...pageQuery, ...eventFilter, state: Type.Optional(oneOf(EVENT_STATES)) }),
+    answer: pageOf(eventItem),
+    async handle({ deps: { store }, environmentId, query: { limit, cursor, ...asked } }) {
+      const filter = await readFilter(store, environmentId, asked);
+      return await readEvents(store, environmentId, filter, readPageRequest({ limit, cursor }));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/counts",
+    summary: "Counts the events that a filter of the list chooses by their state, up to 10,000 of each.",
+    query: fields(eventFilter),
+    answer: Type.Object({ counts: eventCounts }),
+    async handle({ deps: { store }, environmentId, query }) {
+      const filter = await readFilter(store, environmentId, query);
+      return { counts: await countEvents(store, environmentId, filter) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/histogram",
+    summary:
+      "Draws the events that a filter of the list chooses over time, by how they stand now; many at once are counted in samples.",
+    query: fields({
+      ...eventFilter,
+      state: Type.Optional(oneOf(EVENT_STATES)),
+      every: Type.Optional(oneOf(BAR_WIDTHS)),
+    }),
+    answer: Type.Object({ histogram: histogramView }),
+    async handle({ deps: { store }, environmentId, query: { every, ...asked }, nowMs }) {
+      const filter = await readFilter(store, environmentId, asked);
+      return { histogram: await drawHistogram(store, environmentId, { ...filter, every }, nowMs) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/:id",
+    summary: "Shows one event with its payload and what each action of each attempt did.",
+    answer: Type.Object({ event: eventView }),
+    read: async (tx, call) => ({
+      event: showEvent(call, await requireEventView(tx, call.environmentId, call.params.id)),
+    }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/:id/cause",
+    summary:
+      "Says whether what a failed or dead event failed with is still so, as far as what ran since tells; null for every other event.",
+    answer: Type.Object({ cause: orNull(causeView) }),
+    read: async (tx, { environmentId, params }) => ({
+      cause: await judgeEvent(tx, environmentId, params.id),
+    }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/:id/replay",
+    summary:
+      "Says what a replay of a finished event would do with each action of its relay's present definition.",
+    answer: Type.Object({ plan: replayPlan }),
+    read: async (tx, { environmentId, params }) => ({
+      plan: await planReplay(tx, { environmentId, id: params.id }),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/replay",
+    summary:
+      "Queues a finished event again with its attempts reset; run names actions to run although they did their work, under another text or for another person.",
+    body: fields({
+      run: Type.Optional(
+        Type.Array(Type.Integer({ minimum: 0 }), {
+          maxItems: MAX_ACTIONS_PER_RELAY,
+          description: "a list of indexes that the plan lets you choose",
+        }),
+      ),
+      version: Type.Optional(Type.Integer({ description: "the relay's version of the plan" })),
+    }),
+    answer: Type.Object({ event: eventView }),
+    status: 202,
+    async write(tx, call) {
+      const { environmentId, by, params, body, nowMs } = call;
+      const { run, version } = body;
+      await replayEvent(tx, { environmentId, id: params.id, actor: by, nowMs, run, version });
+      return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/retry",
+    summary:
+      "Tries an event that waits for its retry now; the attempt counts as any other. One that has ended is replayed instead.",
+    answer: Type.Object({ event: eventView }),
+    status: 202,
+    async write(tx, call) {
+      const { environmentId, by, params, nowMs } = call;
+      await tryEventNow(tx, { environmentId, id: params.id, actor: by, nowMs });
+      return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/expunge",
+    summary:
+      "Takes the payload and what results quote out of an event for good, audited; it never runs again, and one that waits ends failed.",
+    answer: Type.Object({ event: eventView }),
+    async handle(call) {
+      const { deps, environment, by, params, nowMs } = call;
+      const environmentId = environment.id;
+      await expungeByHand(deps.store, { environmentId, id: params.id, actor: by, nowMs });
+      const expunged = await deps.store.read((tx) => requireEventView(tx, environmentId, params.id));
+      return { event: showEvent(call, expunged) };
+    },
+  }),
+];

@@ -1,0 +1,66 @@
+/**
+ * The files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. A key is the app; what an owner does
+ * is audited.
+ */
+import { Type } from "typebox";
+import { MAX_FILE_BYTES } from "../../base/limit.ts";
+import { fields } from "../../base/schema.ts";
+import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../../shop/records/file.ts";
+import { auditFile } from "../../shop/records/manual-record.ts";
+import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { DATA_HEADERS } from "../http/answer.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+export const fileRoutes = [
+  listRoute({
+    path: "/files",
+    summary: "Lists files without their bytes, newest first.",
+    item: fileView,
+    list: (tx, { environmentId }, page) => listFiles(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/files",
+    summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
+    query: fields({ name: Type.String({ description: "the file's name" }) }),
+    rawBytes: MAX_FILE_BYTES,
+    answer: Type.Object({ file: fileView }),
+    status: 201,
+    async write(tx, { deps, environmentId, actor, change, request, query, bytes: content, nowMs }) {
+      const mediaType = request.headers.get("content-type");
+      const upload = { environmentId, name: query.name, mediaType, content, nowMs };
+      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        uploadFile(tx, upload),
+      );
+      if (actor.kind !== "key") await auditFile(tx, change, "file.uploaded", row);
+      return { file: viewFile(row) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/files/:id",
+    summary: "Downloads a file's bytes.",
+    answer: Type.String(),
+    async handle({ deps, environment, params }) {
+      const found = await deps.store.read((tx) => readFile(tx, environment.id, params.id));
+      return new Response(new Uint8Array(found.content), {
+        headers: {
+          ...DATA_HEADERS,
+          "cache-control": "private, no-store",
+          "content-type": found.mediaType,
+          "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(found.name)}`,
+        },
+      });
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/files/:id",
+    summary: "Deletes a file that no record holds.",
+    answer: null,
+    async write(tx, { environmentId, actor, change, params }) {
+      const row = await deleteFile(tx, environmentId, params.id);
+      if (actor.kind !== "key") await auditFile(tx, change, "file.deleted", row);
+    },
+  }),
+];

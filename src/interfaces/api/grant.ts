@@ -1,0 +1,160 @@
+/** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
+import { Type } from "typebox";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
+import { readPageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { exactText, fields, orNull, pageQuery, readTime, textOrNull } from "../../base/schema.ts";
+import {
+  accessView,
+  checkAccess,
+  endGrantByHand,
+  grantByHand,
+  grantView,
+  listGrants,
+  listHolders,
+  viewAccessOf,
+  viewGrant,
+} from "../../shop/people/access-grant.ts";
+import { addCreditsByHand, creditView, listCredits, viewCredit } from "../../shop/people/credit.ts";
+import {
+  findEntitlement,
+  resolveEntitlementKey,
+  sayEntitlementUnknown,
+} from "../../shop/people/entitlement.ts";
+import { findPersonByEmail, readSentAddress, requirePerson } from "../../shop/people/person.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+export const grantRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/access",
+    summary:
+      "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
+    answer: accessView,
+    async read(tx, { environmentId, params, nowMs }) {
+      const { status } = await requirePerson(tx, environmentId, params.id);
+      const holding = { environmentId, personId: params.id, entitlement: null, nowMs };
+      return viewAccessOf(status, await checkAccess(tx, holding));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/access/:entitlement",
+    summary: "Tells whether a person may use one entitlement now, until when, and why.",
+    answer: accessView,
+    async read(tx, { environmentId, params, nowMs }) {
+      const { status } = await requirePerson(tx, environmentId, params.id);
+      const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+      const holding = { environmentId, personId: params.id, entitlement, nowMs };
+      return viewAccessOf(status, await checkAccess(tx, holding));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/access/:entitlement",
+    summary:
+      "Tells whether the person with an e-mail address may use one entitlement now, until when, and why; person is null for an address of no person.",
+    query: fields({
+      email: Type.String({
+        minLength: 1,
+        maxLength: MAX_EMAIL_CHARS,
+        description: "a whole e-mail address",
+      }),
+    }),
+    answer: Type.Object({ person: textOrNull, ...accessView.properties }),
+    async read(tx, { environmentId, params, query, nowMs }) {
+      const found = await findPersonByEmail(tx, environmentId, readSentAddress(query.email));
+      if (found === null) return { person: null, granted: false, suspended: false, until: null, grants: [] };
+      const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+      const holding = { environmentId, personId: found.id, entitlement, nowMs };
+      return { person: found.id, ...viewAccessOf(found.status, await checkAccess(tx, holding)) };
+    },
+  }),
+  listRoute({
+    path: "/persons/:id/grants",
+    summary: "Lists every grant a person ever had, ended ones too, newest first.",
+    item: grantView,
+    async list(tx, { environmentId, params, nowMs }, page) {
+      await requirePerson(tx, environmentId, params.id);
+      return await listGrants(tx, { environmentId, personId: params.id, nowMs }, page);
+    },
+  }),
+  listRoute({
+    path: "/grants",
+    summary:
+      "Lists the live grants of an entitlement with who holds it, from what and until when, newest first.",
+    filter: {
+      entitlement: exactText(80, "a product or plan name, or access:<slug>"),
+    },
+    item: grantView,
+    async list(tx, { environmentId, nowMs }, page, { entitlement: name }) {
+      if (name === undefined)
+        return await listHolders(tx, { environmentId, entitlement: undefined, nowMs }, page);
+      const known = await findEntitlement(tx, environmentId, name);
+      const held = await listHolders(tx, { environmentId, entitlement: known?.key ?? name, nowMs }, page);
+      // What left the catalog may be held still.
+      if (known === null && held.items.length === 0 && held.next === null && page.after === null)
+        throw new Refusal("invalid_input", sayEntitlementUnknown(name));
+      return held;
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/grants",
+    summary: "Grants an entitlement by hand.",
+    body: fields({
+      entitlement: Type.String({ description: "a product or plan name, or access:<slug>" }),
+      expiresAt: Type.Optional(orNull(Type.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
+      reason: Type.Optional(orNull(Type.String())),
+    }),
+    answer: Type.Object({ grant: grantView }),
+    status: 201,
+    async write(tx, { change, params, body }) {
+      const granted = await grantByHand(tx, {
+        ...change,
+        personId: params.id,
+        entitlement: body.entitlement,
+        reason: body.reason ?? null,
+        expiresAtMs: readTime("expiresAt", body.expiresAt ?? undefined) ?? null,
+      });
+      return { grant: viewGrant(granted, change.nowMs) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/grants/:id",
+    summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
+    answer: null,
+    async write(tx, { change, params }) {
+      await endGrantByHand(tx, change, params.id);
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/credits",
+    summary: "Tells a person's balance, with the ledger newest first.",
+    query: fields(pageQuery),
+    answer: Type.Object({ balance: Type.Integer(), items: Type.Array(creditView), next: textOrNull }),
+    async read(tx, { environmentId, params, query }) {
+      const page = readPageRequest(query);
+      await requirePerson(tx, environmentId, params.id);
+      return await listCredits(tx, { environmentId, personId: params.id }, page);
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/credits",
+    summary: "Adds credits, or spends with a negative amount; the same key applies once.",
+    body: fields({
+      amount: Type.Integer({ description: "an integer other than 0; a negative one spends" }),
+      reason: Type.String(),
+      key: Type.String({ description: "your own key for this change, so that a repeat applies once" }),
+    }),
+    answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
+    status: 201,
+    async write(tx, { change, params, body }) {
+      const { line, applied } = await addCreditsByHand(tx, { ...change, personId: params.id, ...body });
+      return { credit: viewCredit(line), balance: line.balance, applied };
+    },
+  }),
+];

@@ -1,0 +1,47 @@
+/** Importing what a provider lists and never delivered: a plan of a batch of lines, or the batch itself. */
+import { Type } from "typebox";
+import { MAX_MANAGEMENT_BODY_BYTES } from "../../base/limit.ts";
+import { fields, oneOf } from "../../base/schema.ts";
+import { importMissed, missedView } from "../../engine/receiver/import.ts";
+import { environmentRoute } from "../http/route.ts";
+
+export const missedRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/import-missed",
+    summary:
+      "Takes lines of JSON, each an event's body or a delivery { headers, body }, as events that the receiver missed, each once; dryRun=true stores nothing.",
+    query: fields({
+      dryRun: Type.Optional(oneOf(["true", "false"])),
+      file: Type.Optional(
+        Type.String({
+          pattern: "^[0-9a-f]{64}$",
+          description: "the SHA-256 of the whole file in hex, where this is a part of it",
+        }),
+      ),
+      line: Type.Optional(
+        Type.String({
+          pattern: "^[1-9][0-9]{0,8}$",
+          description: "the number of the first line in the file, from 1",
+        }),
+      ),
+      version: Type.Optional(
+        Type.String({ pattern: "^[0-9]{1,9}$", description: "the relay's version of the plan, an integer" }),
+      ),
+    }),
+    rawBytes: MAX_MANAGEMENT_BODY_BYTES,
+    answer: missedView,
+    async handle({ deps: { store, relays }, origin, params, query, bytes, change }) {
+      const { dryRun, file = null, line = "1", version } = query;
+      const batch = {
+        bytes,
+        firstLine: Number(line),
+        file,
+        dryRun: dryRun === "true",
+        version: version === undefined ? null : Number(version),
+      };
+      const snapshot = await relays.current();
+      return await importMissed({ store, snapshot, origin }, params.name, batch, change);
+    },
+  }),
+];

@@ -1,0 +1,265 @@
+/**
+ * Signing a command in through the dashboard (in the manner of RFC 8628): the command begins a login and polls, an owner looks at it by the code
+ * that the command shows, and allows or denies it. The key that comes of it is the owner's, of one environment, with an end, told once.
+ */
+import { Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { DAY_MS, LOGIN_POLL_SECONDS, MAX_LOGIN_KEY_DAYS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, time } from "../../base/schema.ts";
+import { mintApiKey, revokeApiKey } from "../../platform/account/api-key.ts";
+import {
+  ENVIRONMENT_NAMES,
+  findEnvironmentById,
+  requireEnvironment,
+} from "../../platform/account/environment.ts";
+import {
+  answerLogin,
+  beginLogin,
+  type Login,
+  loginView,
+  requireApprovedLogin,
+  requireWaitingLogin,
+  useLogin,
+  viewLogin,
+} from "../../platform/account/login.ts";
+import { findOwnerById } from "../../platform/account/owner.ts";
+import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import type { Writer } from "../../store/port.ts";
+import type { Owner } from "../http/admission.ts";
+import { requireCookieHome } from "../http/cookie.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { openRoute, ownerRoute } from "../http/route.ts";
+
+const MAX_CODE_CHARS = 100;
+const code = Type.String({ maxLength: MAX_CODE_CHARS, description: "the code that the command shows" });
+const name = (what: string) => Type.String({ maxLength: 200, description: what });
+
+export const loginRoutes = [
+  openRoute({
+    method: "POST",
+    path: "/api/login",
+    summary:
+      "Begins the login of a command: the code it polls with, and the one that an owner types in the dashboard.",
+    body: fields({
+      machine: name("what the machine is called"),
+      account: Type.Optional(name("who is signed in there")),
+      days: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_LOGIN_KEY_DAYS,
+          description: `for how many days the key is to live, an integer from 1 to ${MAX_LOGIN_KEY_DAYS}`,
+        }),
+      ),
+    }),
+    answer: Type.Object({
+      deviceCode: Type.String(),
+      userCode: Type.String(),
+      verificationUri: Type.String(),
+      expiresAt: time,
+      interval: Type.Integer({ description: "seconds between two polls" }),
+    }),
+    async handle({ deps, body, source, nowMs }) {
+      // Nobody could sign in to answer it.
+      requireCookieHome(deps.config);
+      await deps.loginCap.begin(source);
+      const { machine, account = "", days } = body;
+      const digest = (text: string): Uint8Array => deps.sealer.digest(text);
+      const { login, ...codes } = await deps.store.write("app", (tx) =>
+        beginLogin(tx, { machine, account, source, days, digest, nowMs }),
+      );
+      const { expiresAt } = viewLogin(login);
+      return {
+        ...codes,
+        verificationUri: `${deps.baseUrl()}/login`,
+        expiresAt,
+        interval: LOGIN_POLL_SECONDS,
+      };
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/login/token",
+    summary:
+      "Fetches the key of a login that an owner allowed, once; refuses with authorization_pending, slow_down, access_denied or expired_token until then.",
+    body: fields({
+      deviceCode: Type.String({ maxLength: MAX_CODE_CHARS, description: "as the login began" }),
+    }),
+    answer: Type.Object({
+      token: Type.String(),
+      key: Type.Object({ id: Type.String(), name: Type.String() }),
+      app: Type.String(),
+      environment: oneOf(ENVIRONMENT_NAMES),
+      owner: Type.String(),
+      expiresAt: time,
+    }),
+    async handle({ deps, body, nowMs }) {
+      const { deviceCode } = body;
+      await deps.store
+        .read((tx) => requireApprovedLogin(tx, deviceCode, nowMs))
+        .catch((error: unknown) => {
+          if (error instanceof Refusal && error.code === "authorization_pending")
+            deps.loginCap.poll(deviceCode);
+          throw error;
+        });
+      const done = await deps.store.write("app", async (tx) => {
+        const login = await requireApprovedLogin(tx, deviceCode, nowMs);
+        return login.state === "used"
+          ? await endTwiceFetched(tx, login, nowMs)
+          : await makeKey(tx, login, nowMs);
+      });
+      if (done !== null) return done;
+      throw new Refusal(
+        "login_used",
+        "The key of this login was fetched before, and it is told once: it is revoked now, as nobody knows who has it. Run relay login again.",
+      );
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/login/look",
+    summary: "Shows an owner the login that waits under a code: which machine asks, from where, since when.",
+    body: fields({ code }),
+    answer: Type.Object({
+      login: loginView,
+      here: Type.Boolean({ description: "whether it was begun from the address that this call came from" }),
+    }),
+    async handle({ deps, body, owner, source, nowMs }) {
+      const login = await findWaiting(deps, owner, body.code, nowMs);
+      return { login: viewLogin(login), here: login.source === source };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/login/approve",
+    summary: "Allows the login under a code: the command that began it fetches a key of this environment.",
+    body: fields({ code, app: Type.String(), environment: Type.String() }),
+    answer: Type.Object({ login: loginView }),
+    async handle({ deps, body, owner, nowMs }) {
+      await findWaiting(deps, owner, body.code, nowMs);
+      const login = await deps.store.write("dashboard", async (tx) => {
+        const one = await requireWaitingLogin(tx, { code: body.code, digest: digestOf(deps), nowMs });
+        const { id: environmentId } = await requireEnvironment(tx, body.app, body.environment);
+        await answerLogin(tx, one, { ownerId: owner.id, environmentId });
+        await writeAudit(tx, {
+          environmentId,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "login.approved",
+          target: `login:${one.id}`,
+          after: auditedLogin(one),
+        });
+        return one;
+      });
+      return { login: viewLogin(login) };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/login/deny",
+    summary: "Denies the login under a code.",
+    body: fields({ code }),
+    answer: null,
+    async handle({ deps, body, owner, nowMs }) {
+      await findWaiting(deps, owner, body.code, nowMs);
+      await deps.store.write("dashboard", async (tx) => {
+        const login = await requireWaitingLogin(tx, { code: body.code, digest: digestOf(deps), nowMs });
+        await answerLogin(tx, login, { ownerId: owner.id, environmentId: null });
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "login.denied",
+          target: `login:${login.id}`,
+          after: auditedLogin(login),
+        });
+      });
+    },
+  }),
+];
+
+function digestOf(deps: HttpDeps): (text: string) => Uint8Array {
+  return (text) => deps.sealer.digest(text);
+}
+
+/** A code that there is not counts as a guess. */
+async function findWaiting(deps: HttpDeps, owner: Owner, given: string, nowMs: number): Promise<Login> {
+  await deps.loginCap.countTry(owner.id);
+  try {
+    const login = await deps.store.read((tx) =>
+      requireWaitingLogin(tx, { code: given, digest: digestOf(deps), nowMs }),
+    );
+    deps.loginCap.succeeded(owner.id);
+    return login;
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === "not_found")) deps.loginCap.succeeded(owner.id);
+    throw error;
+  }
+}
+
+function auditedLogin({ machine, account, source, days }: Login) {
+  return { machine, account, source, days };
+}
+
+async function makeKey(tx: Writer, login: Login, nowMs: number) {
+  const environment = await findEnvironmentById(tx, login.environmentId ?? 0);
+  const owner = await findOwnerById(tx, login.ownerId ?? "");
+  if (environment === null || owner === null)
+    throw new Refusal(
+      "access_denied",
+      "The owner or environment of this login is gone: run relay login again.",
+    );
+  const { machine, account } = login;
+  const expiresAt = nowMs + login.days * DAY_MS;
+  const { key, token } = await mintApiKey(tx, {
+    environment,
+    kind: "secret",
+    name: `relay login on ${machine}${account === "" ? "" : ` by ${account}`}`,
+    login: { owner, expiresAt },
+    nowMs,
+  });
+  await useLogin(tx, login, key.id);
+  await writeAudit(tx, {
+    environmentId: environment.id,
+    nowMs,
+    by: `owner:${owner.email}`,
+    action: "key.created",
+    target: `key:${key.id}`,
+    after: {
+      kind: key.kind,
+      name: key.name,
+      hint: key.hint,
+      origins: key.origins,
+      expiresAt,
+      login: login.id,
+    },
+  });
+  const { id, name } = key;
+  return {
+    token,
+    key: { id, name },
+    app: environment.appId,
+    environment: environment.name,
+    owner: owner.email,
+    expiresAt: toIso(expiresAt),
+  };
+}
+
+/** Whoever fetches a key a second time lost the answer of the first, or is not who fetched it then: either way nobody is to use it. */
+async function endTwiceFetched(tx: Writer, login: Login, nowMs: number): Promise<null> {
+  const [environmentId, keyId] = [login.environmentId ?? 0, login.keyId ?? ""];
+  try {
+    const key = await revokeApiKey(tx, environmentId, keyId, nowMs);
+    await writeAudit(tx, {
+      environmentId,
+      nowMs,
+      by: "relay login",
+      action: "key.revoked",
+      target: `key:${key.id}`,
+      before: { kind: key.kind, name: key.name, hint: key.hint, why: "fetched twice" },
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+  return null;
+}

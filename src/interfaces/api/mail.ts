@@ -1,0 +1,245 @@
+/**
+ * Mail that was sent, or in local development kept: the mailbox; sending again by hand, a test of the settings, and the domain mail is sent
+ * from. And who wants no more mail of kind event: the page and the one-click address that such a mail carries, open to whoever holds it; and
+ * for owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address. Source: RFC 8058.
+ */
+import { Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, orNull, timeOrNull } from "../../base/schema.ts";
+import type { Actor } from "../../platform/account/api-key.ts";
+import { findApp } from "../../platform/account/app.ts";
+import { findEnvironmentById } from "../../platform/account/environment.ts";
+import {
+  EMAIL_KINDS,
+  EMAIL_STATES,
+  emailView,
+  listEmails,
+  requireEmailView,
+} from "../../platform/mail/email.ts";
+import {
+  findMailStop,
+  listMailStops,
+  MAIL_STOP_PATH,
+  type MailStop,
+  mailStopView,
+  readStopToken,
+  setMailStop,
+} from "../../platform/mail/mail-stop.ts";
+import { escapeHtml } from "../../platform/mail/mailer.ts";
+import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../../platform/mail/manual-mail.ts";
+import {
+  findSenderDomain,
+  removeSenderDomain,
+  saveSenderDomain,
+  senderDomainInput,
+  senderDomainView,
+  verifySenderDomain,
+  viewSenderDomain,
+} from "../../platform/mail/sender-domain.ts";
+import { findPerson, readPersonId, requireActingPerson, requirePerson } from "../../shop/people/person.ts";
+import type { Reader } from "../../store/port.ts";
+import { PAGE_HEADERS } from "../http/answer.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute, listRoute, openRoute } from "../http/route.ts";
+
+function handDeps({ store, clock, mailer, config }: HttpDeps): HandMailDeps {
+  return { store, clock, mailer, local: config.mode === "local" };
+}
+
+/** A one-click body is one short field. */
+const MAX_CLICK_BYTES = 1024;
+
+/** Whose mail the token stops, and the app's name. Refuses with `not_found`. */
+async function requireStop(
+  tx: Reader,
+  deps: HttpDeps,
+  token: string,
+): Promise<{ stop: MailStop; app: string }> {
+  const stop = readStopToken(deps.sealer, token);
+  const environment = stop === null ? null : await findEnvironmentById(tx, stop.environmentId);
+  if (
+    stop !== null &&
+    environment !== null &&
+    (await findPerson(tx, stop.environmentId, stop.personId)) !== null
+  )
+    return { stop, app: (await findApp(tx, environment.appId))?.name ?? environment.appId };
+  throw new Refusal(
+    "not_found",
+    "This address stops nobody's mail: it is cut short, or the person is not known here any more.",
+  );
+}
+
+function answerPage(title: string, body: string): Response {
+  const page = `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head>\n<body><main><h1>${escapeHtml(title)}</h1>\n${body}\n</main></body></html>\n`;
+  const headers = {
+    ...PAGE_HEADERS,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+  };
+  return new Response(page, { headers });
+}
+
+const stopAnswer = Type.Object({ mailStop: Type.Object({ person: Type.String(), stoppedAt: timeOrNull }) });
+
+async function showStop(tx: Reader, stop: MailStop) {
+  return { mailStop: { person: stop.personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)) } };
+}
+
+/** The owner who asks, in the dashboard or by the key of a login. */
+function ownerOf(actor: Actor): string | undefined {
+  if (actor.kind === "owner") return actor.email;
+  return actor.kind === "key" ? (actor.owner ?? undefined) : undefined;
+}
+
+export const mailRoutes = [
+  listRoute({
+    path: "/emails",
+    summary: "Lists mail with what became of it, newest first.",
+    filter: {
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      kind: Type.Optional(oneOf(EMAIL_KINDS)),
+      state: Type.Optional(oneOf(EMAIL_STATES)),
+    },
+    item: emailView,
+    large: true,
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listEmails(tx, environmentId, page, { ...filter, person });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/emails/:id",
+    summary: "Shows one mail.",
+    answer: Type.Object({ email: emailView }),
+    read: async (tx, { environmentId, params }) => ({
+      email: await requireEmailView(tx, environmentId, params.id),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/emails/:id/send-again",
+    summary:
+      "Sends a mail again whose end is unknown, in the same words; its state says afterwards whether it was taken.",
+    answer: Type.Object({ email: emailView }),
+    async handle({ deps, environment, by, origin, params }) {
+      const environmentId = environment.id;
+      const hand = { environmentId, by, origin };
+      const mail = await sendEmailAgain(handDeps(deps), hand, params.id, (tx, personId) =>
+        requireActingPerson(tx, environmentId, personId),
+      );
+      return { email: mail };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/mail/test",
+    summary: "Mails an owner a test of the mail settings; the mail's state and reason say how that ended.",
+    body: fields({ to: Type.Optional(Type.String({ description: "an owner's e-mail address" })) }),
+    answer: Type.Object({ email: emailView }),
+    async handle({ deps, environment, actor, by, origin, body }) {
+      const hand = { environmentId: environment.id, by, origin };
+      const { appId } = environment;
+      const to = body.to ?? ownerOf(actor);
+      return {
+        email: await sendTestMail(handDeps(deps), hand, { appId, to, limits: deps.config.limits }),
+      };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/sender-domain",
+    summary: "Shows the domain mail is sent from, with the DNS record that verifies it.",
+    answer: Type.Object({ senderDomain: orNull(senderDomainView) }),
+    async read(tx, { environmentId }) {
+      const row = await findSenderDomain(tx, environmentId);
+      return { senderDomain: row === null ? null : viewSenderDomain(row) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/sender-domain",
+    summary: "Sets the domain mail is sent from and its words; another domain starts unverified.",
+    body: senderDomainInput,
+    answer: Type.Object({ senderDomain: senderDomainView }),
+    write: async (tx, { change, body }) => ({
+      senderDomain: viewSenderDomain(await saveSenderDomain(tx, change, body)),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/sender-domain/verify",
+    summary: "Looks the domain's DNS record up now and remembers what it found.",
+    answer: Type.Object({ senderDomain: senderDomainView, message: Type.String() }),
+    async handle({ deps, environment, by }) {
+      const change = { environmentId: environment.id, by };
+      const { domain, message } = await verifySenderDomain(deps.store, deps, change);
+      return { senderDomain: viewSenderDomain(domain), message };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/sender-domain",
+    summary: "Removes the domain, so that mail stops leaving.",
+    answer: null,
+    write: (tx, { change }) => removeSenderDomain(tx, change),
+  }),
+  openRoute({
+    method: "GET",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Asks the holder of a mail's address whether to stop such mail; opening it changes nothing.",
+    answer: Type.String(),
+    async handle({ deps, params }) {
+      const { app } = await deps.store.read((tx) => requireStop(tx, deps, params.token));
+      const ask = `<p>You get no more mail about events from ${escapeHtml(app)}. Mail about your account still comes.</p>\n<form method="post"><button>Stop these mails</button></form>`;
+      return answerPage(`Stop mail from ${app}?`, ask);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Stops mail of kind event to the person whom the mail went to, in one click (RFC 8058).",
+    rawBytes: MAX_CLICK_BYTES,
+    answer: Type.String(),
+    async handle({ deps, params, nowMs }) {
+      const app = await deps.store.write("app", async (tx) => {
+        const found = await requireStop(tx, deps, params.token);
+        const { environmentId, personId } = found.stop;
+        const change = { environmentId, by: `person:${personId}`, nowMs };
+        await setMailStop(tx, change, { personId, stopped: true });
+        return found.app;
+      });
+      return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
+    },
+  }),
+  listRoute({
+    path: "/mail/stops",
+    summary: "Lists people who want no mail of kind event, the newest first.",
+    item: mailStopView,
+    list: (tx, { environmentId }, page) => listMailStops(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/mail-stop",
+    summary: "Shows since when a person wants no mail of kind event.",
+    answer: stopAnswer,
+    async read(tx, { environmentId, params }) {
+      await requirePerson(tx, environmentId, params.id);
+      return await showStop(tx, { environmentId, personId: params.id });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/mail-stop",
+    summary: "Stops mail of kind event to a person, or allows it again.",
+    body: fields({ stopped: Type.Boolean() }),
+    answer: stopAnswer,
+    async write(tx, { environmentId, change, params, body }) {
+      const stop = { environmentId, personId: params.id };
+      await requirePerson(tx, environmentId, params.id);
+      await setMailStop(tx, change, { personId: params.id, ...body });
+      return await showStop(tx, stop);
+    },
+  }),
+];

@@ -1,0 +1,46 @@
+/**
+ * Sessions of an app's people, as the app's own server sees them: a page sends its session's token to that server, and the server asks here
+ * whose it is. The route never starts or ends a session.
+ */
+import { Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { fields, orNull, timeOrNull } from "../../base/schema.ts";
+import { personView, requirePerson, viewPerson } from "../../shop/people/person.ts";
+import {
+  findPersonSession,
+  personSessionSlides,
+  slidePersonSession,
+} from "../../shop/portal/person-session.ts";
+import { environmentRoute } from "../http/route.ts";
+
+const MAX_TOKEN_CHARS = 100;
+
+export const personSessionRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/sessions/verify",
+    summary:
+      "Tells whose session the token of an app's page belongs to; person is null where the token is no live session of this environment.",
+    body: fields({
+      token: Type.String({
+        maxLength: MAX_TOKEN_CHARS,
+        description: "the session's token, as the client library's auth.token() gives it",
+      }),
+    }),
+    answer: Type.Object({ person: orNull(personView), expiresAt: timeOrNull }),
+    async handle({ deps, environmentId, body, nowMs }) {
+      const found = await deps.store.read(async (tx) => {
+        const session = await findPersonSession(tx, environmentId, body.token, nowMs);
+        if (session === null) return null;
+        return { session, person: viewPerson(await requirePerson(tx, environmentId, session.personId)) };
+      });
+      if (found === null) return { person: null, expiresAt: null };
+      const { session, person } = found;
+      // A session lasts from its last use, and this is one.
+      const expiresAt = personSessionSlides(session, nowMs)
+        ? await deps.store.write("app", (tx) => slidePersonSession(tx, session, nowMs))
+        : session.expiresAt;
+      return { person, expiresAt: toIso(expiresAt) };
+    },
+  }),
+];

@@ -1,0 +1,260 @@
+/**
+ * People: the list, inviting, one with their plan and tokens, changing, erasing; and the store account tokens that the app files for them, so
+ * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A token is taken in the body, where no proxy or log on
+ * the way keeps it; the older routes that name one in their path stay.
+ */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import type { Json } from "../../base/json.ts";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
+import { readPageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import {
+  exactText,
+  fields,
+  oneOf,
+  orNull,
+  pageOf,
+  pageQuery,
+  textOrNull,
+  timeOrNull,
+} from "../../base/schema.ts";
+import { storyItem } from "../../insight/timeline/item.ts";
+import { readStory } from "../../insight/timeline/timeline.ts";
+import { findMailStop } from "../../platform/mail/mail-stop.ts";
+import { accessView, checkAccess, viewAccessOf } from "../../shop/people/access-grant.ts";
+import { findBalance } from "../../shop/people/credit.ts";
+import {
+  changePersonByHand,
+  findNamesake,
+  findPersonByEmail,
+  personStatus,
+  personView,
+  readSentAddress,
+  requirePerson,
+  viewPerson,
+} from "../../shop/people/person.ts";
+import { type EraseCursor, erasePerson, eraseRows } from "../../shop/people/person-erase.ts";
+import {
+  fileTokenByHand,
+  listTokens,
+  removeTokenByHand,
+  tokenView,
+} from "../../shop/people/person-identifier.ts";
+import { invitePerson } from "../../shop/people/person-invite.ts";
+import { addHoldings, findPersons, listPersons, personItem } from "../../shop/people/person-list.ts";
+import { currentPlan } from "../../shop/selling/plan-sale.ts";
+import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Writer } from "../../store/port.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
+
+/** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
+const STEPS_IN_A_REQUEST = 25;
+
+/** A person with what they have now. */
+const personNow = Type.Object({
+  person: personView,
+  access: accessView,
+  credits: Type.Integer(),
+  plan: textOrNull,
+  /** The active one; null on the default plan. */
+  subscription: orNull(subscriptionView),
+  tokens: Type.Array(tokenView),
+  /** Since when they take no event mail. */
+  mailStoppedAt: timeOrNull,
+  /** The id of somebody else with this address in the other spelling of its domain, whom an erasure of this person leaves as they are. */
+  namesake: textOrNull,
+});
+export type PersonNow = Static<typeof personNow>;
+
+const token = Type.Object({ token: tokenView });
+const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
+const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
+
+type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
+
+/** The token of a call, and how the audit names it. */
+function given({ deps }: TokenCall, personId: string, token: string) {
+  return { personId, token, fingerprint: (text: string) => deps.sealer.fingerprint(text) };
+}
+
+async function file(tx: Writer, call: TokenCall, personId: string, token: string) {
+  const { token: filed } = await fileTokenByHand(tx, call.change, given(call, personId, token));
+  return { token: filed };
+}
+
+function remove(tx: Writer, call: TokenCall, personId: string, token: string): Promise<void> {
+  return removeTokenByHand(tx, call.change, given(call, personId, token));
+}
+
+/** What names people by itself would leave the other filters unheard. */
+function refuseBeside(field: "find" | "email"): Refusal {
+  const message = `\`${field}\` stands alone, and others of q, email, find, status and access are given with it: leave them out, or ${field}.`;
+  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+}
+
+export const personRoutes = [
+  listRoute({
+    path: "/persons",
+    summary:
+      "Lists people with what they have now, newest first; q finds by a part of the address, find by index whom a text names or begins.",
+    filter: {
+      q: Type.Optional(
+        Type.String({
+          maxLength: MAX_EMAIL_CHARS,
+          description: "a part of an address, or the beginning of an id",
+        }),
+      ),
+      email: exactText(MAX_EMAIL_CHARS, "a whole e-mail address; alone"),
+      find: exactText(MAX_EMAIL_CHARS, "an address or its beginning, an id or a store account token; alone"),
+      status: Type.Optional(personStatus),
+      access: Type.Optional(oneOf(["true", "false"])),
+    },
+    item: personItem,
+    async list(tx, { environmentId, nowMs }, page, { email, find, access, ...rest }) {
+      const others = Object.values({ ...rest, access }).some((other) => other !== undefined);
+      if (find !== undefined && (others || email !== undefined)) throw refuseBeside("find");
+      if (email !== undefined && others) throw refuseBeside("email");
+      if (find !== undefined) {
+        const sought = find.includes("@") ? readSentAddress(find) : find;
+        return await addHoldings(tx, await findPersons(tx, environmentId, page, sought), nowMs);
+      }
+      if (email !== undefined) {
+        const found = await findPersonByEmail(tx, environmentId, readSentAddress(email));
+        const items = found === null ? [] : [viewPerson(found)];
+        return await addHoldings(tx, { items, next: null }, nowMs);
+      }
+      const filter = {
+        ...rest,
+        q: rest.q === undefined ? undefined : readSentAddress(rest.q),
+        access: access === undefined ? undefined : { granted: access === "true", nowMs },
+      };
+      return await addHoldings(tx, await listPersons(tx, environmentId, page, filter), nowMs);
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons",
+    summary: "Invites a person by address; someone who exists already is answered as they are.",
+    body: fields({ email: Type.String({ description: "an e-mail address" }) }),
+    answer: Type.Object({ person: personView, created: Type.Boolean() }),
+    status: 201,
+    async write(tx, { deps, environmentId, by, body, nowMs }) {
+      const { invitesPerDay } = deps.config.limits;
+      const invite = { environmentId, createdBy: by, nowMs, invitesPerDay, ...body };
+      const { person, created } = await invitePerson(tx, invite);
+      return { person: viewPerson(person), created };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id",
+    summary:
+      "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
+    answer: personNow,
+    // Each part may be long: the loop turns between them.
+    async handle({ deps, environmentId, params, nowMs }) {
+      const personId = params.id;
+      const held = await deps.store.read(async (tx) => {
+        const row = await requirePerson(tx, environmentId, personId);
+        const access = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
+        const namesake = (await findNamesake(tx, row))?.id ?? null;
+        return { person: viewPerson(row), access: viewAccessOf(row.status, access), namesake };
+      });
+      await turnLoop();
+      const more = await deps.store.read(async (tx) => {
+        const { plan, subscription } = await currentPlan(tx, environmentId, personId);
+        return {
+          credits: await findBalance(tx, environmentId, personId),
+          plan,
+          subscription: subscription === null ? null : viewSubscription(subscription),
+          tokens: await listTokens(tx, environmentId, personId),
+          mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
+        };
+      });
+      await turnLoop();
+      return { ...held, ...more };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/story",
+    summary:
+      "Tells what happened for a person, newest first: events with why they failed, access, credits, purchases, plans, mails, records, changes.",
+    query: fields(pageQuery),
+    answer: pageOf(storyItem),
+    async handle({ deps, environmentId, params, query, nowMs }) {
+      const page = readPageRequest(query);
+      return await readStory(deps.store, { environmentId, personId: params.id, nowMs }, page);
+    },
+  }),
+  environmentRoute({
+    method: "PATCH",
+    path: "/persons/:id",
+    summary: "Suspends or activates a person, or changes attributes; an attribute given as null is removed.",
+    body: fields({
+      status: Type.Optional(oneOf(["active", "suspended"])),
+      attributes: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
+    }),
+    answer: Type.Object({ person: personView }),
+    write: async (tx, { change, params, body }) => ({
+      person: viewPerson(await changePersonByHand(tx, change, params.id, body)),
+    }),
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/persons/:id",
+    summary:
+      "Erases a person at once; their records, payloads, calls and mails go in the minutes after. Ledger and receipts keep only the id, and no relay hears of it.",
+    answer: null,
+    async handle({ deps, environment, by, audit, params, nowMs }) {
+      const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };
+      await deps.store.write("erasure", async (tx) => {
+        const { status, namesake } = await erasePerson(tx, erasure, deps.sealer);
+        await audit(tx, {
+          action: "person.erased",
+          target: `person:${params.id}`,
+          before: { status },
+          after: { status: "erased", ...(namesake === null ? {} : { addressStaysWith: namesake }) },
+        });
+      });
+      let cursor: EraseCursor | null = { recordSeq: 0 };
+      for (let step = 0; cursor !== null && step < STEPS_IN_A_REQUEST; step++) {
+        const from: EraseCursor = cursor;
+        cursor = (await deps.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
+      }
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/tokens",
+    summary: "Files a store account token for a person; filing it again changes nothing.",
+    body,
+    answer: token,
+    write: (tx, call) => file(tx, call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/tokens/remove",
+    summary: "Takes a person's store account token back.",
+    body,
+    answer: null,
+    write: (tx, call) => remove(tx, call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/tokens/:token",
+    summary: `As PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
+    answer: token,
+    write: (tx, call) => file(tx, call, call.params.id, call.params.token),
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/persons/:id/tokens/:token",
+    summary: `As POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
+    answer: null,
+    write: (tx, call) => remove(tx, call, call.params.id, call.params.token),
+  }),
+];

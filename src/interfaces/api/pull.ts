@@ -1,0 +1,47 @@
+/** The other way of sync: what stands in an environment as files would say it, and that a laptop's files hold it. */
+import { Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf, orNull } from "../../base/schema.ts";
+import { listStanding, rememberPulled, standingView, THING_KINDS } from "../../operator/sync/standing.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+/** Each is looked at in the one transaction. */
+const MAX_PULLED = 100;
+
+export const pullRoutes = [
+  listRoute({
+    path: "/sync/items",
+    summary:
+      "Lists what files may say of an environment, each thing with what the last sync brought of it and who changed it; at the end what was deleted since.",
+    item: standingView,
+    large: true,
+    list: (tx, { environmentId }, page) => listStanding(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/sync/pulled",
+    summary:
+      "Says what files hold now, each by its mark: where it still stands so, a sync no longer asks before it replaces it. Nothing else changes.",
+    body: fields({
+      items: Type.Array(
+        fields({
+          kind: oneOf(THING_KINDS),
+          name: Type.String({ maxLength: 200 }),
+          mark: orNull(Type.String()),
+        }),
+        { maxItems: MAX_PULLED },
+      ),
+    }),
+    answer: Type.Object({
+      known: Type.Integer({ description: "how many of them stand as the files hold them" }),
+    }),
+    async write(tx, { environment, body, nowMs }) {
+      if (environment.name !== "development")
+        throw new Refusal(
+          "forbidden",
+          "Only the development environment remembers what files hold, because only it takes a sync: pull without saying so.",
+        );
+      return { known: await rememberPulled(tx, environment.id, body.items, nowMs) };
+    },
+  }),
+];

@@ -1,0 +1,253 @@
+/**
+ * Collections, the shapes of what the app stores, and their records. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the dashboard,
+ * which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
+ */
+import { Type } from "typebox";
+import type { Json } from "../../base/json.ts";
+import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../../base/schema.ts";
+import { followCatalogEdit } from "../../rules/relay/catalog-edit.ts";
+import { readPersonId } from "../../shop/people/person.ts";
+import {
+  collectionView,
+  createCollection,
+  deleteCollection,
+  deleteRecordsOf,
+  listCollections,
+  listenerView,
+  listListeners,
+  requireCollection,
+  updateCollection,
+  viewCollection,
+} from "../../shop/records/collection.ts";
+import { COLLECTION_KINDS, requireCollectionDefinition } from "../../shop/records/collection-definition.ts";
+import { auditRecord } from "../../shop/records/manual-record.ts";
+import {
+  deleteRecord,
+  type NewRecord,
+  recordItem,
+  requireRecord,
+  updateRecord,
+  viewRecordItem,
+  writeRecord,
+} from "../../shop/records/record.ts";
+import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import { listRecords } from "../../shop/records/record-right.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { Writer } from "../../store/port.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
+
+const written = {
+  data: Type.Unknown({ description: "an object with the collection's fields" }),
+  owner: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
+  to: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
+};
+
+/** What the change broke of the relays. */
+const followed = { warnings: Type.Array(warningView), ...savedFile };
+
+const MAX_SOUGHT_CHARS = 200;
+
+/** A key is the app, and what it writes is told on the record alone. */
+async function auditOwner(
+  tx: Writer,
+  { actor, change }: Pick<EnvironmentCall, "actor" | "change">,
+  ...of: [action: Parameters<typeof auditRecord>[2], row: NewRecord]
+): Promise<void> {
+  if (actor.kind !== "key") await auditRecord(tx, change, ...of);
+}
+
+type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
+
+/** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
+async function emptyCollection({ deps, environment, origin }: CollectionCall, name: string): Promise<number> {
+  for (let deleted = 0; ; await turnLoop()) {
+    const step = await deps.store.write(origin, (tx) => deleteRecordsOf(tx, environment.id, name));
+    deleted += step.deleted;
+    if (step.ended) return deleted;
+  }
+}
+
+export const recordRoutes = [
+  listRoute({
+    path: "/collections/:name/records",
+    summary: "Lists a collection's records, newest first; those of an owner, to a person, or with a text.",
+    filter: {
+      owner: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      to: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      q: Type.Optional(
+        Type.String({
+          maxLength: MAX_SOUGHT_CHARS,
+          description: "text of at most 200 characters anywhere in the data, in small or capital letters",
+        }),
+      ),
+    },
+    item: recordItem,
+    large: true,
+    async list(tx, { environmentId, params }, page, filter) {
+      const collection = await requireCollection(tx, environmentId, params.name);
+      const owner = await readPersonId(tx, environmentId, "owner", filter.owner);
+      const to = await readPersonId(tx, environmentId, "to", filter.to);
+      return await listRecords(tx, environmentId, collection, page, viewRecordItem, { ...filter, owner, to });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/collections/:name/records",
+    summary:
+      "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
+    body: fields(written),
+    answer: Type.Object({ record: recordItem }),
+    status: 201,
+    async write(tx, call) {
+      const { deps, environmentId, change, params, body } = call;
+      const { data, owner = null, to = null } = body;
+      const address = { collection: params.name, ownerId: owner, recipientId: to };
+      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        writeRecord(tx, { ...change, ...address, data: data as Json }),
+      );
+      await auditOwner(tx, call, "record.created", row);
+      return { record: viewRecordItem(row) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/collections/:name/records/:id",
+    summary: "Shows one record.",
+    answer: Type.Object({ record: recordItem }),
+    read: async (tx, { environmentId, params }) => ({
+      record: viewRecordItem(await requireRecord(tx, environmentId, params.name, params.id)),
+    }),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/collections/:name/records/:id",
+    summary:
+      "Replaces a record's data; owner and recipient stay unless given. With updatedAt it is refused where it was changed since.",
+    body: fields({
+      ...written,
+      updatedAt: Type.Optional(
+        Type.String({
+          description: "the record's updatedAt as you read it; refused where it was changed since",
+        }),
+      ),
+    }),
+    answer: Type.Object({ record: recordItem }),
+    async write(tx, call) {
+      const { deps, environmentId, change, params, body } = call;
+      const address = { collection: params.name, ownerId: body.owner, recipientId: body.to };
+      const readAt = readTime("updatedAt", body.updatedAt);
+      const { after } = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        updateRecord(tx, { ...change, ...address, recordId: params.id, readAt, data: body.data as Json }),
+      );
+      await auditOwner(tx, call, "record.changed", after);
+      return { record: viewRecordItem(after) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/collections/:name/records/:id",
+    summary: "Deletes a record.",
+    answer: null,
+    async write(tx, call) {
+      const { environmentId, params } = call;
+      const at = { environmentId, collection: params.name, recordId: params.id };
+      await auditOwner(tx, call, "record.deleted", await deleteRecord(tx, at));
+    },
+  }),
+  listRoute({
+    path: "/collections",
+    summary: "Lists collections, newest first.",
+    item: collectionView,
+    list: (tx, { environmentId }, page) => listCollections(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/collections",
+    saves: "catalog",
+    summary: "Makes a collection.",
+    body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
+    answer: Type.Object({ collection: collectionView, ...followed }),
+    status: 201,
+    async handle({ deps, environmentId, origin, audit, body, nowMs }) {
+      const definition = requireCollectionDefinition(body);
+      return await deps.store.write(origin, async (tx) => {
+        const { result, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          definition.name,
+          () => createCollection(tx, environmentId, definition, nowMs),
+        );
+        const collection = viewCollection(result);
+        const target = `collection:${collection.name}`;
+        await audit(tx, { action: "collection.created", target, after: collection });
+        return { collection, warnings };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/collections/:name",
+    summary: "Shows one collection, with the relays that hear of changes in it.",
+    answer: Type.Object({ collection: collectionView, listeners: Type.Array(listenerView) }),
+    read: async (tx, { environmentId, params }) => ({
+      collection: viewCollection(await requireCollection(tx, environmentId, params.name)),
+      listeners: await listListeners(tx, environmentId, params.name),
+    }),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/collections/:name",
+    saves: "catalog",
+    summary: "Changes a collection; its kind is fixed while it holds records.",
+    body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
+    answer: Type.Object({ collection: collectionView, ...followed }),
+    async handle({ deps, environmentId, origin, audit, params, body, nowMs }) {
+      const { version = null, ...shape } = body;
+      const definition = requireCollectionDefinition({ name: params.name, ...shape });
+      return await deps.store.write(origin, async (tx) => {
+        const { result, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          definition.name,
+          () => updateCollection(tx, environmentId, definition, version, nowMs),
+        );
+        const { before, after } = result;
+        const collection = viewCollection(after);
+        if (before.version !== after.version) {
+          const shown = { before: viewCollection(before), after: collection };
+          await audit(tx, { action: "collection.changed", target: `collection:${after.name}`, ...shown });
+        }
+        return { collection, warnings };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/collections/:name",
+    saves: "catalog",
+    summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
+    query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
+    answer: Type.Object(followed),
+    async handle(call) {
+      const { deps, environment, environmentId, origin, audit, params, query, nowMs } = call;
+      const options = { force: query.force === "true" };
+      const emptied = options.force ? await emptyCollection(call, params.name) : 0;
+      return await deps.store.write(origin, async (tx) => {
+        const { result: gone, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          params.name,
+          () => deleteCollection(tx, environment.id, params.name, options),
+        );
+        await audit(tx, {
+          action: "collection.deleted",
+          target: `collection:${params.name}`,
+          before: viewCollection(gone.before),
+          after: { recordsDeleted: emptied + gone.recordsDeleted },
+        });
+        return { warnings };
+      });
+    },
+  }),
+];

@@ -1,0 +1,57 @@
+/** The secrets of a relay: the sender's, the one before it while both verify, and the one that its own calls are signed with. */
+import { Type } from "typebox";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../../base/limit.ts";
+import { fields, orNull, time } from "../../base/schema.ts";
+import {
+  endOverlap,
+  prepareSecret,
+  readSecretSlot,
+  rotateSigningSecret,
+  storeSecret,
+} from "../../rules/relay/secret-rotation.ts";
+import { environmentRoute } from "../http/route.ts";
+import { relayContext } from "./relay.ts";
+
+export const relaySecretRoutes = [
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/secret",
+    summary:
+      "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
+    body: fields({
+      value: Type.Optional(orNull(Type.String({ description: "the value the sender shows" }))),
+      overlapSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_SECRET_OVERLAP_SECONDS,
+          description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
+        }),
+      ),
+    }),
+    answer: Type.Object({ receiverSecret: Type.Optional(Type.String()), previousUntil: Type.Optional(time) }),
+    async handle(call) {
+      const { deps, environment, origin, params, body } = call;
+      const context = relayContext(call);
+      const slot = await deps.store.read((tx) => readSecretSlot(tx, environment.id, params.name));
+      const prepared = prepareSecret(slot, body.value ?? null, deps.sealer, context.nowMs);
+      return await deps.store.write(origin, (tx) =>
+        storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
+      );
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/relays/:name/previous-secret",
+    summary:
+      "Ends a rotation's overlap now: the secret before the present one verifies nothing from here on.",
+    answer: null,
+    write: (tx, call) => endOverlap(tx, relayContext(call), call.params.name),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/signing-secret",
+    summary: "Mints a new signing secret; the next notice is signed with it.",
+    answer: Type.Object({ signingSecret: Type.String() }),
+    write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),
+  }),
+];

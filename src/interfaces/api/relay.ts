@@ -1,0 +1,329 @@
+/** Relays: the list, making, saving, pausing, trying now, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
+import { makePage, type PageRequest, readPageRequest } from "../../base/page.ts";
+import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../../base/schema.ts";
+import { countRetries, retriesView, triedView, tryRelayNow } from "../../engine/event/retry-now.ts";
+import { findSecretUse } from "../../engine/health/shared-health.ts";
+import { findManyRemembered, rememberedView } from "../../engine/receiver/signature-memory.ts";
+import { settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
+import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
+import { explainRelay } from "../../insight/simulate/simulate.ts";
+import { explainInput, explanationView } from "../../insight/simulate/step.ts";
+import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
+import { requireRelay } from "../../rules/relay/relay.ts";
+import { warnOfReferences } from "../../rules/relay/relay-problem.ts";
+import {
+  checkSellers,
+  checkWrites,
+  listMissing,
+  missingThing,
+  stockOf,
+  warnOfSold,
+} from "../../rules/relay/relay-reference.ts";
+import {
+  createRelay,
+  deleteRelay,
+  pauseRelay,
+  resumeRelay,
+  type UpdateContext,
+  updateRelay,
+  viewSaved,
+} from "../../rules/relay/relay-save.ts";
+import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
+import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
+import {
+  listRelays,
+  type RelayView,
+  relayView,
+  savedRelay,
+  showRelay,
+} from "../../rules/relay/relay-view.ts";
+import { readPage } from "../../store/index-scan.ts";
+import type { Reader } from "../../store/port.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
+import { needContext } from "./overview.ts";
+
+const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
+
+export function relayContext({
+  deps,
+  environment,
+  actor,
+  nowMs,
+}: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): UpdateContext {
+  const { config, sealer } = deps;
+  const { recordDue } = deps.scheduler;
+  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl(), recordDue };
+}
+
+/** Before a save that may give a relay of the environment, or this one, another trigger: what its schedule missed is recorded, in steps. */
+export async function settleBefore(
+  { deps, nowMs }: { deps: HttpDeps; nowMs: number },
+  environmentId: number,
+  name?: string,
+): Promise<void> {
+  const settling = { environmentId, nowMs, ...(name === undefined ? {} : { name }) };
+  if (deps.scheduler.believesClock()) await settleMissed(deps.store, settling);
+}
+
+/** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
+const SAVED_HERE = { kind: "dashboard", synced: false } as const;
+
+const checkedView = Type.Object({
+  problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
+  warnings: Type.Array(warningView),
+});
+export type CheckedDefinition = Static<typeof checkedView>;
+
+/** When calls last verified by which of two secrets; null: none did since the server started or the relay was last changed. */
+const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
+
+/** null: one secret alone verifies. */
+async function secretUseOf({ relays, store }: HttpDeps, { id, secret }: RelayView) {
+  const overlap = (await relays.current()).findRelay(id)?.receiver?.overlap ?? null;
+  if (secret.previousUntil === undefined || overlap === null) return null;
+  const { presentAt, previousAt } = await store.read((tx) => findSecretUse(tx, id, overlap));
+  return { presentAt: toIsoOrNull(presentAt), previousAt: toIsoOrNull(previousAt) };
+}
+
+export const relayRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/relays",
+    summary: "Lists relays, newest first, each with how it is and how its events of the last 24 hours ended.",
+    query: fields(pageQuery),
+    answer: pageOf(listedRelay),
+    async handle(call) {
+      const { deps, environment, query } = call;
+      const step = (tx: Reader, part: PageRequest) => listRelays(tx, relayContext(call), part);
+      const { items, next } = await readPage(deps.store, readPageRequest(query), step);
+      await deps.receiver.writeRecentCalls();
+      return { items: await addHealth(deps.store, needContext(deps, environment), items), next };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays",
+    saves: "relay",
+    summary: "Makes a relay; a secret that is minted stands in this answer and in no other.",
+    body: fields({
+      definition,
+      secret: Type.Optional(orNull(Type.String({ description: "the sender's secret or public key" }))),
+      signingSecret: Type.Optional(orNull(Type.String({ description: "a secret to sign notices with" }))),
+    }),
+    answer: savedRelay,
+    status: 201,
+    async write(tx, call) {
+      const { definition, secret = null, signingSecret = null } = call.body;
+      const input = { definition, secret, signingSecret, origin: SAVED_HERE };
+      const context = relayContext(call);
+      return await viewSaved(tx, context, await createRelay(tx, context, input));
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/validate",
+    summary: "Tells every problem and warning of a definition without saving it.",
+    body: fields({ definition }),
+    answer: checkedView,
+    async handle({ deps, environment, body, nowMs }) {
+      const checked = checkDefinition(body.definition, nowMs);
+      if ("problems" in checked) return { problems: checked.problems, warnings: [] };
+      return await deps.store.read(async (tx) => ({
+        problems: [
+          ...(await checkWrites(stockOf(tx, environment.id), checked.definition)),
+          ...(await checkSellers(tx, environment.id, checked.definition)),
+        ],
+        warnings: [
+          ...checked.warnings,
+          ...warnOwnHost(checked.definition, deps.baseUrl()),
+          ...(await warnOfReferences(stockOf(tx, environment.id), checked.definition)),
+        ],
+      }));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name",
+    summary:
+      "Shows one relay with how it is and why, its definition, what is known of its secrets, its problems, and what it names and is missing.",
+    answer: Type.Object({
+      relay: relayView,
+      health: healthView,
+      secretUse: orNull(secretUseView),
+      remembered: orNull(rememberedView),
+      missing: Type.Array(missingThing),
+    }),
+    async handle(call) {
+      const { deps, environment, environmentId, params } = call;
+      await deps.receiver.writeRecentCalls();
+      const { relay, ...beside } = await deps.store.read(async (tx) => {
+        const row = await requireRelay(tx, environmentId, params.name);
+        const missing = await listMissing(stockOf(tx, environmentId), row.definition);
+        const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
+        return { relay: await showRelay(tx, relayContext(call), row), missing, remembered };
+      });
+      const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
+      if (judged === undefined) throw new Error("A relay was not judged.");
+      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...beside };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/funnel",
+    summary:
+      "Tells why nothing happened: how many calls and events of 24 hours came to each step, and where the others stopped and why.",
+    answer: Type.Object({ funnel: funnelView }),
+    async handle({ deps, environmentId, params }) {
+      await deps.receiver.writeRecentCalls();
+      const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
+      return { funnel: await showFunnel(deps.store, { environmentId, clock: deps.clock }, relay) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name",
+    saves: "relay",
+    summary: "Replaces a relay's definition, which was read at the given version.",
+    body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
+    answer: savedRelay,
+    async handle(call) {
+      const { deps, environmentId, origin, params, body } = call;
+      await settleBefore(call, environmentId, params.name);
+      const context = relayContext(call);
+      const input = { ...body, origin: SAVED_HERE };
+      return await deps.store.write(origin, async (tx) =>
+        viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
+      );
+    },
+  }),
+  listRoute({
+    path: "/relays/:name/versions",
+    summary:
+      "Lists the versions of a relay's definition, newest first: when, by whom, and what differs from the one before.",
+    item: relayVersion,
+    large: true,
+    list: (tx, { environmentId, params }, page) => listVersions(tx, environmentId, params.name, page),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/restore",
+    saves: "relay",
+    summary:
+      "Saves the definition of an earlier version again, as a new version; it is checked like any other save.",
+    body: fields({
+      restores: Type.Integer({ description: "the version to save again, an integer" }),
+      version: Type.Integer({ description: "the version you read, an integer" }),
+    }),
+    answer: savedRelay,
+    async handle(call) {
+      const { deps, environmentId, origin, params, body } = call;
+      const { restores, version } = body;
+      const definition = await readVersion(deps.store, environmentId, params.name, restores);
+      await settleBefore(call, environmentId, params.name);
+      const context = relayContext(call);
+      const input = { definition, version, restores, origin: SAVED_HERE };
+      return await deps.store.write(origin, async (tx) =>
+        viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
+      );
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/relays/:name",
+    saves: "relay",
+    summary:
+      "Deletes a relay with its secrets; its receiver answers 404 from then on. Warnings say what was sold through it.",
+    answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
+    warnsOnly: true,
+    async write(tx, call) {
+      const { environmentId, params } = call;
+      await deleteRelay(tx, relayContext(call), params.name);
+      return { warnings: await warnOfSold(tx, environmentId, params.name) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/pause",
+    summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
+    answer: Type.Object({ relay: relayView }),
+    async handle(call) {
+      const { deps, environmentId, origin, params, nowMs } = call;
+      const believed = deps.scheduler.believesClock();
+      const settling = { environmentId, name: params.name, nowMs };
+      if (believed) await settleMissed(deps.store, settling);
+      return await deps.store.write(origin, async (tx) => {
+        if (believed) await settleTicks(tx, settling);
+        return { relay: await pauseRelay(tx, relayContext(call), params.name) };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/resume",
+    summary: "Resumes a relay: what waited runs in order.",
+    answer: Type.Object({ relay: relayView }),
+    write: async (tx, call) => ({ relay: await resumeRelay(tx, relayContext(call), call.params.name) }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/retry",
+    summary: "Counts the relay's events that wait for their retry, among the first 5,000 of the server.",
+    answer: Type.Object({ retries: retriesView }),
+    read: async (tx, { environmentId, params }) => ({
+      retries: await countRetries(tx, environmentId, params.name),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/retry",
+    summary:
+      "Tries every event of the relay that waits for its retry now; answers how many that are, and why it stopped where a pause came in between.",
+    answer: triedView,
+    status: 202,
+    handle: ({ deps: { store }, environmentId, by, params, nowMs }) =>
+      tryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/explain",
+    summary:
+      "Tells step by step what the relay would do with a call, a record, a stored event or an example, with no effect: nothing is written, mailed or called.",
+    body: explainInput,
+    answer: Type.Object({ explanation: explanationView }),
+    async handle({ deps, environmentId, params, body }) {
+      const { limits } = deps.config;
+      return { explanation: await explainRelay({ ...deps, limits }, environmentId, params.name, body) };
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/api/relay-templates",
+    summary: "Lists definitions to start from, each with what it names and what is left to do.",
+    query: fields(pageQuery),
+    answer: pageOf(
+      Type.Object({
+        name: Type.String(),
+        title: Type.String(),
+        summary: Type.String(),
+        definition: Type.Unknown(),
+        catalog: Type.Unknown({ description: "in the shape of catalog.json" }),
+        steps: Type.Array(Type.String()),
+      }),
+    ),
+    handle({ query }) {
+      const page = readPageRequest(query);
+      const first =
+        page.after === null ? 0 : RELAY_TEMPLATES.findIndex(({ name }) => name === page.after) + 1;
+      return makePage(
+        RELAY_TEMPLATES.slice(first),
+        page,
+        ({ name }) => name,
+        (one) => ({ ...one, steps: [...one.steps] }),
+      );
+    },
+  }),
+];

@@ -1,0 +1,72 @@
+/** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
+
+import type { Route } from "../http/route.ts";
+import { aboutRoutes } from "./about.ts";
+import { accountRoutes } from "./account.ts";
+import { appRoutes } from "./app.ts";
+import { appDeletionRoutes } from "./app-deletion.ts";
+import { approvalRoutes } from "./approval.ts";
+import { watchRoutes } from "./audit.ts";
+import { bulkReplayRoutes } from "./bulk-replay.ts";
+import { clientRoutes } from "./client.ts";
+import { connectorRoutes } from "./connector.ts";
+import { docsRoutes } from "./docs.ts";
+import { eventRoutes } from "./event.ts";
+import { fileRoutes } from "./file.ts";
+import { grantRoutes } from "./grant.ts";
+import { missedRoutes } from "./import-missed.ts";
+import { loginRoutes } from "./login.ts";
+import { mailRoutes } from "./mail.ts";
+import { overviewRoutes } from "./overview.ts";
+import { personRoutes } from "./person.ts";
+import { personSessionRoutes } from "./person-session.ts";
+import { pullRoutes } from "./pull.ts";
+import { recordRoutes } from "./record.ts";
+import { relayRoutes } from "./relay.ts";
+import { relaySecretRoutes } from "./relay-secret.ts";
+import { findRoutes } from "./search.ts";
+import { sellingRoutes } from "./selling.ts";
+import { senderRoutes } from "./sender.ts";
+import { serverRoutes } from "./server.ts";
+import { sessionRoutes } from "./session.ts";
+import { settingRoutes } from "./setting.ts";
+import { signinRoutes } from "./signin.ts";
+import { streamRoutes } from "./stream.ts";
+import { syncRoutes } from "./sync.ts";
+import { testEventRoutes } from "./test-event.ts";
+
+export const ROUTES: readonly Route[] = [
+  ...aboutRoutes,
+  ...docsRoutes,
+  ...signinRoutes,
+  ...sessionRoutes,
+  ...accountRoutes,
+  ...serverRoutes,
+  ...loginRoutes,
+  ...appRoutes,
+  ...appDeletionRoutes,
+  ...relayRoutes,
+  ...relaySecretRoutes,
+  ...senderRoutes,
+  ...syncRoutes,
+  ...pullRoutes,
+  ...approvalRoutes,
+  ...missedRoutes,
+  ...testEventRoutes,
+  ...eventRoutes,
+  ...bulkReplayRoutes,
+  ...watchRoutes,
+  ...overviewRoutes,
+  ...streamRoutes,
+  ...findRoutes,
+  ...recordRoutes,
+  ...fileRoutes,
+  ...personRoutes,
+  ...personSessionRoutes,
+  ...grantRoutes,
+  ...sellingRoutes,
+  ...mailRoutes,
+  ...settingRoutes,
+  ...connectorRoutes,
+  ...clientRoutes,
+];

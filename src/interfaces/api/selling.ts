@@ -1,0 +1,327 @@
+/**
+ * The catalog: products, plans, and access slugs, the entitlements that are neither; and what was sold of it: receipts with their refunds,
+ * payments that the app's own processor took and its server tells of, and subscriptions.
+ */
+import { Type } from "typebox";
+import { MAX_REF_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { exactText, fields, oneOf, savedFile, warningView } from "../../base/schema.ts";
+import { catalogUse, followCatalogEdit, listCatalogUses } from "../../rules/relay/catalog-edit.ts";
+import {
+  accessSlugView,
+  deleteAccessSlug,
+  listAccessSlugs,
+  pageAccessSlugs,
+  putAccessSlug,
+  putAccessSlugs,
+} from "../../shop/people/entitlement.ts";
+import { readPersonId } from "../../shop/people/person.ts";
+import { planRefund, refundByHand, refundPlan } from "../../shop/selling/manual-refund.ts";
+import { deletePlan, plans, planView, savePlan, viewPlan } from "../../shop/selling/plan.ts";
+import {
+  deleteProduct,
+  products,
+  productView,
+  saveProduct,
+  viewProduct,
+} from "../../shop/selling/product.ts";
+import {
+  listPurchases,
+  purchaseView,
+  receiptKind,
+  requirePurchaseView,
+} from "../../shop/selling/purchase.ts";
+import { receiptBody, recordReceipt } from "../../shop/selling/receipt.ts";
+import {
+  endSubscriptionByHand,
+  listSubscriptions,
+  subscriptionItem,
+  subscriptionStatus,
+  subscriptionView,
+  viewSubscription,
+} from "../../shop/selling/subscription.ts";
+import type { Reader } from "../../store/port.ts";
+import { environmentRoute, listRoute } from "../http/route.ts";
+
+/** The version a deletion was decided on; absent deletes whatever is there. */
+const versionQuery = fields({
+  version: Type.Optional(Type.String({ description: "the version you read" })),
+});
+
+function readVersion(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new Refusal("invalid_input", "version is not valid: write the version you read, an integer.");
+}
+
+/** What the change broke of the relays. */
+const followed = { warnings: Type.Array(warningView), ...savedFile };
+
+/** What a change answers: all of them, by name. */
+const slugs = Type.Object({ items: Type.Array(accessSlugView), ...followed });
+const title = Type.Optional(Type.String());
+const forceQuery = fields({ force: Type.Optional(oneOf(["true", "false"])) });
+
+function entitlementOf(slug: string): string {
+  return `access:${slug}`;
+}
+
+async function showSlugs(tx: Reader, environmentId: number) {
+  return { items: await listAccessSlugs(tx, environmentId) };
+}
+
+/** Slugs and their titles, for the audit's before and after. */
+async function readTitles(tx: Reader, environmentId: number): Promise<Record<string, string>> {
+  const entries = await listAccessSlugs(tx, environmentId);
+  return Object.fromEntries(entries.map(({ slug, title }) => [slug, title]));
+}
+
+export const sellingRoutes = [
+  listRoute({
+    path: "/products",
+    summary: "Lists products, newest first.",
+    item: productView,
+    list: (tx, { environmentId }, page) => products.list(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/products/:name",
+    summary: "Shows one product.",
+    answer: Type.Object({ product: productView }),
+    read: async (tx, { environmentId, params }) => ({
+      product: viewProduct(await products.require(tx, environmentId, params.name)),
+    }),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/products/:name",
+    saves: "catalog",
+    summary: "Makes or replaces a product: the entitlement and credits it gives, and how it is sold.",
+    body: fields({
+      title: Type.Optional(Type.String()),
+      key: Type.Optional(
+        Type.String({ description: "an entitlement: a product or plan name, or access:<slug>" }),
+      ),
+      credits: Type.Optional(Type.Integer()),
+      soldThrough: Type.Optional(Type.Unknown()),
+      version: Type.Optional(Type.Integer()),
+    }),
+    answer: Type.Object({
+      product: productView,
+      created: Type.Boolean(),
+      ...followed,
+    }),
+    async write(tx, { change, params, body }) {
+      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        saveProduct(tx, change, params.name, body),
+      );
+      return { ...result, product: viewProduct(result.product), warnings: [...result.warnings, ...warnings] };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/products/:name",
+    saves: "catalog",
+    summary: "Deletes a product; what people bought stays theirs.",
+    query: versionQuery,
+    answer: Type.Object(followed),
+    async write(tx, { change, params, query }) {
+      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        deleteProduct(tx, change, params.name, readVersion(query.version)),
+      );
+      return { warnings };
+    },
+  }),
+  listRoute({
+    path: "/plans",
+    summary: "Lists plans, newest first.",
+    item: planView,
+    list: (tx, { environmentId }, page) => plans.list(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/plans/:name",
+    summary: "Shows one plan.",
+    answer: Type.Object({ plan: planView }),
+    read: async (tx, { environmentId, params }) => ({
+      plan: viewPlan(await plans.require(tx, environmentId, params.name)),
+    }),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/plans/:name",
+    saves: "catalog",
+    summary: "Makes or replaces a plan; one saved with default true takes the default over.",
+    body: fields({
+      title: Type.Optional(Type.String()),
+      default: Type.Optional(Type.Boolean()),
+      soldThrough: Type.Optional(Type.Unknown()),
+      version: Type.Optional(Type.Integer()),
+    }),
+    answer: Type.Object({ plan: planView, created: Type.Boolean(), ...followed }),
+    async write(tx, { change, params, body }) {
+      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        savePlan(tx, change, params.name, body),
+      );
+      return { plan: viewPlan(result.plan), created: result.created, warnings };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/plans/:name",
+    saves: "catalog",
+    summary: "Deletes a plan.",
+    query: versionQuery,
+    answer: Type.Object(followed),
+    async write(tx, { change, params, query }) {
+      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        deletePlan(tx, change, params.name, readVersion(query.version)),
+      );
+      return { warnings };
+    },
+  }),
+  listRoute({
+    path: "/access",
+    summary: "Lists the access slugs, newest first.",
+    item: accessSlugView,
+    list: (tx, { environmentId }, page) => pageAccessSlugs(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/access",
+    saves: "catalog",
+    summary: "Makes the access slugs exactly these; one that is held is only removed with force=true.",
+    query: forceQuery,
+    body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
+    answer: slugs,
+    async write(tx, { environmentId, change, audit, query, body, nowMs }) {
+      const before = await readTitles(tx, environmentId);
+      const { warnings } = await followCatalogEdit(tx, change, null, () =>
+        putAccessSlugs(tx, environmentId, body.items, nowMs, { force: query.force === "true" }),
+      );
+      const after = await readTitles(tx, environmentId);
+      await audit(tx, { action: "access.changed", target: "access", before, after });
+      return { ...(await showSlugs(tx, environmentId)), warnings };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/access/:slug",
+    saves: "catalog",
+    summary: "Makes an access slug or changes its title.",
+    body: fields({ title }),
+    answer: slugs,
+    async write(tx, { environmentId, change, audit, params, body, nowMs }) {
+      const { slug } = params;
+      const title = (await readTitles(tx, environmentId))[slug];
+      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+        putAccessSlug(tx, environmentId, { slug, title: body.title }, nowMs),
+      );
+      const before = title === undefined ? null : { slug, title };
+      const after = { slug, title: body.title ?? slug };
+      await audit(tx, { action: "access.changed", target: `access:${slug}`, before, after });
+      return { ...(await showSlugs(tx, environmentId)), warnings };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/access/:slug",
+    saves: "catalog",
+    summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
+    query: forceQuery,
+    answer: Type.Object(followed),
+    async write(tx, { environmentId, change, audit, params, query, nowMs }) {
+      const { slug } = params;
+      const title = (await readTitles(tx, environmentId))[slug];
+      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+        deleteAccessSlug(tx, environmentId, slug, nowMs, { force: query.force === "true" }),
+      );
+      await audit(tx, { action: "access.deleted", target: `access:${slug}`, before: { slug, title } });
+      return { warnings };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/catalog-uses",
+    summary: "Tells which relays name which product, plan or access slug, and in which action.",
+    answer: Type.Object({ uses: Type.Array(catalogUse) }),
+    async handle({ deps, environmentId }) {
+      const { relays } = await deps.relays.current();
+      return { uses: listCatalogUses(relays.filter((relay) => relay.environmentId === environmentId)) };
+    },
+  }),
+  listRoute({
+    path: "/purchases",
+    summary:
+      "Lists receipts and refunds, newest first; ref finds a receipt with its refund. A confirmation, which is no purchase, is listed by its kind or its ref.",
+    filter: {
+      ref: exactText(MAX_REF_CHARS, "the ref of a receipt"),
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      kind: Type.Optional(receiptKind),
+    },
+    item: purchaseView,
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listPurchases(tx, environmentId, page, { ...filter, person });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/purchases/:id",
+    summary: "Shows one receipt or refund.",
+    answer: Type.Object({ purchase: purchaseView }),
+    read: async (tx, { environmentId, params }) => ({
+      purchase: await requirePurchaseView(tx, environmentId, params.id),
+    }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/purchases/:id/refund",
+    summary: "Says what taking a purchase back by hand would take back.",
+    answer: Type.Object({ plan: refundPlan }),
+    read: async (tx, { environmentId, params, nowMs }) => ({
+      plan: await planRefund(tx, environmentId, params.id, nowMs),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/purchases/:id/refund",
+    summary:
+      "Takes a purchase back by hand, also one that a relay fulfilled: its access and credits, or its plan. It moves no money.",
+    answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
+    status: 201,
+    write: async (tx, { change, params }) => await refundByHand(tx, change, params.id),
+  }),
+  listRoute({
+    path: "/subscriptions",
+    summary: "Lists subscriptions, newest first.",
+    filter: {
+      person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
+      status: Type.Optional(subscriptionStatus),
+    },
+    item: subscriptionItem,
+    async list(tx, { environmentId }, page, filter) {
+      const person = await readPersonId(tx, environmentId, "person", filter.person);
+      return await listSubscriptions(tx, environmentId, page, { ...filter, person });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/subscriptions/:id/end",
+    summary: "Ends a subscription with its own grants; the person lands on the default plan.",
+    answer: Type.Object({ subscription: subscriptionView }),
+    write: async (tx, { change, params }) => ({
+      subscription: viewSubscription(await endSubscriptionByHand(tx, change, params.id)),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/receipts",
+    summary:
+      "Records a payment or refund the app's processor took, once per ref, and gives or takes back what it is for.",
+    body: receiptBody,
+    answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
+    status: 201,
+    handle: ({ deps, change, body }) => recordReceipt(deps.store, change, body),
+  }),
+];

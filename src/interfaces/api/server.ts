@@ -1,0 +1,201 @@
+/** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import { sayHowElse } from "../../base/database-url.ts";
+import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
+import { LIMIT_WORDS } from "../../base/limit-text.ts";
+import { readPageRequest } from "../../base/page.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { VERSION } from "../../base/release/change.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../../base/schema.ts";
+import { backupFolder, listBackups } from "../../operator/backup/backup.ts";
+import { listEnvironments } from "../../platform/account/environment.ts";
+import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import { readPage } from "../../store/index-scan.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { ownerRoute } from "../http/route.ts";
+
+/** Backups listed; the rest are in the folder. */
+const MAX_LISTED = 50;
+
+const limitView = Type.Object({
+  name: Type.String(),
+  value: Type.Integer(),
+  /** What it is unless raised. */
+  usual: Type.Integer(),
+  /** The variable that raises it at a start. */
+  variable: Type.String(),
+  counts: Type.String(),
+  /** What hitting it looks like. */
+  hit: Type.String(),
+});
+
+const serverView = Type.Object({
+  version: Type.String(),
+  mode: oneOf(["local", "server"]),
+  baseUrl: Type.String(),
+  /** false: made from the address and port that are listened on. */
+  baseUrlGiven: Type.Boolean(),
+  host: Type.String(),
+  trustedProxies: Type.Array(Type.String()),
+  allowPrivate: Type.Array(Type.String()),
+  concurrency: Type.Integer(),
+  dataDir: Type.String(),
+  /** PostgreSQL, its password masked; null: relay.db of the data directory. */
+  database: orNull(Type.String()),
+  limits: Type.Array(limitView),
+});
+export type ServerView = Static<typeof serverView>;
+
+function viewServer({ config, baseUrl }: HttpDeps): ServerView {
+  const { mode, host, trustedProxies, allowPrivate, concurrency, dataDir, database } = config;
+  const names = Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[];
+  return {
+    version: VERSION,
+    mode,
+    baseUrl: baseUrl(),
+    baseUrlGiven: config.baseUrl !== null,
+    host,
+    trustedProxies: [...trustedProxies],
+    allowPrivate: [...allowPrivate],
+    concurrency,
+    dataDir,
+    database: database === null ? null : String(database),
+    limits: names.map((name) => ({
+      name,
+      value: config.limits[name],
+      usual: DEFAULT_LIMITS[name],
+      ...LIMIT_WORDS[name],
+    })),
+  };
+}
+
+const askedBackup = Type.Object({ name: Type.String(), startedAt: time });
+
+const backupsView = Type.Object({
+  folder: Type.String(),
+  /** PostgreSQL, where copies are made by its own means and none here; null: relay.db of the data directory. */
+  database: orNull(Type.String()),
+  /** How often the server makes one by itself, in hours, and how many of these it keeps; null: it makes none. */
+  schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
+  /** The newest fifty files of the folder, the newest first. */
+  files: Type.Array(Type.Object({ name: Type.String(), at: time, bytes: Type.Integer() })),
+  /** The one that an owner asked for and that is being made. */
+  running: orNull(askedBackup),
+  /** Why the last one that an owner asked for was not made; null: it was, or none was asked for since the start. */
+  failed: orNull(Type.Object({ ...askedBackup.properties, message: Type.String() })),
+});
+export type BackupsView = Static<typeof backupsView>;
+
+function viewBackups({ config, handBackup }: HttpDeps): BackupsView {
+  const { dataDir, database, backup } = config;
+  const { running, failed } = handBackup.state;
+  return {
+    folder: backupFolder(dataDir),
+    database: database === null ? null : String(database),
+    schedule: backup === null ? null : { everyHours: backup.everyMs / HOUR_MS, keep: backup.keep },
+    files: listBackups(dataDir)
+      .filter(({ name }) => name !== running?.name)
+      .slice(0, MAX_LISTED)
+      .map(({ name, atMs, bytes }) => ({ name, at: toIso(Math.round(atMs)), bytes })),
+    running: running === null ? null : { ...running, startedAt: toIso(running.startedAt) },
+    failed: failed === null ? null : { ...failed, startedAt: toIso(failed.startedAt) },
+  };
+}
+
+const nodeView = Type.Object({
+  id: Type.String(),
+  host: Type.String(),
+  pid: Type.Integer(),
+  version: Type.String(),
+  /** Where it listens itself, behind the public address. */
+  url: orNull(Type.String()),
+  startedAt: time,
+  /** When it showed up last, by the database's clock. */
+  seenAt: time,
+  /** Whether that was lately. */
+  live: Type.Boolean(),
+  /** Whether it gave this answer. */
+  answers: Type.Boolean(),
+  /** Whether it does what is done once for all environments: retries, change capture, cleaning up, alert mails. */
+  house: Type.Boolean(),
+  /** Those whose events and schedules it runs. */
+  environments: Type.Array(Type.Object({ app: Type.String(), environment: Type.String() })),
+});
+export type NodesView = Static<typeof nodeView>[];
+
+async function viewNodes({ store, holding }: HttpDeps): Promise<NodesView> {
+  const nodes = await holding.listNodes();
+  if (nodes === null) return [];
+  const all = await store.read((tx) => listEnvironments(tx, null));
+  const names = new Map(all.map(({ id, appId, name }) => [id, { app: appId, environment: name }]));
+  return nodes.map(({ own, environments, startedAt, seenAt, ...node }) => ({
+    ...node,
+    startedAt: toIso(startedAt),
+    seenAt: toIso(seenAt),
+    answers: own,
+    environments: environments.flatMap((id) => names.get(id) ?? []),
+  }));
+}
+
+export const serverRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/server",
+    summary: "Tells how the server was started: its address, proxies and folder, and each limit in words.",
+    answer: Type.Object({ server: serverView }),
+    handle: ({ deps }) => ({ server: viewServer(deps) }),
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/nodes",
+    summary:
+      "Lists the processes that serve one PostgreSQL database side by side, and which environments each of them runs; none on SQLite.",
+    answer: Type.Object({ nodes: Type.Array(nodeView) }),
+    handle: async ({ deps }) => ({ nodes: await viewNodes(deps) }),
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/audit",
+    summary:
+      "Lists what was changed of the whole server, newest first: owners, sessions, apps, logins and backups.",
+    query: fields({ ...pageQuery, ...auditFilter }),
+    answer: pageOf(auditView),
+    handle({ deps, query: { limit, cursor, ...filter } }) {
+      const page = readPageRequest({ limit, cursor });
+      return readPage(deps.store, page, (tx, part) => listAudit(tx, WHOLE_SERVER, filter, part), {
+        large: true,
+      });
+    },
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/backups",
+    summary: "Lists the server's backups, newest first, how often it makes them, and the one being made.",
+    answer: Type.Object({ backups: backupsView }),
+    handle: ({ deps }) => ({ backups: viewBackups(deps) }),
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/backups",
+    summary: "Begins a checked copy of the database into the backups folder; one at a time.",
+    answer: Type.Object({ backups: backupsView }),
+    status: 202,
+    async handle({ deps, owner, nowMs }) {
+      if (deps.config.database !== null)
+        throw new Refusal("backup_refused", sayHowElse(deps.config.database));
+      const { asked, began } = deps.handBackup.start();
+      if (began)
+        await deps.store.write("dashboard", (tx) =>
+          writeAudit(tx, {
+            environmentId: WHOLE_SERVER,
+            nowMs,
+            by: `owner:${owner.email}`,
+            action: "backup.started",
+            target: `backup:${asked.name}`,
+          }),
+        );
+      return { backups: viewBackups(deps) };
+    },
+  }),
+];

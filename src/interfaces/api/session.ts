@@ -1,0 +1,124 @@
+/** The session: who is signed in and what they may open, a new password, signing out. */
+import { type Static, Type } from "typebox";
+import { servesCookies } from "../../base/config.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { VERSION } from "../../base/release/change.ts";
+import { fields, oneOf, orNull } from "../../base/schema.ts";
+import { listApps } from "../../platform/account/app.ts";
+import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/environment.ts";
+import {
+  findOwnerByEmail,
+  hashPassword,
+  keepsPassword,
+  listOwners,
+  setOwnerPassword,
+  verifyPassword,
+} from "../../platform/account/owner.ts";
+import { createSession, findSession, signOut } from "../../platform/account/session.ts";
+import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import type { Reader } from "../../store/port.ts";
+import { seenFrom } from "../http/admission.ts";
+import {
+  clearSessionCookie,
+  dashboardOrigin,
+  readSessionCookie,
+  writeSessionCookie,
+} from "../http/cookie.ts";
+import { openRoute, ownerRoute } from "../http/route.ts";
+
+const environmentName = oneOf(ENVIRONMENT_NAMES);
+const app = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  environments: Type.Array(environmentName),
+});
+
+const sessionView = Type.Object({
+  owner: orNull(Type.Object({ email: Type.String() })),
+  setupNeeded: Type.Boolean(),
+  mode: oneOf(["local", "server"]),
+  address: orNull(Type.String({ description: "the dashboard's one address, where the server knows it" })),
+  cookies: Type.Boolean({
+    description: "whether anyone can sign in: not on the network without a base URL",
+  }),
+  version: orNull(Type.String()),
+  apps: Type.Array(app),
+});
+export type SessionView = Static<typeof sessionView>;
+
+async function listOpenApps(tx: Reader) {
+  const environments = await listEnvironments(tx, null);
+  return (await listApps(tx)).map(({ id, name }) => ({
+    id,
+    name,
+    environments: environments.filter(({ appId }) => appId === id).map((environment) => environment.name),
+  }));
+}
+
+export const sessionRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/api/session",
+    summary: "Tells who is signed in, and to them the apps and environments they may open.",
+    answer: sessionView,
+    async read(tx, { deps, request, nowMs }) {
+      const { mode } = deps.config;
+      const where = { mode, address: dashboardOrigin(deps.config), cookies: servesCookies(deps.config) };
+      const token = readSessionCookie(deps, request);
+      const session = token === null ? null : await findSession(tx, token, nowMs);
+      if (session === null) {
+        const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
+        return { owner: null, setupNeeded, ...where, version: null, apps: [] };
+      }
+      const owner = { email: session.ownerEmail };
+      return { owner, setupNeeded: false, ...where, version: VERSION, apps: await listOpenApps(tx) };
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/session",
+    summary: "Signs out.",
+    answer: null,
+    async handle({ deps, owner, headers }) {
+      await deps.store.write("dashboard", (tx) => signOut(tx, owner.sessionId));
+      headers.append("set-cookie", clearSessionCookie(deps));
+    },
+  }),
+  ownerRoute({
+    method: "PUT",
+    path: "/api/session/password",
+    summary: "Changes the owner's password and ends every other session.",
+    body: fields({
+      current: Type.String(),
+      password: Type.String({ description: "a password of 10 to 256 characters" }),
+    }),
+    answer: null,
+    async handle({ deps, owner, request, source, body, headers, nowMs }) {
+      // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
+      const place = { kind: "device", name: owner.sessionId } as const;
+      await deps.signinCap.admit(source, owner.email, place);
+      const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
+      const hasPassword = known?.passwordHash != null;
+      if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
+        throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
+      }
+      deps.signinCap.succeeded(source, owner.email, place);
+      const passwordHash = await hashPassword(body.password);
+      const session = await deps.store.write("dashboard", async (tx) => {
+        const now = await findOwnerByEmail(tx, owner.email);
+        if (!keepsPassword(now, known))
+          throw new Refusal("forbidden", "The password was changed meanwhile: sign in with the new one.");
+        await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "owner.password_changed",
+          target: `owner:${owner.email}`,
+        });
+        return await createSession(tx, owner.id, nowMs, seenFrom(request, source));
+      });
+      headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
+    },
+  }),
+];

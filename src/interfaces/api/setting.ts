@@ -1,0 +1,44 @@
+/** An environment's settings, shown and changed: what they are is setting/'s. */
+import { Type } from "typebox";
+import { warningView } from "../../base/schema.ts";
+import { settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { changeSettings, settingsInput, settingsView, showSettings } from "../../rules/settings/settings.ts";
+import { docsUrl } from "../http/answer.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute } from "../http/route.ts";
+
+function factsOf(deps: HttpDeps) {
+  const { mode, limits } = deps.config;
+  return { baseUrl: deps.baseUrl(), docsUrl: docsUrl(deps), mode, limits: { ...limits } };
+}
+
+export const settingRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/settings",
+    summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
+    answer: Type.Object({ settings: settingsView }),
+    read: async (tx, { deps, environmentId }) => ({
+      settings: await showSettings(tx, environmentId, factsOf(deps)),
+    }),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/settings",
+    summary:
+      "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
+    body: settingsInput,
+    answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
+    async handle({ deps, environmentId, origin, change, body }) {
+      const { store, sealer, scheduler } = deps;
+      const { allowPrivate } = deps.config;
+      const settles = body.held === true && scheduler.believesClock();
+      if (settles) await settleMissed(store, change);
+      return await store.write(origin, async (tx) => {
+        if (settles) await settleTicks(tx, change);
+        const warnings = await changeSettings(tx, change, body, { sealer, allowPrivate });
+        return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
+      });
+    },
+  }),
+];

@@ -1,0 +1,253 @@
+/** Signing in: with e-mail and password, by a one-time link, and for the first time. Every way ends in a fresh session's cookie. */
+import { Type } from "typebox";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { fields, oneOf } from "../../base/schema.ts";
+import {
+  createOwner,
+  findOwnerByEmail,
+  hashPassword,
+  keepsPassword,
+  listOwners,
+  passwordQueue,
+  setOwnerPassword,
+  verifyPassword,
+} from "../../platform/account/owner.ts";
+import {
+  digestOwnerNetwork,
+  knowsOwnerNetwork,
+  recordOwnerNetwork,
+} from "../../platform/account/owner-network.ts";
+import {
+  createSession,
+  findSigninLink,
+  redeemSigninLink,
+  refuseEndedLink,
+  type SigninLinkKind,
+} from "../../platform/account/session.ts";
+import type { KnownPlace } from "../../platform/account/signin-cap.ts";
+import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
+import type { Writer } from "../../store/port.ts";
+import { seenFrom } from "../http/admission.ts";
+import {
+  readDeviceCookie,
+  requireSameOrigin,
+  writeDeviceCookie,
+  writeSessionCookie,
+} from "../http/cookie.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { openRoute } from "../http/route.ts";
+
+/** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
+const LOCAL_OWNER = "owner@localhost";
+
+const password = Type.String({ description: "a password of 10 to 256 characters" });
+/** Bounded, as attempts are counted by it: a window's name must not be as long as a body may be. */
+const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" });
+const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
+const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
+
+interface SignedIn {
+  id: string;
+  email: string;
+}
+
+/** A call of one of these routes. */
+interface SigninCall {
+  deps: HttpDeps;
+  request: Request;
+  source: string;
+  nowMs: number;
+}
+
+/** Starts the owner's session in the transaction, and makes the network known; the answer is what the cookie needs. */
+async function startSession(
+  tx: Writer,
+  owner: SignedIn,
+  how: string,
+  { deps, request, source, nowMs }: SigninCall,
+) {
+  // Local development has no password to guess.
+  if (deps.config.mode === "server") {
+    const networkDigest = digestNetwork(deps, owner.email, source);
+    await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
+  }
+  await writeAudit(tx, {
+    environmentId: WHOLE_SERVER,
+    nowMs,
+    by: `owner:${owner.email}`,
+    action: "owner.signed_in",
+    target: `owner:${owner.email}`,
+    after: { how },
+  });
+  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source)) };
+}
+
+function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<ReturnType<typeof startSession>>) {
+  headers.append("set-cookie", writeSessionCookie(deps, started.session.token, started.session.expiresAt));
+  // Local development has no password to guess.
+  if (deps.config.mode === "server")
+    headers.append("set-cookie", writeDeviceCookie(deps, started.owner.email));
+  return { owner: { email: started.owner.email } };
+}
+
+/**
+ * The owner that an e-mail and password belong to. The attempt is counted before the password is looked at, and only once it has a slot
+ * among those whose password will be: what is turned away as too much opens no window.
+ */
+async function checkPassword(
+  { deps, request, source, nowMs }: SigninCall,
+  given: { email: string; password: string },
+): Promise<NonNullable<Awaited<ReturnType<typeof findOwnerByEmail>>>> {
+  const { signinCap } = deps;
+  const place = await findKnownPlace({ deps, request, source, nowMs }, given.email);
+  using slot = passwordQueue.take(place === null ? "stranger" : "known");
+  await signinCap.admit(source, given.email, place);
+  const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
+  const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
+  if (owner === null || !right) throw refuseWrong(deps, source);
+  signinCap.succeeded(source, given.email, place);
+  return owner;
+}
+
+/** The device, or else the network, that the account signed in from before; null where both are new to it. */
+async function findKnownPlace(
+  { deps, request, source, nowMs }: SigninCall,
+  account: string,
+): Promise<KnownPlace | null> {
+  const device = readDeviceCookie(deps, request, account);
+  if (device !== null) return { kind: "device", name: device };
+  const network = digestNetwork(deps, account, source);
+  const isKnown = await deps.store.read((tx) => knowsOwnerNetwork(tx, network, nowMs));
+  return isKnown ? { kind: "address", name: source } : null;
+}
+
+function digestNetwork({ sealer }: HttpDeps, account: string, source: string): Uint8Array {
+  return digestOwnerNetwork((text) => sealer.digest(text), account, source);
+}
+
+function refuseWrong({ log }: HttpDeps, source: string): Refusal {
+  log.warn("A sign-in attempt failed.", { source });
+  return new Refusal(
+    "unauthenticated",
+    "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
+  );
+}
+
+export const signinRoutes = [
+  openRoute({
+    method: "POST",
+    path: "/api/session",
+    summary: "Signs an owner in with e-mail and password.",
+    body: fields({ email, password }),
+    answer,
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      const owner = await checkPassword({ deps, request, source, nowMs }, body);
+      return answerSession(
+        deps,
+        headers,
+        await deps.store.write("dashboard", async (tx) => {
+          // While the password waited for its turn it may have been changed, or its owner removed.
+          const now = await findOwnerByEmail(tx, owner.email);
+          if (!keepsPassword(now, owner)) throw refuseWrong(deps, source);
+          return await startSession(tx, owner, "password", { deps, request, source, nowMs });
+        }),
+      );
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/session/link",
+    summary: "Signs in to the local dashboard with a one-time link.",
+    body: fields({ token }),
+    answer,
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "local", nowMs);
+      const started = await deps.store.write("dashboard", async (tx) => {
+        await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
+        const first = (await listOwners(tx))[0];
+        const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
+        return await startSession(tx, owner, "local link", { deps, request, source, nowMs });
+      });
+      return answerSession(deps, headers, started);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/link",
+    summary: "Tells whether a one-time link still works, without using it and without saying whose it is.",
+    body: fields({ kind: oneOf(["setup", "reset", "local"]), token }),
+    answer: Type.Object({ live: Type.Boolean() }),
+    async handle({ deps, request, source, body, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      return { live: await isLinkLive(deps, source, body.token, body.kind, nowMs) };
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/setup",
+    summary: "Makes the first owner with the one-time set-up link, and signs in.",
+    body: fields({ token, email, password }),
+    answer,
+    status: 201,
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "setup", nowMs);
+      const passwordHash = await hashPassword(body.password);
+      const started = await deps.store.write("dashboard", async (tx) => {
+        await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
+        const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
+        return await startSession(tx, owner, "set-up link", { deps, request, source, nowMs });
+      });
+      return answerSession(deps, headers, started);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/session/reset",
+    summary: "Sets a new password with a one-time reset link, ends every older session, and signs in.",
+    body: fields({ token, password }),
+    answer,
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "reset", nowMs);
+      const passwordHash = await hashPassword(body.password);
+      const started = await deps.store.write("dashboard", async (tx) => {
+        const link = await redeemSigninLink(tx, { token: body.token, kind: "reset", nowMs });
+        const owner = (await listOwners(tx)).find(({ id }) => id === link.ownerId);
+        if (owner === undefined)
+          throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
+        await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
+        return await startSession(tx, owner, "reset link", { deps, request, source, nowMs });
+      });
+      return answerSession(deps, headers, started);
+    },
+  }),
+];
+
+/** Looks at the link without using it. Only one that does not work is counted, and refused as too many. */
+async function isLinkLive(
+  deps: HttpDeps,
+  source: string,
+  given: string,
+  kind: SigninLinkKind,
+  nowMs: number,
+): Promise<boolean> {
+  const link = await deps.store.read((tx) => findSigninLink(tx, given, nowMs));
+  if (link?.kind === kind) return true;
+  await deps.signinCap.countDeadLink(source);
+  return false;
+}
+
+/** Looks at the link before the costly hash; the transaction uses it up later. */
+async function requireLink(
+  deps: HttpDeps,
+  source: string,
+  given: string,
+  kind: SigninLinkKind,
+  nowMs: number,
+): Promise<void> {
+  if (!(await isLinkLive(deps, source, given, kind, nowMs))) throw refuseEndedLink(kind);
+}

@@ -1,0 +1,121 @@
+/**
+ * What changes in an environment, as server-sent events: one answer that goes on until its reader leaves, its session or key ends, or the
+ * service does. Each message says what kinds of things changed; one without any, every few seconds, says that the service is there.
+ */
+import { Type } from "typebox";
+import { CHANGE_KINDS, type ChangeKind } from "../../platform/audit/live-changes.ts";
+import { watchAdmission } from "../http/admission.ts";
+import { DATA_HEADERS } from "../http/answer.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { environmentRoute } from "../http/route.ts";
+
+/** Well within what servers and proxies between allow a connection to be silent. */
+const BEAT_MS = 15_000;
+/** A reader that takes nothing for so many beats is gone. */
+const MAX_MISSED = 4;
+/** Messages that may wait for a slow reader; what changes meanwhile is told with the next one. */
+const MAX_WAITING = 4;
+
+const HEADERS = {
+  ...DATA_HEADERS,
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  // A proxy that gathers answers would keep them all.
+  "x-accel-buffering": "no",
+};
+
+class ChangeStream {
+  readonly #deps: HttpDeps;
+  readonly #environmentId: number;
+  readonly #admission: ReturnType<typeof watchAdmission>;
+  readonly #pending = new Set<ChangeKind>();
+  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  #leave: () => void = () => undefined;
+  #cancelBeat: () => void = () => undefined;
+  #isSending = false;
+  #missed = 0;
+
+  constructor(deps: HttpDeps, request: Request, environmentId: number) {
+    this.#deps = deps;
+    this.#environmentId = environmentId;
+    this.#admission = watchAdmission(deps, request, environmentId);
+  }
+
+  /** Throws the refusal where too many are open. */
+  open(): ReadableStream<Uint8Array> {
+    this.#leave = this.#deps.liveChanges.follow(this.#environmentId, {
+      caller: this.#admission.caller,
+      tell: (kinds) => {
+        for (const kind of kinds) this.#pending.add(kind);
+        void this.#send();
+      },
+      end: () => this.#end(),
+    });
+    const source = {
+      start: (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+        this.#controller = controller;
+        controller.enqueue(write([]));
+        this.#beat();
+      },
+      cancel: () => this.#end(),
+    };
+    return new ReadableStream(source, { highWaterMark: MAX_WAITING });
+  }
+
+  #beat(): void {
+    this.#cancelBeat = this.#deps.clock.after(BEAT_MS, () => {
+      this.#missed = this.#isFull ? this.#missed + 1 : 0;
+      if (this.#missed > MAX_MISSED) return this.#end();
+      this.#beat();
+      void this.#send();
+    });
+  }
+
+  async #send(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    const goesOn = await this.#admission.holds().catch(() => false);
+    this.#isSending = false;
+    if (!goesOn) return this.#end();
+    if (this.#isFull) return;
+    this.#controller?.enqueue(write([...this.#pending]));
+    this.#pending.clear();
+  }
+
+  get #isFull(): boolean {
+    return (this.#controller?.desiredSize ?? 0) <= 0;
+  }
+
+  #end(): void {
+    const controller = this.#controller;
+    this.#controller = null;
+    this.#cancelBeat();
+    this.#leave();
+    try {
+      controller?.close();
+    } catch {
+      // Its reader has left already.
+    }
+  }
+}
+
+const encoder = new TextEncoder();
+
+function write(changed: readonly ChangeKind[]): Uint8Array {
+  return encoder.encode(`data: ${JSON.stringify({ changed })}\n\n`);
+}
+
+export const streamRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/stream",
+    summary:
+      "Tells as server-sent events what kinds of things change here, at most twice a second; an empty list says that the service is there.",
+    answer: Type.String({
+      contentMediaType: "text/event-stream",
+      description: `events whose data is {"changed":[…]}, of ${CHANGE_KINDS.join(", ")}`,
+    }),
+    handle: ({ deps, request, environmentId }) =>
+      new Response(new ChangeStream(deps, request, environmentId).open(), { headers: HEADERS }),
+  }),
+];

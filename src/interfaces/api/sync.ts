@@ -1,0 +1,193 @@
+/**
+ * Sync: what a set of definition files and a catalog would change in an environment, and the carrying out of exactly that in development. Into
+ * production it is told here, and carried out with an approval alone (approval.ts).
+ */
+import { type Static, Type } from "typebox";
+import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
+import { MAX_PROBLEMS } from "../../base/limit.ts";
+import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { fields, orNull } from "../../base/schema.ts";
+import { placeProblems } from "../../base/shape.ts";
+import { utf8Bytes } from "../../base/text.ts";
+import type { SentFiles } from "../../operator/sync/approval.ts";
+import { applyPlan, tellPlan } from "../../operator/sync/carry.ts";
+import { checkCatalog } from "../../operator/sync/catalog-file.ts";
+import { appliedView, type Carried, type Files, planView } from "../../operator/sync/plan.ts";
+import { filesOfEnvironment, requireRoom } from "../../operator/sync/stored-files.ts";
+import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
+import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
+import { turnLoop } from "../../store/index-scan.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
+import { relayContext, settleBefore } from "./relay.ts";
+
+/** What is to be carried, and to where. */
+export const wanted = {
+  relays: Type.Optional(
+    Type.Array(Type.Unknown(), {
+      description: "relay definitions, every one there is a file of",
+    }),
+  ),
+  catalog: Type.Optional(
+    orNull(
+      Type.Unknown({ description: "the catalog file; absent: there is none, and nothing of it changes" }),
+    ),
+  ),
+  prune: Type.Optional(
+    Type.Boolean({
+      description:
+        "delete relays that a sync brought, that nobody edited since, and whose file is gone; in development alone",
+    }),
+  ),
+  replaceEdited: Type.Optional(
+    Type.Boolean({
+      description: "replace also what was made or edited in the dashboard since the last sync",
+    }),
+  ),
+  from: Type.Optional(
+    Type.Literal("development", {
+      description: "development, which carries what stands in that environment of the app instead of files",
+    }),
+  ),
+  to: Type.Optional(
+    Type.Literal("production", {
+      description:
+        "production, which a key of development may name too: carrying it out there needs an approval",
+    }),
+  ),
+};
+type Wanted = Static<ReturnType<typeof fields<typeof wanted>>>;
+
+export const syncRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/sync/plan",
+    summary:
+      "Tells what files, or what stands in development, would change in an environment and what of it would be refused; changes nothing.",
+    body: fields(wanted),
+    answer: planView,
+    async handle(call) {
+      const target = await findTarget(call, call.body);
+      const { told, warnings } = await tellWanted(call, target, call.body);
+      const tooLarge = call.deps.syncCap.findTooLarge(told.changes, target);
+      const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
+      return { ...viewCarried(told, warnings), refusal };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/sync/apply",
+    summary:
+      "Carries out the plan of this name in one transaction, or nothing of it; secrets that are minted stand in this answer and in no other.",
+    body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
+    answer: appliedView,
+    async handle(call) {
+      const { deps, body, nowMs } = call;
+      const target = await findTarget(call, body);
+      if (target.name === "production")
+        throw new Refusal(
+          "approval_needed",
+          "Production takes nothing without an owner's approval: relay sync --live and relay promote ask for one.",
+        );
+      const { files, warnings } = await readWanted(call, body);
+      const wish = { files, replacesEdited: body.replaceEdited === true };
+      const cap = deps.syncCap.of(target, nowMs);
+      await settleBefore(call, target.id);
+      const done = await deps.store.write(call.origin, (tx) =>
+        applyPlan(tx, relayContext(call), wish, body.plan, cap),
+      );
+      return { ...viewCarried(done, warnings), secrets: done.secrets };
+    },
+  }),
+];
+
+export function viewCarried({ plan, changes, entries, warnings }: Carried, ofFiles: readonly Warning[]) {
+  return { plan, changes, entries, warnings: [...ofFiles, ...warnings] };
+}
+
+type WantedCall = Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number };
+
+/** The environment that is carried into: the one in the path, or production where that is named. */
+export async function findTarget(
+  { deps, environment }: WantedCall,
+  { to, prune }: Pick<Wanted, "to" | "prune">,
+): Promise<Environment> {
+  const { appId, name } = environment;
+  if (name === "local")
+    throw new Refusal(
+      "forbidden",
+      "Local development reads the files of its own service directory and takes no sync: name the development environment of a server.",
+    );
+  if (name === "development" && to === undefined) return environment;
+  if (prune === true)
+    throw new Refusal(
+      "invalid_input",
+      "prune is for development alone, because nothing is deleted in production this way: delete a relay of production in its dashboard.",
+    );
+  return name === "production"
+    ? environment
+    : await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
+}
+
+/** The plan, with what each of its saves would refuse and warn of. */
+export async function tellWanted(call: WantedCall, target: Environment, body: Wanted) {
+  const { files, warnings, sent } = await readWanted(call, body);
+  const wish = { files, replacesEdited: body.replaceEdited === true };
+  const { store, syncCap } = call.deps;
+  const told = await tellPlan(
+    store,
+    { ...relayContext(call), environment: target },
+    wish,
+    syncCap.most(target),
+  );
+  return { told, warnings, sent };
+}
+
+/** What is to be carried: the files that were sent, or what stands in development. */
+async function readWanted(
+  { deps, environment, nowMs }: WantedCall,
+  { relays, catalog = null, prune = false, from }: Wanted,
+): Promise<{ files: Files; warnings: Warning[]; sent: SentFiles | null }> {
+  if ((from === undefined) === (relays === undefined))
+    throw new Refusal(
+      "invalid_input",
+      "relays is missing, or stands beside from: send the definitions of the files, or name with from where they stand.",
+    );
+  if (relays === undefined) {
+    const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
+    return { files: await filesOfEnvironment(deps.store, source, nowMs), warnings: [], sent: null };
+  }
+  const sent = { relays: relays as Json[], catalog: catalog as Json };
+  return { ...(await readSent(sent, prune, nowMs)), sent };
+}
+
+/** The set, each file of it checked as every save does. Refuses with `invalid_definition` and every problem. */
+export async function readSent(
+  { relays, catalog }: SentFiles,
+  prune: boolean,
+  nowMs: number,
+): Promise<{ files: Files; warnings: Warning[] }> {
+  requireRoom(utf8Bytes(writeJson({ relays, catalog })));
+  const problems: Problem[] = [];
+  const checkeds = new Map<string, Checked>();
+  for (const [index, value] of relays.entries()) {
+    if (problems.length > MAX_PROBLEMS) break;
+    const name = isJsonObject(value) && typeof value.name === "string" ? value.name : String(index);
+    const place = `relays.${name.slice(0, 63)}`;
+    const checked = checkDefinition(value, nowMs);
+    if ("problems" in checked) problems.push(...placeProblems(place, checked.problems));
+    else if (checkeds.has(name)) {
+      problems.push({
+        field: place,
+        message: `\`${place}\` stands here twice: send one definition of each name.`,
+      });
+    } else checkeds.set(name, checked);
+    await turnLoop();
+  }
+  const read = catalog === null ? null : checkCatalog(catalog);
+  if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));
+  if (problems.length > 0 || (read !== null && "problems" in read))
+    throw refuseDefinition(capProblems(problems, "The set"));
+  const files = { relays: [...checkeds.values()], catalog: read?.catalog ?? null, prune, source: null };
+  return { files, warnings: read?.warnings ?? [] };
+}

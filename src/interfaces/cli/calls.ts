@@ -1,0 +1,210 @@
+/**
+ * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
+ * with what to do, and a line for each as it comes. A running service writes them within a second.
+ */
+import { toIsoOrNull } from "../../base/clock.ts";
+import { writeJson } from "../../base/json.ts";
+import { MAX_RECENT_CALLS } from "../../base/limit.ts";
+import { MAX_PAGE_SIZE } from "../../base/page.ts";
+import { explainCode } from "../../base/result-code.ts";
+import { plain } from "../../base/text.ts";
+import {
+  CALL_OUTCOMES,
+  type CallFilter,
+  listRecentCalls,
+  type RecentCallView,
+} from "../../engine/receiver/request.ts";
+import {
+  listUnknownCalls,
+  MAX_UNKNOWN_NAMES,
+  type UnknownCallView,
+} from "../../engine/receiver/unknown-request.ts";
+import type { Reader } from "../../store/port.ts";
+import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./id-suffix.ts";
+import type { World } from "./io.ts";
+import { LIMIT, readLimit, readTime, SINCE } from "./listing.ts";
+import { listRemote, type Remote } from "./remote.ts";
+import { toneOf } from "./screen.ts";
+import type { Column } from "./table.ts";
+import { follow, LOOK_EVERY_MS, LOOK_THERE_EVERY_MS } from "./tail.ts";
+import { ANYWHERE, atPlace } from "./target.ts";
+import { sayList, saySheet } from "./terminal.ts";
+
+/** One page of the API. */
+const LOOK_THERE_AT = MAX_PAGE_SIZE;
+
+/** What a call to a name that no receiver has is refused for. */
+const UNKNOWN = "unknown_receiver";
+
+const CALL_FILTERS: readonly Option[] = [
+  { name: "relay", value: "<name>", help: "only calls to this name", of: "relay" },
+  { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", "), of: CALL_OUTCOMES },
+  { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
+  SINCE,
+];
+
+/** Throws UsageError. */
+function readCallFilter(input: Input, world: World): CallFilter {
+  return {
+    relay: input.text("relay") ?? undefined,
+    outcome: input.choice("outcome", CALL_OUTCOMES) ?? undefined,
+    code: input.text("code") ?? undefined,
+    sinceMs: readTime(input, "since", world),
+  };
+}
+
+export const callsList: Command = {
+  words: ["calls", "list"],
+  summary: "list calls that became no event, with the cause",
+  details:
+    "Newest first. Refused calls, those that a relay's when ignores, duplicates, handshakes that were answered, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+  options: [...CALL_FILTERS, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
+  async run(input, world) {
+    const limit = readLimit(input);
+    const filter = readCallFilter(input, world);
+    // All that are kept are few enough to be counted.
+    const counts = world.screen.columns !== null && !input.on("json");
+    const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
+    const calls = await atPlace(input, world, {
+      here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, most)),
+      there: (remote) => listThere(remote, filter, most),
+    });
+    const isCut = calls.length > limit;
+    const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
+    const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
+    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No calls match." });
+  },
+};
+
+export const callsShow: Command = {
+  words: ["calls", "show"],
+  summary: "one call that became no event, and what to do",
+  arguments: [{ name: "call id", help: "as relay calls list shows it, or its ending" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls show u1"],
+  async run(input, world) {
+    const calls = await atPlace(input, world, {
+      here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
+      there: (remote) => listThere(remote, {}, MAX_RECENT_CALLS),
+    });
+    const id = await wholeId(input.first(), "calls", async () => ({ items: calls, next: null }));
+    const call = calls.find((one) => one.id === id);
+    if (call === undefined) {
+      throw new CommandFailure(
+        "not_found",
+        `There is no call ${JSON.stringify(id)} in this environment: relay calls list shows the last ones.`,
+      );
+    }
+    if (input.on("json")) return world.say(writeJson({ call }, 2));
+    await saySheet(input, world, writeCall(call));
+  },
+};
+
+export const callsTail: Command = {
+  words: ["calls", "tail"],
+  summary: "a line for each call that becomes no event",
+  details: "It goes on until it is stopped.",
+  options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay calls tail --relay checkout-completed"],
+  async run(input, world) {
+    const filter = readCallFilter(input, world);
+    await atPlace(input, world, {
+      here: (store, { id }) => {
+        const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
+        return follow(input, world, { ...TAIL, look, everyMs: LOOK_EVERY_MS });
+      },
+      there: (remote) => {
+        const look = () => listThere(remote, filter, LOOK_THERE_AT);
+        return follow(input, world, { ...TAIL, look, everyMs: LOOK_THERE_EVERY_MS });
+      },
+    });
+  },
+};
+
+/** A name that no receiver has is one row, called again and again. */
+function keyOf({ id, count }: RecentCallView): string {
+  return `${id} ${count}`;
+}
+
+/** The ring, and the names that no receiver has, newest first. */
+async function listCalls(
+  tx: Reader,
+  environmentId: number,
+  filter: CallFilter,
+  limit: number,
+): Promise<RecentCallView[]> {
+  const { items } = await listRecentCalls(tx, environmentId, filter, { limit, after: null });
+  if (!takesUnknown(filter)) return items;
+  const every = { limit: MAX_UNKNOWN_NAMES, after: null };
+  return mix(items, (await listUnknownCalls(tx, environmentId, every)).items, filter, limit);
+}
+
+/** The same of a server. */
+async function listThere(remote: Remote, filter: CallFilter, limit: number): Promise<RecentCallView[]> {
+  const { relay, outcome, code, sinceMs = null } = filter;
+  const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
+  const { items } = await listRemote<RecentCallView>(remote, "/calls", query, limit);
+  if (!takesUnknown(filter)) return items;
+  const unknown = await listRemote<UnknownCallView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
+  return mix(items, unknown.items, filter, limit);
+}
+
+function takesUnknown({ outcome, code }: CallFilter): boolean {
+  return (outcome ?? "refused") === "refused" && (code ?? UNKNOWN) === UNKNOWN;
+}
+
+function mix(
+  items: readonly RecentCallView[],
+  names: readonly UnknownCallView[],
+  { relay, sinceMs = Number.NEGATIVE_INFINITY }: CallFilter,
+  limit: number,
+): RecentCallView[] {
+  const unknown = names
+    .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
+    .map(({ id, name, at, firstAt, cause, source, count }): RecentCallView => {
+      const why = { outcome: "refused", code: UNKNOWN, cause } as const;
+      return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
+    });
+  return [...items, ...unknown]
+    .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
+    .slice(0, limit);
+}
+
+const CALL_COLUMNS: readonly Column<RecentCallView>[] = [
+  { heading: "AT", value: ({ at }) => at, keep: 2 },
+  { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome), keep: 1 },
+  { heading: "RELAY", value: ({ relay }) => relay, cut: 12, keep: 3 },
+  { heading: "TIMES", value: ({ count }) => String(count), right: true, keep: 6 },
+  { heading: "FROM", value: ({ source }) => source, cut: 12, keep: 7, raw: true },
+  { heading: "ID", value: ({ id }) => id, keep: 4 },
+  { heading: "CAUSE", value: ({ cause }) => cause, cut: 20, keep: 5, raw: true },
+];
+
+/** `401 bad_signature`, `200 ignored`. */
+function answerOf({ outcome, code }: RecentCallView): string {
+  return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+}
+
+const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
+
+function writeCall(call: RecentCallView): string[] {
+  const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
+  const meaning = outcome === "refused" ? explainCode(code) : null;
+  const facts: Readonly<Record<string, string | null>> = {
+    relay,
+    at,
+    from: source,
+    times: count > 1 ? `${count}, the first at ${firstAt}, the last one then` : null,
+    cause,
+    means: meaning?.when ?? null,
+    do: meaning?.todo ?? null,
+    event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,
+  };
+  const lines = Object.entries(facts).flatMap(([name, words]) =>
+    words === null ? [] : [`  ${name.padEnd(8)}  ${plain(words)}`],
+  );
+  return [`${id}  ${answerOf(call)}`, ...lines];
+}

@@ -1,0 +1,40 @@
+/** `relay changes`: what each release changed, from the feed that the service itself serves. */
+import { writeJson } from "../../base/json.ts";
+import { listChanges, writeChanges } from "../../base/release/feed.ts";
+import type { Release } from "../../base/release/release.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import type { World } from "./io.ts";
+import { requireProfile } from "./profile.ts";
+import { askServer, readServerUrl, writeQuery } from "./remote.ts";
+
+export const changes: Command = {
+  words: ["changes"],
+  summary: "what each release changed",
+  details:
+    "Of this program, unless a server is named: another version may run there, and its own changes are shown.",
+  options: [
+    { name: "since", value: "<version>", help: "only releases after this one" },
+    { name: "profile", value: "<name>", help: "what changed at the server of this profile", of: "profile" },
+    { name: "url", value: "<url>", help: "what changed at the server of this address" },
+    JSON_OUTPUT,
+  ],
+  examples: ["relay changes", "relay changes --since 0.5.0"],
+  async run(input, world) {
+    const since = input.text("since") ?? undefined;
+    const releases = (await readThere(input, world, since)) ?? listChanges(since);
+    if (releases === null)
+      throw new UsageError(`--since is ${JSON.stringify(since)}: write a version such as 0.1.0.`);
+    world.say(input.on("json") ? writeJson({ releases }, 2) : writeChanges(releases).trimEnd());
+  },
+};
+
+/** The feed is anybody's, and no key is sent for it. */
+async function readThere(input: Input, world: World, since: string | undefined) {
+  const name = input.text("profile");
+  const text = name === null ? input.text("url") : requireProfile(world, name).url;
+  if (text === null) return null;
+  const server = { url: readServerUrl(text), key: null, profile: null };
+  const path = `/changes.json${writeQuery({ since })}`;
+  return (await askServer<{ releases: Release[] }>(server, "GET", path)).releases;
+}

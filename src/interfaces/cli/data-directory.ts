@@ -1,0 +1,255 @@
+/**
+ * A data directory as the commands use it, beside a server that may be running: the store opened for one piece of work, the app and
+ * environment that are meant, and where the running service answers. It never takes the runner's lock.
+ */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { DatabaseUrl } from "../../base/database-url.ts";
+import { listApps } from "../../platform/account/app.ts";
+import { type Environment, listEnvironments } from "../../platform/account/environment.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
+import { openSealer } from "../../rules/relay/master-key-proof.ts";
+import { refuseLostDatabase } from "../../store/database-file.ts";
+import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../../store/lock.ts";
+import type { MigrationProgress } from "../../store/migrate.ts";
+import type { Reader, Store } from "../../store/port.ts";
+import { openPostgres } from "../../store/postgres/postgres.ts";
+import { openSqlite } from "../../store/sqlite.ts";
+import { CommandFailure, type Input, type Option } from "./command.ts";
+import type { World } from "./io.ts";
+import { sayFar } from "./progress.ts";
+import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
+import { explainDirectory } from "./start-refusal.ts";
+
+export const APP: Option = {
+  name: "app",
+  value: "<app id>",
+  env: "RELAY_APP",
+  otherwise: "the only app",
+  help: "the app that is meant",
+  of: "app",
+};
+export const ENVIRONMENT: Option = {
+  name: "environment",
+  value: "<name>",
+  env: "RELAY_ENVIRONMENT",
+  otherwise: "the only one, else development",
+  help: "development, production or local",
+  of: ["development", "production", "local"],
+};
+export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
+/** Which environment, of which data directory. */
+export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, ...DATA];
+
+/** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
+export async function withStore<Result>(
+  input: Input,
+  world: World,
+  work: (store: Store) => Promise<Result>,
+  options: { create?: boolean } = {},
+): Promise<Result> {
+  const folder = readDataDir(input, world);
+  const file = join(folder, "relay.db");
+  const database = readDatabase(input);
+  if (database !== null) return await withShared(database, world, work, options.create === true);
+  if (!existsSync(file) && options.create !== true) {
+    throw new CommandFailure(
+      "not_found",
+      `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
+    );
+  }
+  refuseLostDatabase(folder);
+  const isNew = !existsSync(file);
+  let store: Store;
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    store = await openAlone(folder, file, world, lockForMigration);
+  } catch (error) {
+    throw explainDirectory(error, folder, world) ?? error;
+  }
+  try {
+    const done = await work(store);
+    if (isNew)
+      world.tell(
+        `A new data directory is made at ${resolve(folder)}. A server that runs on another one knows nothing of what is made here: then remove it, and name the server's with --data-dir or RELAY_DATA_DIR.`,
+      );
+    return done;
+  } finally {
+    await store.close();
+  }
+}
+
+/** The same in PostgreSQL, which gets its schema from a server: the nodes of an older version would not know the new tables. */
+async function withShared<Result>(
+  database: DatabaseUrl,
+  world: World,
+  work: (store: Store) => Promise<Result>,
+  create: boolean,
+): Promise<Result> {
+  const onMigrate = ({ from, to }: { from: number; to: number }): void => {
+    if (from === 0 && create) return;
+    throw from === 0
+      ? new CommandFailure(
+          "not_found",
+          `There is no service in ${database} yet: name another database, or start relay serve with this one.`,
+        )
+      : new CommandFailure(
+          "database_refused",
+          `${database} has schema ${from}, and this executable works with ${to}: start a server of this version first, which brings it there.`,
+        );
+  };
+  const store = await openPostgres(database, { clock: world.clock, onMigrate });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. `take`: the
+ * lock that says so; null where it is held already.
+ */
+export async function openAlone(
+  folder: string,
+  file: string,
+  world: World,
+  take: typeof lockForMigration | null,
+): Promise<Store> {
+  let lock: DirectoryLock | null = null;
+  const onMigrate = (_schema: object, begun: boolean): void => {
+    lock = take?.(folder, world) ?? null;
+    const how = begun ? "from where a start before ended" : "after a copy of it into backups/";
+    world.tell(`The database is brought to this version's schema first, ${how}.`);
+  };
+  try {
+    const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
+      if (!world.watched) {
+        if (of !== null) world.tell(`${rows} rows moved so far.`);
+      } else world.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
+    };
+    return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
+  } finally {
+    (lock as DirectoryLock | null)?.release();
+  }
+}
+
+function lockForMigration(folder: string, world: World): DirectoryLock {
+  try {
+    return lockDataDirectory(folder, "a relay command", world.clock.now());
+  } catch (error) {
+    if (!(error instanceof DataDirectoryTaken)) throw error;
+    throw new DataDirectoryTaken(
+      `${error.message} The database is not at this version's schema yet: a server of this version is bringing it there, and this works when it has; an older one does not know the schema, so start it with this version first.`,
+    );
+  }
+}
+
+/** What seals and opens this data directory's secrets. Refuses with `invalid_input` where the server's own key is not at hand. */
+export function openSealerHere(store: Store, input: Input, world: World): Promise<Sealer> {
+  const [dataDir, masterKey] = [readDataDir(input, world), world.env.RELAY_MASTER_KEY || null];
+  return openSealer(store, { dataDir, masterKey });
+}
+
+/** As `withStore`, with the environment that --app and --environment mean; fails with the ones there are. */
+export function withEnvironment<Result>(
+  input: Input,
+  world: World,
+  work: (store: Store, environment: Environment) => Promise<Result>,
+): Promise<Result> {
+  return withStore(input, world, async (store) =>
+    work(store, await store.read((tx) => chooseEnvironment(tx, input))),
+  );
+}
+
+async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
+  const apps = await listApps(tx);
+  const appId = input.text("app") ?? (apps.length === 1 ? apps[0]?.id : undefined);
+  if (appId === undefined) throw new CommandFailure("not_found", refuseApp(apps));
+  const environments = await listEnvironments(tx, appId);
+  if (environments.length === 0) {
+    throw new CommandFailure(
+      "not_found",
+      `There is no app with the id ${appId}: relay apps list shows the ones that exist.`,
+    );
+  }
+  const name =
+    input.text("environment") ?? (environments.length === 1 ? environments[0]?.name : "development");
+  const found = environments.find((environment) => environment.name === name);
+  if (found !== undefined) return found;
+  const known = environments.map((environment) => environment.name).join(", ");
+  throw new CommandFailure(
+    "not_found",
+    `The app ${appId} has no environment ${name}: name one of ${known} with --environment.`,
+  );
+}
+
+function refuseApp(apps: readonly { id: string }[]): string {
+  if (apps.length === 0) return "There is no app yet: make one with relay apps create <name>.";
+  const known = apps.map((app) => app.id).join(", ");
+  return `There are ${apps.length} apps: name one with --app (${known}).`;
+}
+
+const FILE_NAME = "running.json";
+
+/** What a server notes of itself for the commands beside it. */
+interface RunningNote {
+  /** The public origin. */
+  url: string;
+  /** Where it is reached on this machine. */
+  near: string;
+  /** The caps it was started with. */
+  limits: Readonly<Record<string, number>>;
+  /** What of private addresses it was allowed to reach. */
+  allowPrivate: readonly string[];
+}
+
+/** Notes them; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
+export function noteRunning(dataDir: string, note: RunningNote): () => void {
+  const file = join(dataDir, FILE_NAME);
+  const quietly = (work: () => void): void => {
+    try {
+      work();
+    } catch {}
+  };
+  quietly(() => writeFileSync(file, `${JSON.stringify(note)}\n`));
+  return () => quietly(() => rmSync(file, { force: true }));
+}
+
+/** The origin that was noted last, or null. */
+export function readRunningUrl(dataDir: string): string | null {
+  const { url } = readNote(dataDir);
+  return typeof url === "string" ? url : null;
+}
+
+/** The origin that was noted last for this machine alone, or null. */
+export function readNearUrl(dataDir: string): string | null {
+  const { near } = readNote(dataDir);
+  return typeof near === "string" ? near : null;
+}
+
+/** The caps of the server that was started last and has not been stopped; null where none noted its own. */
+export function readRunningLimits(dataDir: string): Record<string, number> | null {
+  const { limits } = readNote(dataDir);
+  if (typeof limits !== "object" || limits === null) return null;
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isSafeInteger(value)));
+}
+
+/** What private addresses this command may reach: what it is given, else what the server here was started with. */
+export function readAllowPrivate(input: Input, world: World): readonly string[] {
+  const given = input.list(ALLOW_PRIVATE.name);
+  if (given.length > 0) return given;
+  const { allowPrivate } = readNote(readDataDir(input, world));
+  return Array.isArray(allowPrivate) ? allowPrivate.filter((one) => typeof one === "string") : [];
+}
+
+/** Nothing but what it is read for is known of the file. */
+function readNote(dataDir: string): Partial<Record<keyof RunningNote, unknown>> {
+  try {
+    const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
+    return note ?? {};
+  } catch {
+    return {};
+  }
+}

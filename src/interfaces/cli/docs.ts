@@ -1,0 +1,79 @@
+/** `relay docs`: the documentation in a terminal, the same pages that the service has at /docs; it needs no running service. */
+
+import { writeJson } from "../../base/json.ts";
+import { pathOf } from "../docs/link.ts";
+import type { DocPage } from "../docs/page.ts";
+import { toPlainText } from "../docs/plain-text.ts";
+import type { Hit } from "../docs/search.ts";
+import { type Command, CommandFailure } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { programWord } from "./io.ts";
+import { show } from "./terminal.ts";
+
+const SHOWN_HITS = 12;
+
+export const docs: Command = {
+  words: ["docs"],
+  summary: "the documentation, or what holds these words",
+  details: "A page's name prints the page; other words print the sections that hold every one of them.",
+  arguments: [{ name: "words", help: "a page's name, or words to look for", optional: true, many: true }],
+  options: [JSON_OUTPUT],
+  examples: ["relay docs", "relay docs first-hour", "relay docs rotate secret"],
+  async run(input, world) {
+    const manual = await world.readManual();
+    const asked = input.positionals.join(" ").trim();
+    const relay = programWord(world);
+    const page = manual.find(asked.replace(/^\/?docs\//, ""));
+    const json = input.on("json");
+    if (page !== null)
+      return json ? world.say(writeJson(page, 2)) : await show(input, world, writePage(page));
+    if (asked === "") {
+      const top = manual.pages.filter(({ parent }) => parent === undefined);
+      if (json) world.say(writeJson({ pages: top.map(listed) }, 2));
+      else await show(input, world, writeList(top));
+      return world.tell(
+        `\n${relay} docs <page> prints one, ${relay} docs <words> looks for words; a service shows them at /docs.`,
+      );
+    }
+    const hits = manual.search(asked);
+    if (hits.length === 0)
+      throw new CommandFailure(
+        "not_found",
+        `No page holds every word of ${JSON.stringify(asked)}: try fewer words; ${relay} docs lists all pages.`,
+      );
+    if (json) world.say(writeJson({ sections: hits.map(found) }, 2));
+    else await show(input, world, writeHits(hits));
+  },
+};
+
+function listed({ id, title, summary, group }: DocPage) {
+  return { id, title, summary, group };
+}
+
+function found({ page, section, excerpt }: Hit) {
+  return { page: page.id, section: section.title, path: pathOf(page.id, section.anchor), excerpt };
+}
+
+function writePage({ title, summary, text }: DocPage): string {
+  return `${title}\n${"=".repeat(title.length)}\n\n${summary}\n\n${toPlainText(text)}`;
+}
+
+function writeList(pages: readonly DocPage[]): string {
+  const width = Math.max(...pages.map(({ id }) => id.length));
+  return [...new Set(pages.map(({ group }) => group))]
+    .map((group) => {
+      const own = pages.filter((page) => page.group === group);
+      return `${group}\n${own.map(({ id, summary }) => `  ${id.padEnd(width)}  ${summary}`).join("\n")}`;
+    })
+    .join("\n\n");
+}
+
+function writeHits(hits: readonly Hit[]): string {
+  return hits
+    .slice(0, SHOWN_HITS)
+    .map(({ page, section, excerpt }) => {
+      const where = section.anchor === "" ? "" : `  ${section.title}`;
+      return `${page.id}${where}\n  ${excerpt}`;
+    })
+    .join("\n\n");
+}

@@ -1,0 +1,163 @@
+/** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
+
+import { type Json, writeJson } from "../../base/json.ts";
+import { plain } from "../../base/text.ts";
+import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import {
+  findSenderDomain,
+  removeSenderDomain,
+  resolveTxt,
+  saveSenderDomain,
+  verifySenderDomain,
+  viewSenderDomain,
+} from "../../platform/mail/sender-domain.ts";
+import type { Command, Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirm.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import type { World } from "./io.ts";
+import { askPlace, tellPlace } from "./remote.ts";
+import { ANYWHERE, atPlace } from "./target.ts";
+import { saySheet } from "./terminal.ts";
+
+const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
+const PATH = "/sender-domain";
+type DomainView = ReturnType<typeof viewSenderDomain>;
+
+export const domainShow: Command = {
+  words: ["domain", "show"],
+  summary: "the domain that mail is sent from",
+  details: "With the DNS record that verifies it.",
+  options: OPTIONS,
+  examples: ["relay domain show"],
+  async run(input, world) {
+    const domain = await atPlace(input, world, {
+      here: async (store, { id }) => {
+        const row = await store.read((tx) => findSenderDomain(tx, id));
+        return row === null ? null : viewSenderDomain(row);
+      },
+      there: async (remote) =>
+        (await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH)).senderDomain,
+    });
+    if (domain !== null) return await say(input, world, domain);
+    if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
+    world.tell("No sender domain is set: relay domain set <domain> sets one.");
+  },
+};
+
+export const domainSet: Command = {
+  words: ["domain", "set"],
+  summary: "set the domain that mail is sent from",
+  details: "Another one starts unverified; the words before the @ stay unless given.",
+  arguments: [{ name: "domain", help: "such as example.com" }],
+  options: [
+    { name: "event-word", value: "<word>", help: "before the @ of event mail; event unless set" },
+    { name: "account-word", value: "<word>", help: "before the @ of account mail; account unless set" },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
+  async run(input, world) {
+    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
+    const sent = {
+      domain: input.first(),
+      ...(eventWord === null ? {} : { eventWord }),
+      ...(accountWord === null ? {} : { accountWord }),
+    };
+    const domain = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) =>
+        viewSenderDomain(
+          await store.write("dashboard", (tx) => saveSenderDomain(tx, { environmentId, by, nowMs }, sent)),
+        ),
+      there: async (remote) =>
+        (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain,
+    });
+    await say(input, world, domain);
+    if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
+  },
+};
+
+export const domainVerify: Command = {
+  words: ["domain", "verify"],
+  summary: "look the sender domain's DNS record up now",
+  options: OPTIONS,
+  examples: ["relay domain verify"],
+  async run(input, world) {
+    const by = actorWords(COMMAND_LINE);
+    const { senderDomain, message } = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const found = await verifySenderDomain(
+          store,
+          { resolveTxt, clock: world.clock },
+          { environmentId, by },
+        );
+        return { senderDomain: viewSenderDomain(found.domain), message: found.message };
+      },
+      there: (remote) =>
+        askPlace<{ senderDomain: DomainView; message: string }>(remote, "POST", `${PATH}/verify`),
+    });
+    await say(input, world, senderDomain);
+    world.tell(plain(message));
+    return senderDomain.verified ? 0 : 1;
+  },
+};
+
+export const domainRemove: Command = {
+  words: ["domain", "remove"],
+  summary: "remove the sender domain: mail stops leaving",
+  details:
+    "Relays' mail fails and alerts stay on the dashboard, until a domain is set and verified again. Set again it gets a new DNS record. To stop mail for a while and keep the domain: relay settings set mail.sends off.",
+  options: [
+    {
+      name: "confirm",
+      value: "<domain>",
+      help: "the domain once more, which removes it without asking; without it a terminal is asked",
+    },
+    ...OPTIONS,
+  ],
+  examples: ["relay domain remove --confirm example.com"],
+  async run(input, world) {
+    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const removed = await atPlace<string | null>(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const row = await store.read((tx) => findSenderDomain(tx, environmentId));
+        if (row === null) return null;
+        await requireMeant(input, world, row.domain);
+        await store.write("dashboard", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs }));
+        return row.domain;
+      },
+      there: async (remote) => {
+        const { senderDomain } = await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH);
+        if (senderDomain === null) return null;
+        await requireMeant(input, world, senderDomain.domain);
+        await tellPlace(remote, "DELETE", PATH);
+        return senderDomain.domain;
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ removed }, 2));
+    world.tell(
+      removed === null
+        ? "No sender domain is set: nothing changed."
+        : `${removed} is removed: no mail leaves until relay domain set names one and it is verified.`,
+    );
+  },
+};
+
+async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
+  requireSame(input, "sender domain", domain);
+  if (input.given("confirm")) return;
+  world.tell(`Without ${domain} no mail leaves: relays' mail fails, and alerts stay on the dashboard.`);
+  const line = `relay domain remove --confirm ${domain}`;
+  await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
+}
+
+async function say(input: Input, world: World, view: DomainView): Promise<void> {
+  if (input.on("json")) return world.say(writeJson({ senderDomain: view } as Json, 2));
+  const { domain, verified, record } = view;
+  await saySheet(input, world, [
+    `${domain}  ${verified ? "verified" : "not verified"}`,
+    `  ${record.type}  ${record.name}  ${record.value}`,
+  ]);
+}

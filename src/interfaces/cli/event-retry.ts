@@ -1,0 +1,68 @@
+/** `relay events retry` and `relay relays retry`: trying now what waits for its retry. The running service takes up by itself what is due here. */
+
+import { writeJson } from "../../base/json.ts";
+import { type TriedEvents, tryEventNow, tryRelayNow } from "../../engine/event/retry-now.ts";
+import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { eventIdHere, eventIdThere, eventPath, postEvent } from "./events.ts";
+import { askPlace } from "./remote.ts";
+import { ANYWHERE, atPlace } from "./target.ts";
+
+const COUNTS = "The attempt counts as any other.";
+
+export const eventsRetry: Command = {
+  words: ["events", "retry"],
+  summary: "try an event that waits for its retry now",
+  details: `For once its cause was mended. ${COUNTS} One that has ended is replayed: relay events replay.`,
+  arguments: [{ name: "event id", help: "as relay events list shows it, or its ending" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay events retry evt_…"],
+  async run(input, world) {
+    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const id = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const id = await eventIdHere(store, environmentId, input.first());
+        await store.write("dashboard", (tx) => tryEventNow(tx, { environmentId, id, actor, nowMs }));
+        return id;
+      },
+      there: async (remote) => {
+        const id = await eventIdThere(remote, input.first());
+        return await postEvent(remote, `${eventPath(id)}/retry`);
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
+    world.tell(`${id} is tried now. See relay events show ${id}`);
+  },
+};
+
+export const relaysRetry: Command = {
+  words: ["relays", "retry"],
+  summary: "try a relay's events that wait for their retry now",
+  details: `For once their cause was mended. ${COUNTS} What has ended is replayed: relay replays start.`,
+  arguments: [{ name: "name", help: "the relay's" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay relays retry checkout-completed"],
+  async run(input, world) {
+    const name = input.first();
+    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const { tried, stopped } = await atPlace(input, world, {
+      writes: true,
+      here: (store, { id: environmentId }) => tryRelayNow(store, { environmentId, name, actor, nowMs }),
+      there: async (remote) => {
+        const path = `/relays/${encodeURIComponent(name)}/retry`;
+        const { tried, stopped } = await askPlace<TriedEvents>(remote, "POST", path);
+        // A server of an earlier version does not say it.
+        return { tried, stopped: stopped ?? null };
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
+    world.tell(
+      tried === 0
+        ? `Nothing of ${name} waits for its retry.`
+        : `${tried} of ${name} ${tried === 1 ? "is" : "are"} tried now. See relay events list --relay ${name}`,
+    );
+    if (stopped !== null) world.tell(`Those behind them were left: ${stopped}`);
+  },
+};

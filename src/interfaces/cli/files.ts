@@ -1,0 +1,259 @@
+/** `relay files …`: the files that records hold, as the dashboard's Records › Files shows them; a file that is written here never takes another's place. */
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { writeJson } from "../../base/json.ts";
+import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import {
+  deleteFile,
+  type FileView,
+  listFiles,
+  readFile as readStored,
+  refuseLarge,
+  uploadFile,
+  viewFile,
+} from "../../shop/records/file.ts";
+import { auditFile } from "../../shop/records/manual-record.ts";
+import { storerOf, withinStorage } from "../../shop/records/record-budget.ts";
+import type { Store } from "../../store/port.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
+import { requireSame, requireYes } from "./confirm.ts";
+import { JSON_OUTPUT, readRunningLimits } from "./data-directory.ts";
+import { wholeId } from "./id-suffix.ts";
+import type { World } from "./io.ts";
+import { LIMIT, pagesOf, SINCE } from "./listing.ts";
+import { askRemote, fetchPlace, NothingSent, pageRemote, type Remote, tellPlace } from "./remote.ts";
+import { readDataDir, readLimits } from "./service-option.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { sayList } from "./terminal.ts";
+
+const FILE_ID = { name: "file id", help: "as relay files list shows it, or its ending" };
+
+export const filesList: Command = {
+  words: ["files", "list"],
+  summary: "list the files that records may hold",
+  options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay files list --since 7d"],
+  async run(input, world) {
+    const here: HereOf<FileView> = (tx, id, part) => listFiles(tx, id, part);
+    const time = { of: (one: FileView) => one.createdAt, ordered: true };
+    const files = await listAtPlace(input, world, "/files", {}, here, time);
+    await sayList(input, world, files, {
+      columns: [
+        { heading: "KEPT", value: (one) => one.createdAt, keep: 3 },
+        { heading: "ID", value: (one) => one.id, keep: 1 },
+        { heading: "BYTES", value: (one) => String(one.bytes), right: true, keep: 4 },
+        { heading: "TYPE", value: (one) => one.mediaType, cut: 12, keep: 5 },
+        { heading: "NAME", value: (one) => one.name, cut: 20, keep: 2, raw: true },
+      ],
+      none: "No file is kept here.",
+    });
+  },
+};
+
+export const filesUpload: Command = {
+  words: ["files", "upload"],
+  summary: "keep a file that a record may hold",
+  details:
+    "Each time it is written it keeps one more. The id that it tells is what a record's field of the type file takes: relay records set. Without a file it is read from standard input, and --name says what it is called.",
+  arguments: [
+    { name: "file", help: "on this machine; standard input when absent", optional: true, of: "file" },
+  ],
+  options: [
+    { name: "name", value: "<name>", otherwise: "the file's own", help: "what it is called" },
+    {
+      name: "type",
+      value: "<media type>",
+      otherwise: "as the name's ending says",
+      help: "what it is, such as image/png",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay files upload invoice.pdf", "relay files upload --name note.txt < note.txt"],
+  async run(input, world) {
+    const path = input.positionals[0];
+    const name = input.text("name") ?? (path === undefined ? null : basename(path));
+    if (name === null)
+      throw new UsageError(
+        "--name is not given, and standard input has none: write --name note.txt, or name a file.",
+      );
+    const content = await readBytes(world, path);
+    const mediaType = input.text("type") ?? Bun.file(name).type;
+    const file = await atPlace<FileView>(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const limits = { ...readLimits(world.env), ...readRunningLimits(readDataDir(input, world)) };
+        return await store.write("dashboard", async (tx) => {
+          const row = await withinStorage(tx, storerOf(environmentId), limits, () =>
+            uploadFile(tx, { ...change, name, mediaType, content }),
+          );
+          await auditFile(tx, change, "file.uploaded", row);
+          return viewFile(row);
+        });
+      },
+      there: async (remote) => {
+        const path = `${remote.place}/files?name=${encodeURIComponent(name)}`;
+        const asked = askRemote<{ file: FileView }>(remote, "POST", path, content, mediaType);
+        const { file } = await asked.catch((error) => {
+          if (error instanceof CommandFailure && !(error instanceof NothingSent))
+            world.tell("Whether it was kept is not known: relay files list shows whether it was.");
+          throw error;
+        });
+        return file;
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ file }, 2));
+    world.tell(
+      `${file.name} is kept as ${file.id} (${file.bytes} bytes, ${file.mediaType}): a record holds it once a field of the type file has this id.`,
+    );
+  },
+};
+
+async function readBytes(world: World, path: string | undefined): Promise<Uint8Array> {
+  if (path === undefined) {
+    if (world.interactive)
+      throw new UsageError(
+        "The file is read from standard input, which is the terminal: name a file, relay files upload invoice.pdf.",
+      );
+    const bytes = await world.readInputBytes();
+    refuseLarge(bytes.byteLength);
+    return bytes;
+  }
+  const whole = resolve(world.cwd, path);
+  const found = await stat(whole).catch(() => null);
+  if (found === null || !found.isFile())
+    throw new CommandFailure("not_found", `${path} is no file here: name one that can be read.`);
+  refuseLarge(found.size);
+  return await readFile(whole);
+}
+
+/** A file with its bytes. */
+interface Fetched {
+  id: string;
+  name: string;
+  mediaType: string;
+  content: Uint8Array;
+}
+
+export const filesDownload: Command = {
+  words: ["files", "download"],
+  summary: "write a kept file to a file here",
+  details: "It never takes the place of a file that is there already.",
+  arguments: [FILE_ID],
+  options: [
+    {
+      name: "to",
+      value: "<file>",
+      otherwise: "its own name, in this folder",
+      help: "where it is written",
+      of: "file",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay files download 7c44d0b1", "relay files download 7c44d0b1 --to invoice.pdf"],
+  async run(input, world) {
+    const text = input.first();
+    const { content, ...file } = await atPlace<Fetched>(input, world, {
+      here: async (store, { id: environmentId }) => {
+        const id = await fileIdHere(store, environmentId, text);
+        return await store.read((tx) => readStored(tx, environmentId, id));
+      },
+      there: async (remote) => {
+        const id = await fileIdThere(remote, text);
+        const { bytes, headers } = await fetchPlace(remote, `/files/${encodeURIComponent(id)}`);
+        const [, name = id] =
+          /filename\*=UTF-8''([^;]+)/.exec(headers.get("content-disposition") ?? "") ?? [];
+        return {
+          id,
+          name: decodeURIComponent(name),
+          mediaType: headers.get("content-type") ?? "",
+          content: bytes,
+        };
+      },
+    });
+    // A name holds no slash, and one that only a server says may hold anything.
+    const to = resolve(world.cwd, input.text("to") ?? basename(file.name));
+    await writeFile(to, content, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+      throw sayUnwritten(to, error);
+    });
+    const { id, name, mediaType } = file;
+    if (input.on("json"))
+      world.say(writeJson({ file: { id, name, mediaType, bytes: content.byteLength }, to }, 2));
+    world.tell(`${name} is written to ${to}, ${content.byteLength} bytes.`);
+  },
+};
+
+function sayUnwritten(to: string, { code }: NodeJS.ErrnoException): CommandFailure {
+  return code === "EEXIST"
+    ? new CommandFailure("in_use", `${to} is there already, and nothing was written: name another with --to.`)
+    : new CommandFailure(
+        "invalid_input",
+        `${to} cannot be written (${code}): name a place that can with --to.`,
+      );
+}
+
+export const filesDelete: Command = {
+  words: ["files", "delete"],
+  summary: "delete a file that no record holds, for good",
+  arguments: [FILE_ID],
+  options: [
+    {
+      name: "confirm",
+      value: "<file id>",
+      help: "the id once more, which deletes without asking; without it a terminal is asked",
+    },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay files delete 7c44d0b1 --confirm 7c44d0b1"],
+  async run(input, world) {
+    const text = input.first();
+    requireSame(input, "file", text);
+    const deleted = await atPlace<string>(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const change = { environmentId, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const id = await fileIdHere(store, environmentId, text);
+        await askFirst(input, world, id);
+        await store.write("dashboard", async (tx) => {
+          const row = await deleteFile(tx, environmentId, id);
+          await auditFile(tx, change, "file.deleted", row);
+        });
+        return id;
+      },
+      there: async (remote) => {
+        const id = await fileIdThere(remote, text);
+        await askFirst(input, world, id);
+        await tellPlace(remote, "DELETE", `/files/${encodeURIComponent(id)}`);
+        return id;
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ deleted }, 2));
+    world.tell(`The file ${deleted} is deleted.`);
+  },
+};
+
+async function askFirst(input: Input, world: World, id: string): Promise<void> {
+  if (input.given("confirm")) return;
+  const text = input.first();
+  await requireYes(world, {
+    question: `Delete the file ${id}, for good?`,
+    undone: "Nothing was deleted",
+    line: `relay files delete ${text} --confirm ${text}`,
+  });
+}
+
+/** Whole where its ending was written. */
+function fileIdHere(store: Store, environmentId: number, text: string): Promise<string> {
+  return wholeId(
+    text,
+    "files",
+    pagesOf(store, (tx, part) => listFiles(tx, environmentId, part)),
+  );
+}
+
+function fileIdThere(remote: Remote, text: string): Promise<string> {
+  return wholeId(text, "files", (most, cursor) => pageRemote<FileView>(remote, "/files", {}, most, cursor));
+}

@@ -1,0 +1,82 @@
+/** `relay people grant`: gives an access by hand, as the dashboard's Grant access does. */
+
+import { toIsoOrNull } from "../../base/clock.ts";
+import { writeJson } from "../../base/json.ts";
+import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
+import { type GrantView, grantByHand, viewGrant } from "../../shop/people/access-grant.ts";
+import { requirePersonNamed } from "../../shop/people/person.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import type { World } from "./io.ts";
+import { findPersonThere, PERSON, wholePersonId } from "./people.ts";
+import { askPlace } from "./remote.ts";
+import { ANYWHERE, atPlace } from "./target.ts";
+import { readMomentAhead } from "./time-text.ts";
+
+export const peopleGrant: Command = {
+  words: ["people", "grant"],
+  summary: "give somebody an access by hand",
+  details:
+    "It is the owner's: no relay takes it back but revoke_access, and relay people end does. Each time it is written it gives one more. A plan's name gives what the plan opens, and starts no subscription.",
+  arguments: [
+    PERSON,
+    { name: "what", help: "a product or plan, or access:<slug>, as relay catalog list shows them" },
+  ],
+  options: [
+    {
+      name: "until",
+      value: "<time>",
+      otherwise: "until it is ended",
+      help: "when it ends: so long from now (24h, 30d), or a time",
+    },
+    { name: "reason", value: "<text>", help: "stands beside the grant, for whoever looks next" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay people grant ada@example.com access:members --until 30d --reason support"],
+  async run(input, world) {
+    const [name = "", entitlement = ""] = input.positionals;
+    const reason = input.text("reason");
+    const expiresAtMs = readUntil(input, world);
+    const { person, grant } = await atPlace<{ person: string; grant: GrantView }>(input, world, {
+      writes: true,
+      here: async (store, { id }) => {
+        const change = { environmentId: id, by: actorWords(COMMAND_LINE), nowMs: world.clock.now() };
+        const whole = await wholePersonId(store, id, name);
+        return await store.write("dashboard", async (tx) => {
+          const { id: personId } = await requirePersonNamed(tx, id, whole);
+          const granted = await grantByHand(tx, { ...change, personId, entitlement, reason, expiresAtMs });
+          return { person: personId, grant: viewGrant(granted, change.nowMs) };
+        });
+      },
+      there: async (remote) => {
+        const { id } = await findPersonThere(remote, name);
+        const body = { entitlement, reason, expiresAt: toIsoOrNull(expiresAtMs) };
+        const path = `/persons/${encodeURIComponent(id)}/grants`;
+        return { person: id, ...(await askPlace<{ grant: GrantView }>(remote, "POST", path, body)) };
+      },
+    });
+    if (input.on("json")) world.say(writeJson({ person, grant }, 2));
+    const held = `${name} has ${grant.entitlement} now, until`;
+    world.tell(
+      grant.expiresAt === null
+        ? `${held} it is ended: relay people end ${name} ${grant.entitlement}.`
+        : `${held} ${grant.expiresAt}.`,
+    );
+  },
+};
+
+/** Throws UsageError for what is no moment to come. */
+function readUntil(input: Input, world: World): number | null {
+  const text = input.text("until");
+  if (text === null) return null;
+  const nowMs = world.clock.now();
+  const moment = readMomentAhead(text, nowMs);
+  const given = `--until is ${JSON.stringify(text)}`;
+  if (moment === null)
+    throw new UsageError(
+      `${given}: write how long, such as 24h or 30d, a date, or a time with its zone, such as 2030-01-31T12:00:00Z.`,
+    );
+  if (moment > nowMs) return moment;
+  throw new UsageError(`${given}, which is past: write a later moment, or leave it out.`);
+}

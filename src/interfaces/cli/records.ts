@@ -1,0 +1,114 @@
+/** `relay records …`: a collection's records, as the dashboard's Records shows and edits them; relays that watch the collection hear of each change. */
+import { writeJson } from "../../base/json.ts";
+import { readPersonId } from "../../shop/people/person.ts";
+import { requireCollection } from "../../shop/records/collection.ts";
+import { type RecordItem, requireRecord, viewRecordItem } from "../../shop/records/record.ts";
+import { listRecords } from "../../shop/records/record-right.ts";
+import type { Store } from "../../store/port.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { wholeId } from "./id-suffix.ts";
+import { LIMIT, pagesOf } from "./listing.ts";
+import { askPlace, pageRemote, type Remote } from "./remote.ts";
+import { ANYWHERE, atPlace, type HereOf, listAtPlace } from "./target.ts";
+import { sayList, saySheet } from "./terminal.ts";
+
+export const COLLECTION = { name: "collection", help: "as relay catalog list collection shows it" };
+export const RECORD_ID = { name: "record id", help: "as relay records list shows it, or its ending" };
+
+export function recordsPath(collection: string): string {
+  return `/collections/${encodeURIComponent(collection)}/records`;
+}
+
+export const recordsList: Command = {
+  words: ["records", "list"],
+  summary: "list a collection's records, newest first",
+  arguments: [COLLECTION],
+  options: [
+    { name: "owner", value: "<address, id or token>", help: "only what is this person's" },
+    { name: "to", value: "<address, id or token>", help: "only what is addressed to this person" },
+    { name: "text", value: "<text>", help: "a text anywhere in the data" },
+    LIMIT,
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay records list orders --text lamp"],
+  async run(input, world) {
+    const name = input.first();
+    const [owner, to, q] = ["owner", "to", "text"].map((one) => input.text(one) ?? undefined);
+    const here: HereOf<RecordItem> = async (tx, id, part) => {
+      const collection = await requireCollection(tx, id, name);
+      const filter = {
+        owner: await readPersonId(tx, id, "owner", owner),
+        to: await readPersonId(tx, id, "to", to),
+        q,
+      };
+      return await listRecords(tx, id, collection, part, viewRecordItem, filter);
+    };
+    const records = await listAtPlace(input, world, recordsPath(name), { owner, to, q }, here);
+    await sayList(input, world, records, {
+      columns: [
+        { heading: "CHANGED", value: (one) => one.updatedAt, keep: 3 },
+        { heading: "ID", value: (one) => one.id, keep: 1 },
+        { heading: "BY", value: (one) => one.by, cut: 12, keep: 4 },
+        { heading: "OWNER", value: (one) => one.owner ?? "", keep: 5 },
+        { heading: "TO", value: (one) => one.recipient ?? "", keep: 6 },
+        { heading: "DATA", value: (one) => writeJson(one.data), cut: 20, keep: 2, raw: true },
+      ],
+      none: "No record matches.",
+    });
+  },
+};
+
+export const recordsShow: Command = {
+  words: ["records", "show"],
+  summary: "one record, with who wrote it and for whom",
+  arguments: [COLLECTION, RECORD_ID],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay records show orders 7c44d0b1"],
+  async run(input, world) {
+    const [name = "", text = ""] = input.positionals;
+    const record = await atPlace(input, world, {
+      here: async (store, { id: environmentId }) => {
+        const id = await recordIdHere(store, environmentId, name, text);
+        return viewRecordItem(await store.read((tx) => requireRecord(tx, environmentId, name, id)));
+      },
+      there: async (remote) => await readRecordThere(remote, name, text),
+    });
+    if (input.on("json")) return world.say(writeJson({ record }, 2));
+    const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
+    const data = writeJson(record.data, 2);
+    const aside = world.screen.columns !== null;
+    const lines = [
+      `${name}  ${id}`,
+      `  written   ${createdAt}${updatedAt === createdAt ? "" : `, changed ${updatedAt}`}, last by ${by}${eventId === null ? "" : ` (${eventId})`}`,
+      ...(owner === null ? [] : [`  owner     ${owner}`]),
+      ...(recipient === null ? [] : [`  to        ${recipient}`]),
+      ...(aside ? [] : data.split("\n")),
+    ];
+    await saySheet(input, world, lines, aside ? data : null);
+  },
+};
+
+/** Whole where its ending was written. */
+export function recordIdHere(store: Store, environmentId: number, name: string, text: string) {
+  const pages = pagesOf(store, async (tx, part) => {
+    const collection = await requireCollection(tx, environmentId, name);
+    return await listRecords(tx, environmentId, collection, part, ({ id }) => ({ id }));
+  });
+  return wholeId(text, "records", pages);
+}
+
+/** Its path there, whole where its ending was written. */
+export async function recordPathThere(remote: Remote, name: string, text: string): Promise<string> {
+  const path = recordsPath(name);
+  const id = await wholeId(text, "records", (most, cursor) =>
+    pageRemote<RecordItem>(remote, path, {}, most, cursor),
+  );
+  return `${path}/${encodeURIComponent(id)}`;
+}
+
+async function readRecordThere(remote: Remote, name: string, text: string): Promise<RecordItem> {
+  const path = await recordPathThere(remote, name, text);
+  return (await askPlace<{ record: RecordItem }>(remote, "GET", path)).record;
+}

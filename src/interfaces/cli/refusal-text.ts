@@ -1,0 +1,178 @@
+/**
+ * How a command says that it refused or failed: one sentence, then the registered code and where it is explained, on standard error; with
+ * --json the same as an object on standard output, for the script that reads it. It never decides the exit code.
+ */
+import { resolve } from "node:path";
+import { toIso } from "../../base/clock.ts";
+import { maskPasswords } from "../../base/database-url.ts";
+import { writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { REFUSALS, type RefusalCode } from "../../base/refusal-code.ts";
+import { NoCopyKept } from "../../store/database-copy.ts";
+import { DatabaseRefused } from "../../store/database-file.ts";
+import { DataDirectoryTaken } from "../../store/lock.ts";
+import { MigrationRefused } from "../../store/migrate.ts";
+import { StoreUnavailable } from "../../store/port.ts";
+import { adviseOn } from "../../store/postgres/advice.ts";
+import { NotReached, ReadOnly } from "../../store/postgres/error.ts";
+import { UnfitServer } from "../../store/postgres/look.ts";
+import { SchemaDiffers } from "../../store/schema-difference.ts";
+import { MovedAway } from "../../store/transfer-mark.ts";
+import { MoveRefused } from "../../store/transfer-tables.ts";
+import { CommandFailure, type Input, UsageError } from "./command.ts";
+import { readRunningUrl } from "./data-directory.ts";
+import { programWord, type World } from "./io.ts";
+import { readProfiles } from "./profile.ts";
+import { DEFAULT_PORT } from "./service-option.ts";
+
+/** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */
+export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
+  const described = describeError(error);
+  const { code } = described;
+  const message = maskPasswords(described.message);
+  const extra = error instanceof Refusal ? error.extra : {};
+  const docs = typeof extra.details?.docs === "string" ? extra.details.docs : docsOf(code, line, world);
+  world.tell(message);
+  world.tell(writeLine(code, docs, world));
+  if (!line.includes("--json")) return;
+  const { problems, resetAtMs, details } = extra;
+  const more = {
+    ...(problems === undefined ? {} : { problems }),
+    ...(resetAtMs === undefined ? {} : { resetAt: toIso(resetAtMs) }),
+    ...details,
+  };
+  world.say(writeJson({ code, message, docs, ...more }, 2));
+}
+
+/** The code and where it is explained, which `relay help` does without a running service too. */
+export function writeCodeLine(code: RefusalCode, line: readonly string[], world: World): string {
+  return writeLine(code, docsOf(code, line, world), world);
+}
+
+function writeLine(code: RefusalCode, docs: string, world: World): string {
+  return `${code}  ${docs}  (or: ${programWord(world)} help ${code})`;
+}
+
+/** The registered code of a text; `internal` for what is none. */
+export function toRefusalCode(text: unknown): RefusalCode {
+  return Object.keys(REFUSALS).find((code): code is RefusalCode => code === text) ?? "internal";
+}
+
+/** As --docs-url or RELAY_DOCS_URL say, else of the service that the line means, else of one at the usual address. */
+export function docsOf(code: RefusalCode, line: readonly string[], world: World): string {
+  const base =
+    readOption(line, "docs-url") ||
+    world.env.RELAY_DOCS_URL ||
+    `${findService(line, world) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
+  return `${maskPasswords(base).replace(/\/+$/, "")}/errors/${code}`;
+}
+
+/** The flags of a command that say which service it means, for a line that was read already. */
+export function pointersOf(input: Input): string[] {
+  return ["url", "profile", "data-dir"]
+    .filter((name) => input.given(name))
+    .map((name) => `--${name}=${input.text(name) ?? ""}`);
+}
+
+/** Where the service is that answers for the line: in the order of target.ts, which refuses what is only passed over here. */
+function findService(line: readonly string[], world: World): string | null {
+  const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = world.env;
+  const dataDir = readOption(line, "data-dir");
+  const running = () => readRunningUrl(resolve(world.cwd, dataDir || folder || ".relay"));
+  const said = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), world);
+  if (said !== null || dataDir !== undefined) return said ?? running();
+  const named = (key ? originOf(url) : null) ?? profileUrl(profile, world);
+  return named ?? running() ?? originOf(url) ?? profileUrl(null, world);
+}
+
+function originOf(text: string | undefined): string | null {
+  const parsed = URL.parse(text ?? "");
+  return parsed !== null && /^https?:$/.test(parsed.protocol) ? parsed.origin : null;
+}
+
+/** The address of the profile of that name; null as its name: of the default one. A file that cannot be read has none. */
+function profileUrl(name: string | null | undefined, world: World): string | null {
+  if (name === undefined || name === "") return null;
+  try {
+    const held = readProfiles({ ...world, tell: () => undefined });
+    return held.profiles.find((one) => one.name === (name ?? held.default))?.url ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function readOption(line: readonly string[], name: string): string | undefined {
+  const at = line.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
+  const word = line[at];
+  return word?.includes("=") ? word.slice(name.length + 3) : line[at + 1 || line.length];
+}
+
+/** The registered code, and the sentence for a person. */
+export function describeError(error: unknown): { code: RefusalCode; message: string } {
+  if (error instanceof UsageError) return { code: "usage", message: error.message };
+  if (error instanceof CommandFailure || error instanceof Refusal)
+    return { code: error.code, message: error.message };
+  if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
+  if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
+  if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
+  if (
+    error instanceof MovedAway ||
+    error instanceof MoveRefused ||
+    error instanceof UnfitServer ||
+    error instanceof SchemaDiffers
+  )
+    return { code: "database_refused", message: error.message };
+  if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
+  if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
+    const said = error.message.replace(/\.?$/, ".");
+    const whole = /^The database /.test(said) ? said : `The database cannot be used now: ${said}`;
+    return { code: "store_unavailable", message: `${whole} ${adviseOnStore(error)}` };
+  }
+  if (isFileTrouble(error)) {
+    return {
+      code: "file_unusable",
+      message: `${error.path} cannot be used (${error.message}): check the path, and that this user may read and write there.`,
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    code: "internal",
+    message: `Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`,
+  };
+}
+
+function adviseOnStore(error: Error): string {
+  const advice = isPostgresTrouble(error)
+    ? adviseOn(error)
+    : isUnfitStatement(error)
+      ? "compare its tables with this version's by relay doctor"
+      : "check the disk and the data directory's rights";
+  return `To do: ${advice}.`;
+}
+
+/** Said by a PostgreSQL, or of one that does not answer. */
+function isPostgresTrouble(error: unknown): boolean {
+  if (error instanceof NotReached || error instanceof ReadOnly) return true;
+  return error instanceof Error && (error.name === "PostgresError" || isPostgresTrouble(error.cause));
+}
+
+/** The database's own error, from before there is a store to tell of it. */
+function isDatabaseTrouble(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && /^SQLITE_/.test(String(error.code));
+}
+
+/** SQLite refuses a statement that names a table or column that is not there with this code. No disk is the cause. */
+function isUnfitStatement(error: Error): boolean {
+  if ("code" in error && error.code === "SQLITE_ERROR") return true;
+  return error.cause instanceof Error && isUnfitStatement(error.cause);
+}
+
+/** The system refused a file or folder that the person named, or that lies where they said. */
+function isFileTrouble(error: unknown): error is Error & { path: string } {
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  return (
+    error instanceof Error &&
+    typeof path === "string" &&
+    /^(EACCES|EEXIST|EISDIR|ENOENT|ENOTDIR|EPERM|EROFS|ENOSPC)$/.test(String(code))
+  );
+}

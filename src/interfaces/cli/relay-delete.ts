@@ -1,0 +1,97 @@
+/** `relay relays delete`, as the dashboard's Delete does it: what goes is told first, and the name is asked for once more. */
+import { writeJson } from "../../base/json.ts";
+import type { Warning } from "../../base/refusal.ts";
+import { requireRelay } from "../../rules/relay/relay.ts";
+import { warnOfSold } from "../../rules/relay/relay-reference.ts";
+import { deleteRelay } from "../../rules/relay/relay-save.ts";
+import { type RelayView, showRelay } from "../../rules/relay/relay-view.ts";
+import type { Command, Input } from "./command.ts";
+import { requireSame, requireYes } from "./confirm.ts";
+import type { World } from "./io.ts";
+import { pathOf } from "./relay-remote.ts";
+import { contextOf, NAME, OF_RELAY } from "./relays.ts";
+import { askPlace } from "./remote.ts";
+import { atPlace, sayFoundSoon } from "./target.ts";
+
+interface Deleted {
+  relay: RelayView;
+  warnings: Warning[];
+  isLocal: boolean;
+  foundSoon: string;
+}
+
+export const relaysDelete: Command = {
+  words: ["relays", "delete"],
+  summary: "delete a relay with its secrets, for good",
+  details:
+    "A receiver's URL answers 404 at once, so its sender's calls are lost; to let them wait instead, relay relays pause. What still waits ends failed; its events stay for 30 days. A relay that a sync or a promote brought comes back with the next one as long as it stands where it came from; in local development the file goes too.",
+  arguments: [NAME],
+  options: [
+    {
+      name: "confirm",
+      value: "<name>",
+      help: "the relay's name once more, which deletes without asking; without it a terminal is asked",
+    },
+    ...OF_RELAY,
+  ],
+  examples: ["relay relays delete orders --confirm orders"],
+  async run(input, world) {
+    const name = input.first();
+    requireSame(input, "relay", name);
+    const done = await atPlace<Deleted>(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const context = contextOf(input, world, environment);
+        const isLocal = environment.name === "local";
+        const relay = await store.read(async (tx) =>
+          showRelay(tx, context, await requireRelay(tx, environment.id, name)),
+        );
+        await askFirst(input, world, relay, isLocal);
+        const warnings = await store.write("dashboard", async (tx) => {
+          await deleteRelay(tx, context, name);
+          return await warnOfSold(tx, environment.id, name);
+        });
+        return { relay, warnings, isLocal, foundSoon: sayFoundSoon(input, world) };
+      },
+      there: async (remote) => {
+        const isLocal = remote.environment === "local";
+        const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
+        await askFirst(input, world, relay, isLocal);
+        const { warnings = [] } = await askPlace<{ warnings?: Warning[] }>(remote, "DELETE", pathOf(name));
+        return { relay, warnings, isLocal, foundSoon: "" };
+      },
+    });
+    const { relay, warnings, isLocal, foundSoon } = done;
+    if (input.on("json")) world.say(writeJson({ deleted: name, warnings }, 2));
+    for (const { message } of warnings) world.tell(`Warning: ${message}`);
+    world.tell(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
+  },
+};
+
+async function askFirst(input: Input, world: World, relay: RelayView, isLocal: boolean): Promise<void> {
+  if (input.given("confirm")) return;
+  const { name } = relay;
+  world.tell(`${name} would go: ${sayConsequence(relay, isLocal)}`);
+  const line = `relay relays delete ${name} --confirm ${name}`;
+  await requireYes(world, { question: `Delete ${name} for good?`, undone: "Nothing was deleted", line });
+}
+
+function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {
+  const stops =
+    trigger === "receiver"
+      ? "its receiver URL answers 404, so its sender's calls are lost."
+      : "it never runs again.";
+  const { waiting } = last24h;
+  const waits = `What still waits ends failed${waiting === 0 ? "" : ` (${waiting} of the last 24 hours)`}.`;
+  const again = isLocal ? ` Its file relays/${name}.json goes with it.` : sayAgain(origin);
+  return `${stops} ${waits} Its secrets are gone for good; its events stay for 30 days.${again}`;
+}
+
+/** What makes it again. */
+function sayAgain({ kind, promotedFrom }: RelayView["origin"]): string {
+  if (promotedFrom !== undefined)
+    return ` It was promoted from ${promotedFrom}: as long as it is there, the next relay promote makes it again.`;
+  return kind === "file"
+    ? " It came from a file: as long as that is there, the next relay sync makes it again."
+    : "";
+}

@@ -1,0 +1,134 @@
+/**
+ * `relay relays rotate-secret`, `set-secret` and `end-overlap`: a secret that is minted is written to standard output once, one that the sender
+ * made is read from standard input alone. A running service takes up by itself what is changed here.
+ */
+
+import { writeJson } from "../../base/json.ts";
+import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../../base/limit.ts";
+import type { Environment } from "../../platform/account/environment.ts";
+import {
+  endOverlap,
+  prepareSecret,
+  readSecretSlot,
+  rotateSigningSecret,
+  storeSecret,
+} from "../../rules/relay/secret-rotation.ts";
+import type { Store } from "../../store/port.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { openSealerHere } from "./data-directory.ts";
+import type { World } from "./io.ts";
+import { changeSecretThere, endOverlapThere, rotateSigningThere } from "./relay-remote.ts";
+import { contextOf, NAME, OF_RELAY } from "./relays.ts";
+import { atPlace, sayFoundSoon } from "./target.ts";
+
+const OVERLAP = {
+  name: "overlap",
+  value: "<seconds>",
+  otherwise: "0",
+  help: `for how long the secret before it verifies too, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
+} as const;
+
+export const relaysRotateSecret: Command = {
+  words: ["relays", "rotate-secret"],
+  summary: "mint a new secret for a relay, shown once",
+  details:
+    "It is written to standard output once. The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
+  arguments: [NAME],
+  options: [
+    OVERLAP,
+    { name: "signing", help: "the secret that the relay's own calls are signed with, instead" },
+    ...OF_RELAY,
+  ],
+  examples: [
+    "relay relays rotate-secret orders --overlap 86400",
+    "relay relays rotate-secret orders --signing",
+  ],
+  async run(input, world) {
+    if (!input.on("signing")) return await changeSecret(input, world, null);
+    if (input.given("overlap")) {
+      throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
+    }
+    const name = input.first();
+    const { signingSecret } = await atPlace(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const context = await sealingContext(input, world, store, environment);
+        return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
+      },
+      there: (remote) => rotateSigningThere(remote, name),
+    });
+    world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
+    world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
+  },
+};
+
+export const relaysSetSecret: Command = {
+  words: ["relays", "set-secret"],
+  summary: "store the secret that the sender shows",
+  details: "The secret or public key is read from standard input.",
+  arguments: [NAME],
+  options: [OVERLAP, ...OF_RELAY],
+  examples: ["relay relays set-secret orders < secret.txt"],
+  async run(input, world) {
+    const value = (await world.readInput()).trim();
+    if (value !== "") return await changeSecret(input, world, value);
+    throw new UsageError(
+      `The secret is read from standard input, which was empty: relay relays set-secret ${input.first()} < file.`,
+    );
+  },
+};
+
+export const relaysEndOverlap: Command = {
+  words: ["relays", "end-overlap"],
+  summary: "end a rotation's overlap now",
+  details: "The secret before the present one verifies no more.",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays end-overlap orders"],
+  async run(input, world) {
+    const name = input.first();
+    let foundSoon = "";
+    await atPlace(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const context = await sealingContext(input, world, store, environment);
+        await store.write("dashboard", (tx) => endOverlap(tx, context, name));
+        foundSoon = sayFoundSoon(input, world);
+      },
+      there: (remote) => endOverlapThere(remote, name),
+    });
+    if (input.on("json")) world.say(writeJson({ relay: name }, 2));
+    world.tell(`The present secret of ${name} alone verifies from now on.${foundSoon}`);
+  },
+};
+
+async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
+  const name = input.first();
+  const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+  let foundSoon = "";
+  const done = await atPlace(input, world, {
+    writes: true,
+    here: async (store, environment) => {
+      foundSoon = sayFoundSoon(input, world);
+      const context = await sealingContext(input, world, store, environment);
+      const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
+      const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
+      return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
+    },
+    there: (remote) => changeSecretThere(remote, name, value, overlap),
+  });
+  const { receiverSecret, previousUntil } = done;
+  if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
+  else if (receiverSecret !== undefined) world.say(receiverSecret);
+  const shown = receiverSecret === undefined ? "is stored" : "is shown once: give it to the sender";
+  const before =
+    previousUntil === undefined
+      ? "the one before it verifies no more"
+      : `the one before it verifies until ${previousUntil}`;
+  world.tell(`The new secret of ${name} ${shown}; ${before}.${foundSoon}`);
+}
+
+export async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
+  const sealer = await openSealerHere(store, input, world);
+  return { ...contextOf(input, world, environment), limits: DEFAULT_LIMITS, sealer };
+}

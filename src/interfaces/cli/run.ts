@@ -1,0 +1,80 @@
+/**
+ * One command line from its words to its exit code: 0 done, 1 refused or failed, 2 wrongly written. What went wrong is one sentence on
+ * standard error; a stack only where RELAY_DEBUG is set.
+ */
+import { maskPasswords } from "../../base/database-url.ts";
+import { VERSION } from "../../base/release/change.ts";
+import { type Command, UsageError } from "./command.ts";
+import { COMPLETE_WORD, completeLine } from "./completion.ts";
+import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
+import type { World } from "./io.ts";
+import { withNearName } from "./known-name.ts";
+import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
+import { blameAnswer } from "./read-answer.ts";
+import { sayRefusal } from "./refusal-text.ts";
+import { PIPE } from "./screen.ts";
+import { serve } from "./serve.ts";
+
+/** A server runs for months: its process holds the one command that it runs, and none of the others with all that they know. */
+const OF_SERVER = { GROUPS: [{ title: "Operate", commands: [serve] }], COMMANDS: [serve] };
+
+const VERSION_WORDS: readonly (string | undefined)[] = ["--version", "-v", "version"];
+
+/** Runs `relay <line>`. Never throws. */
+export async function runCommandLine(line: readonly string[], world: World): Promise<number> {
+  try {
+    return await run(line, world);
+  } catch (error) {
+    sayRefusal(blameAnswer(error), line, world);
+    if (world.env.RELAY_DEBUG !== undefined && error instanceof Error)
+      world.tell(maskPasswords(error.stack ?? ""));
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function run(line: readonly string[], world: World): Promise<number> {
+  const { screen } = world;
+  const { COMMANDS, GROUPS } = line[0] === "serve" ? OF_SERVER : await import("./registry.ts");
+  if (line.length === 0) {
+    if (world.interactive) return await run(["dev", "--open"], world);
+    world.tell(writeHelp(GROUPS, VERSION, PIPE));
+    return 2;
+  }
+  if (line[0] === COMPLETE_WORD) {
+    await completeLine(line.slice(1), COMMANDS, world);
+    return 0;
+  }
+  if (VERSION_WORDS.includes(line[0])) return await show(world, VERSION);
+  if (line[0] === "--help" || line[0] === "-h") return await show(world, writeHelp(GROUPS, VERSION, screen));
+  const explained = line[0] === "help" && line.length === 2 ? writeCodeHelp(line[1] ?? "", screen) : null;
+  if (explained !== null) return await show(world, explained);
+  if (line[0] === "help") return await run([...line.slice(1), "--help"], world);
+  const found = findCommand(line, COMMANDS);
+  if (found === null) return await helpOfGroup(line, COMMANDS, world);
+  const input = parseCommand(found.command, found.rest, world.env);
+  if (input.given("help")) return await show(world, writeCommandHelp(found.command, screen));
+  try {
+    const code = await found.command.run(input, world);
+    return typeof code === "number" ? code : 0;
+  } catch (error) {
+    throw await withNearName(error, found.command, input, world);
+  }
+}
+
+/** `relay keys --help` shows the commands of that word. */
+async function helpOfGroup(
+  line: readonly string[],
+  commands: readonly Command[],
+  world: World,
+): Promise<number> {
+  const group = commands.filter(({ words }) => words.length > 1 && words[0] === line[0]);
+  const asked = line.length === 2 && (line[1] === "--help" || line[1] === "-h");
+  if (group.length === 0 || !asked) throw refuseUnknown(line, commands);
+  return await show(world, group.map((command) => writeCommandHelp(command, world.screen)).join("\n\n"));
+}
+
+/** Help is shown as long text of every command is. */
+async function show(world: World, text: string): Promise<number> {
+  if (!(await world.page(text))) world.draw(text);
+  return 0;
+}

@@ -1,0 +1,258 @@
+/** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
+import { isAbsolute, resolve } from "node:path";
+import type { ServiceConfig } from "../../base/config.ts";
+import { type DatabaseUrl, readDatabaseUrl } from "../../base/database-url.ts";
+import { readIpRange } from "../../base/ip-range.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
+import { LIMIT_WORDS } from "../../base/limit-text.ts";
+import { type Input, type Option, UsageError } from "./command.ts";
+import type { World } from "./io.ts";
+
+export const DEFAULT_PORT = 4747;
+const MAX_CONCURRENCY = 1_000;
+const MAX_LIMIT = 1_000_000_000;
+const BACKUPS_KEPT = 7;
+const MAX_BACKUPS_KEPT = 1_000;
+
+export const DATA_DIR: Option = {
+  name: "data-dir",
+  value: "<folder>",
+  env: "RELAY_DATA_DIR",
+  otherwise: ".relay",
+  help: "where the database and the master key are",
+  of: "folder",
+};
+export const DATABASE: Option = {
+  name: "database",
+  value: "<url>",
+  env: "RELAY_DATABASE",
+  otherwise: "relay.db in the data directory",
+  help: "the PostgreSQL database with the rows, postgres://…; the variable keeps its password out of the list of processes",
+};
+/** Where a server's rows are, and what belongs to them. */
+export const DATA: readonly Option[] = [DATA_DIR, DATABASE];
+export const SERVICE_DIR: Option = {
+  name: "service-dir",
+  value: "<folder>",
+  env: "RELAY_SERVICE_DIR",
+  otherwise: "service",
+  help: "where relays/*.json and catalog.json are",
+  of: "folder",
+};
+export const BASE_URL: Option = {
+  name: "base-url",
+  value: "<url>",
+  env: "RELAY_BASE_URL",
+  otherwise: "http://<host>:<port>",
+  help: "the public origin, as a proxy or tunnel gives it; receiver URLs begin with it",
+};
+/** How often a server makes backups by itself, in milliseconds. */
+const BACKUP_PERIODS = {
+  off: null,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "12h": 12 * HOUR_MS,
+  "1d": DAY_MS,
+  "1w": 7 * DAY_MS,
+};
+export const BACKUP_EVERY: Option = {
+  name: "backup-every",
+  value: `<${Object.keys(BACKUP_PERIODS).join("|")}>`,
+  env: "RELAY_BACKUP_EVERY",
+  otherwise: "off",
+  help: "how often a backup is made by itself, into backups/ of the data directory",
+  of: Object.keys(BACKUP_PERIODS),
+};
+export const HOST: Option = {
+  name: "host",
+  value: "<address>",
+  env: "RELAY_HOST",
+  otherwise: "127.0.0.1",
+  help: "the address to listen on",
+};
+
+export const ALLOW_PRIVATE: Option = {
+  name: "allow-private",
+  value: "<host or range>",
+  list: true,
+  env: "RELAY_ALLOW_PRIVATE",
+  otherwise: "none",
+  help: "private hosts or ranges that call_url and mail may reach",
+};
+
+export const PORT: Option = {
+  name: "port",
+  value: "<number>",
+  env: "RELAY_PORT",
+  otherwise: String(DEFAULT_PORT),
+  help: "the port to listen on; 0 picks a free one",
+};
+
+/** What `dev` and `serve` share. */
+export const RUN_OPTIONS: readonly Option[] = [
+  PORT,
+  DATA_DIR,
+  BASE_URL,
+  ALLOW_PRIVATE,
+  {
+    name: "concurrency",
+    value: "<number>",
+    env: "RELAY_CONCURRENCY",
+    otherwise: "32",
+    help: "events that run at once",
+  },
+  {
+    name: "log-format",
+    value: "<text|json>",
+    env: "RELAY_LOG_FORMAT",
+    otherwise: "text",
+    help: "how the log on standard error is written",
+    of: ["text", "json"],
+  },
+  {
+    name: "docs-url",
+    value: "<url>",
+    env: "RELAY_DOCS_URL",
+    otherwise: "this service's own /docs",
+    help: "where errors point to",
+  },
+];
+
+/** What only a server has. */
+export const SERVER_OPTIONS: readonly Option[] = [
+  DATABASE,
+  HOST,
+  {
+    name: "trusted-proxy",
+    value: "<address or range>",
+    list: true,
+    env: "RELAY_TRUSTED_PROXY",
+    otherwise: "none",
+    help: "proxies whose X-Forwarded-For is believed",
+  },
+  BACKUP_EVERY,
+  {
+    name: "backup-keep",
+    value: "<number>",
+    env: "RELAY_BACKUP_KEEP",
+    otherwise: String(BACKUPS_KEPT),
+    help: "how many of the backups made by themselves are kept",
+  },
+];
+
+/** The configuration of a service in this mode. Throws UsageError. */
+export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
+  return {
+    mode,
+    host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
+    port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
+    dataDir: readDataDir(input, world),
+    database: mode === "local" ? refuseDatabase(world) : readDatabase(input),
+    baseUrl: readBaseUrl(input),
+    serviceDir: mode === "local" ? readServiceDir(input, world) : null,
+    trustedProxies: mode === "local" ? [] : readProxies(input),
+    allowPrivate: input.list("allow-private"),
+    concurrency: input.number("concurrency", { from: 1, to: MAX_CONCURRENCY }) ?? 32,
+    limits: readLimits(world.env),
+    logFormat: input.choice("log-format", ["text", "json"]) ?? "text",
+    docsUrl: readOrigin("docs-url", input.text("docs-url")),
+    backup: mode === "local" ? null : readBackup(input),
+    masterKey: world.env.RELAY_MASTER_KEY || null,
+    clock: world.clock,
+  };
+}
+
+/** The PostgreSQL database that is meant; null: the data directory's own. Throws UsageError, which holds nothing of a password. */
+export function readDatabase(input: Input): DatabaseUrl | null {
+  const text = input.text("database");
+  if (text === null) return null;
+  const url = readDatabaseUrl(text);
+  if (typeof url !== "string") return url;
+  throw new UsageError(`${input.given("database") ? "--database" : "RELAY_DATABASE"} ${url}`);
+}
+
+export const LOCAL_DATABASE =
+  "local development keeps its rows in relay.db of the data directory, and a PostgreSQL database is a server's: leave it out, or start relay serve";
+
+function refuseDatabase({ env }: World): null {
+  if (env.RELAY_DATABASE) throw new UsageError(`RELAY_DATABASE is set, but ${LOCAL_DATABASE}.`);
+  return null;
+}
+
+/** The proxies whose word counts. Throws UsageError. */
+function readProxies(input: Input): string[] {
+  const proxies = input.list("trusted-proxy");
+  for (const text of proxies) {
+    const range = readIpRange(text);
+    if (typeof range === "string") throw new UsageError(`--trusted-proxy ${range}`);
+  }
+  return proxies;
+}
+
+/** How often backups are made and how many are kept; null: off. Throws UsageError. */
+function readBackup(input: Input): ServiceConfig["backup"] {
+  const everyMs = readBackupPeriod(input);
+  const database = readDatabase(input);
+  if (everyMs !== null && database !== null)
+    throw new UsageError(
+      `--backup-every (RELAY_BACKUP_EVERY) copies relay.db of the data directory, and the rows are in ${database}: leave it out, and let pg_dump or your provider's snapshots copy them.`,
+    );
+  const keep = input.number("backup-keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? BACKUPS_KEPT;
+  return everyMs === null ? null : { everyMs, keep };
+}
+
+/** Milliseconds between backups, or null. Throws UsageError. */
+export function readBackupPeriod(input: Input): number | null {
+  const periods = Object.keys(BACKUP_PERIODS) as (keyof typeof BACKUP_PERIODS)[];
+  return BACKUP_PERIODS[input.choice("backup-every", periods) ?? "off"];
+}
+
+export function readDataDir(input: Input, world: World): string {
+  return underCwd(input.text("data-dir") ?? ".relay", world);
+}
+
+export function readServiceDir(input: Input, world: World): string {
+  return underCwd(input.text("service-dir") ?? "service", world);
+}
+
+/** The public origin, or null where nothing says it. Throws UsageError. */
+export function readBaseUrl(input: Input): string | null {
+  const url = readOrigin("base-url", input.text("base-url"));
+  if (url !== null && new URL(url).pathname !== "/") {
+    throw new UsageError(`--base-url holds a path: write the origin alone, such as ${new URL(url).origin}.`);
+  }
+  return url;
+}
+
+function readOrigin(name: string, text: string | null): string | null {
+  if (text === null) return null;
+  const url = URL.parse(text);
+  const plain = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "";
+  if (plain && url.hash === "") return text.replace(/\/+$/, "");
+  throw new UsageError(
+    `--${name} is ${JSON.stringify(text)}: write an http or https address, such as https://relay.example.com.`,
+  );
+}
+
+/** The limits, raised where a variable raises them; there is no flag for them. Throws UsageError. */
+export function readLimits(env: World["env"]): RaisableLimits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
+    const { variable } = LIMIT_WORDS[name];
+    const text = env[variable];
+    if (text === undefined || text === "") continue;
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= 1 && value <= MAX_LIMIT)) {
+      throw new UsageError(
+        `${variable} is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_LIMIT}.`,
+      );
+    }
+    limits[name] = value;
+  }
+  return limits;
+}
+
+/** A path as the person meant it: from where they stand. */
+export function underCwd(path: string, world: World): string {
+  return isAbsolute(path) ? path : resolve(world.cwd, path);
+}

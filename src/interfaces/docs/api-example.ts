@@ -1,0 +1,298 @@
+/**
+ * What the API's pages show of each route besides what the route says itself: names, a body, and the status where it is not the route's own.
+ * The tests send every one of them to a server with a small shop in it.
+ */
+import type { JsonObject } from "../../base/json.ts";
+import { EXAMPLE_RELAY } from "./example-relay.ts";
+
+export interface ApiExample {
+  /** For the names in its path. */
+  params?: Readonly<Record<string, string>>;
+  /** Who asks, where it is not who may ask by itself. */
+  as?: "owner" | "live";
+  query?: string;
+  headers?: readonly string[];
+  body?: JsonObject;
+  /** The bytes of a route that takes them raw. */
+  raw?: string;
+  /** What this very example is answered, where the route's own status needs more than a line can show. */
+  status?: number;
+  /** Why. */
+  note?: string;
+}
+
+const NOBODY = { name: "orders" };
+const PERSON = { id: "$PERSON" };
+const EVENT = { id: "$EVENT" };
+const ONCE = "The link or code is one that somebody was given, so this line alone is refused.";
+
+/** The order within a page where it is not the code's: what takes away comes last. */
+export const ORDER: readonly string[] = [
+  "POST {E}/relays/:name/resume",
+  "POST {E}/relays/:name/retry",
+  "DELETE {E}/relays/:name",
+  "POST {E}/persons/:id/tokens/remove",
+  "DELETE {E}/persons/:id",
+  "DELETE {E}/sender-domain",
+  "DELETE {E}/products/:name",
+  "DELETE {E}/plans/:name",
+  "DELETE {E}/access/:slug",
+  "DELETE {E}/collections/:name",
+  "DELETE /client/auth/session",
+  "DELETE /client/auth/sessions",
+  "DELETE /api/sessions/:id",
+  "DELETE /api/sessions",
+  "DELETE /api/session",
+  "PUT /api/session/password",
+];
+
+export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
+  "GET /docs/search": { query: "?q=rotate+a+secret" },
+  "GET /docs/errors/:code": { params: { code: "bad_signature" } },
+  "GET /docs/:page": { params: { page: "first-hour" } },
+  "GET /docs/:page/:part": { params: { page: "errors", part: "bad_signature" } },
+  "POST /api/session": {
+    body: { email: "ann@example.com", password: "a long password" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 401,
+    note: "The password is not hers.",
+  },
+  "POST /api/session/link": {
+    body: { token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 401,
+    note: ONCE,
+  },
+  "POST /api/link": {
+    body: { kind: "reset", token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen" },
+    headers: ['-H "Origin: $BASE"'],
+    note: "It only says whether the link still works.",
+  },
+  "POST /api/setup": {
+    body: {
+      token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen",
+      email: "ann@example.com",
+      password: "a long password",
+    },
+    headers: ['-H "Origin: $BASE"'],
+    status: 401,
+    note: ONCE,
+  },
+  "POST /api/session/reset": {
+    body: { token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen", password: "a long password" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 401,
+    note: ONCE,
+  },
+  "GET /api/session": { headers: ['-H "Cookie: $SESSION"'] },
+  "PUT /api/session/password": { body: { current: "a long password", password: "another long password" } },
+  "DELETE /api/sessions/:id": { params: { id: "$OTHER_SESSION" } },
+  "DELETE /api/sessions": { query: "?others=true" },
+  "POST /api/owners": { body: { email: "bea@example.com" } },
+  "POST /api/owners/:id/link": { params: { id: "$OTHER_OWNER" } },
+  "DELETE /api/owners/:id": { params: { id: "$OTHER_OWNER" } },
+  "POST /api/login": { body: { machine: "laptop" } },
+  "POST /api/login/token": {
+    body: { deviceCode: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen" },
+    status: 400,
+    note: ONCE,
+  },
+  "POST /api/login/look": { body: { code: "BCDF-GHJK" }, status: 404, note: ONCE },
+  "POST /api/login/approve": {
+    body: { code: "BCDF-GHJK", app: "shop", environment: "development" },
+    status: 404,
+    note: ONCE,
+  },
+  "POST /api/login/deny": { body: { code: "BCDF-GHJK" }, status: 404, note: ONCE },
+  "POST /api/apps": { body: { id: "second", name: "Second shop" } },
+  "DELETE /api/apps/:appId": { params: { appId: "second" }, body: { confirm: "second" } },
+  "PATCH /api/apps/:appId": { body: { name: "My shop" } },
+  "GET /api/key": { headers: ['-H "Authorization: Bearer $KEY"'] },
+  "DELETE /api/key": {
+    headers: ['-H "Authorization: Bearer $KEY"'],
+    status: 403,
+    note: "This key was made by no login, so an owner revokes it.",
+  },
+  "POST {E}/keys": { as: "owner", body: { kind: "app", name: "web", origins: ["https://shop.example.com"] } },
+  "DELETE {E}/keys/:id": { as: "owner", params: { id: "$OTHER_KEY" } },
+  "POST {E}/relays": { body: { definition: { ...EXAMPLE_RELAY, name: "signups" } } },
+  "POST {E}/relays/validate": { body: { definition: { ...EXAMPLE_RELAY, name: "Sign ups" } } },
+  "GET {E}/relays/:name": { params: NOBODY },
+  "GET {E}/relays/:name/funnel": { params: NOBODY },
+  "PUT {E}/relays/:name": {
+    params: NOBODY,
+    body: { definition: { ...EXAMPLE_RELAY, name: "orders" }, version: 1 },
+  },
+  "GET {E}/relays/:name/versions": { params: NOBODY },
+  "POST {E}/relays/:name/restore": { params: NOBODY, body: { restores: 1, version: 2 } },
+  "DELETE {E}/relays/:name": { params: { name: "signups" } },
+  "GET {E}/relays/:name/retry": { params: NOBODY },
+  "POST {E}/relays/:name/retry": { params: NOBODY },
+  "POST {E}/relays/:name/pause": { params: NOBODY },
+  "POST {E}/relays/:name/resume": { params: NOBODY },
+  "POST {E}/relays/:name/explain": {
+    params: NOBODY,
+    body: {
+      body: '{"id":"42","type":"order.paid","email":"ada@example.com"}',
+      headers: { "hooks-id": "msg_1" },
+    },
+  },
+  "PUT {E}/relays/:name/secret": { params: NOBODY, body: { overlapSeconds: 3600 } },
+  "DELETE {E}/relays/:name/previous-secret": { params: NOBODY },
+  "PUT {E}/relays/:name/signing-secret": { params: NOBODY },
+  "GET /api/senders/:name": { params: { name: "stripe" } },
+  "POST {E}/sync/plan": { body: { relays: [] } },
+  "POST {E}/sync/apply": { body: { relays: [], plan: "$PLAN" } },
+  "POST {E}/sync/pulled": { body: { items: [] } },
+  "POST {E}/approvals": {
+    as: "live",
+    params: { environment: "production" },
+    body: { relays: [], plan: "$LIVE_PLAN" },
+    status: 400,
+    note: "There is nothing to carry, so nothing to approve.",
+  },
+  "GET /api/approvals/:id": { as: "owner", params: { id: "$APPROVAL" } },
+  "POST /api/approvals/:id": {
+    params: { id: "$APPROVAL" },
+    as: "owner",
+    body: { decision: "refuse", plan: "$APPROVED_PLAN" },
+  },
+  "POST /api/approvals/:id/apply": {
+    as: "live",
+    params: { id: "$APPROVAL" },
+    status: 409,
+    note: "An owner refused it.",
+  },
+  "POST {E}/relays/:name/import-missed": {
+    params: NOBODY,
+    query: "?dryRun=true",
+    raw: '{"id":"43","type":"order.paid"}',
+  },
+  "POST {E}/relays/:name/test-event": {
+    params: NOBODY,
+    body: { body: '{"id":"44","type":"order.paid","email":"ada@example.com"}' },
+  },
+  "GET {E}/events": { query: "?state=done&relay=orders" },
+  "GET {E}/events/:id": { params: EVENT },
+  "GET {E}/events/:id/cause": { params: EVENT },
+  "GET {E}/events/:id/replay": { params: EVENT },
+  "POST {E}/events/:id/replay": { params: EVENT },
+  "POST {E}/events/:id/retry": {
+    params: EVENT,
+    status: 409,
+    note: "It has ended, so that it is replayed.",
+  },
+  "POST {E}/events/:id/expunge": { params: EVENT },
+  "POST {E}/bulk-replays/plan": { body: { state: "dead", relay: "orders" } },
+  "POST {E}/bulk-replays": { body: { state: "dead", relay: "orders" } },
+  "GET {E}/bulk-replays/:id": { params: { id: "$REPLAY" } },
+  "POST {E}/bulk-replays/:id/stop": { params: { id: "$REPLAY" } },
+  "GET {E}/audit": { query: "?target=relay:orders" },
+  "POST {E}/alerts/:id/resolve": { params: { id: "$ALERT" } },
+  "GET {E}/stream": { headers: ["-N --max-time 1"], note: "It stays open; `--max-time` ends it here." },
+  "GET {E}/find": { query: "?q=ada" },
+  "POST {E}/collections": {
+    body: { name: "notes", kind: "private", fields: { text: { type: "text", required: true } } },
+  },
+  "GET {E}/collections/:name": { params: NOBODY },
+  "PUT {E}/collections/:name": {
+    params: { name: "notes" },
+    body: { kind: "private", fields: { text: { type: "text" }, at: { type: "date" } } },
+  },
+  "DELETE {E}/collections/:name": { params: { name: "notes" } },
+  "GET {E}/collections/:name/records": { params: NOBODY },
+  "POST {E}/collections/:name/records": { params: NOBODY, body: { data: { order: "42" }, to: "$PERSON" } },
+  "GET {E}/collections/:name/records/:id": { params: { ...NOBODY, id: "$RECORD" } },
+  "PUT {E}/collections/:name/records/:id": {
+    params: { ...NOBODY, id: "$RECORD" },
+    body: { data: { order: "42" }, to: "$PERSON" },
+  },
+  "DELETE {E}/collections/:name/records/:id": { params: { ...NOBODY, id: "$RECORD" } },
+  "POST {E}/files": { query: "?name=note.txt", headers: ['-H "Content-Type: text/plain"'], raw: "hello" },
+  "GET {E}/files/:id": { params: { id: "$FILE" } },
+  "DELETE {E}/files/:id": { params: { id: "$FILE" } },
+  "POST {E}/persons": { body: { email: "bob@example.com" } },
+  "GET {E}/persons/:id": { params: PERSON },
+  "GET {E}/persons/:id/story": { params: PERSON },
+  "PATCH {E}/persons/:id": { params: PERSON, body: { attributes: { plan: "team" } } },
+  "DELETE {E}/persons/:id": { params: { id: "$OTHER_PERSON" } },
+  "PUT {E}/persons/:id/tokens": { params: PERSON, body: { token: "store-account-7" } },
+  "POST {E}/persons/:id/tokens/remove": { params: PERSON, body: { token: "store-account-7" } },
+  "PUT {E}/persons/:id/tokens/:token": { params: { ...PERSON, token: "store-account-8" } },
+  "DELETE {E}/persons/:id/tokens/:token": { params: { ...PERSON, token: "store-account-8" } },
+  "GET {E}/persons/:id/access": { params: PERSON },
+  "GET {E}/persons/:id/access/:entitlement": { params: { ...PERSON, entitlement: "access:members" } },
+  "GET {E}/persons/access/:entitlement": {
+    params: { entitlement: "access:members" },
+    query: "?email=ada%40example.com",
+  },
+  "POST {E}/sessions/verify": { body: { token: "$PERSON_SESSION" } },
+  "GET {E}/persons/:id/grants": { params: PERSON },
+  "POST {E}/persons/:id/grants": {
+    params: PERSON,
+    body: { entitlement: "access:members", expiresAt: "2030-01-31T00:00:00Z", reason: "by hand" },
+  },
+  "DELETE {E}/grants/:id": { params: { id: "$GRANT" } },
+  "GET {E}/persons/:id/credits": { params: PERSON },
+  "POST {E}/persons/:id/credits": {
+    params: PERSON,
+    body: { amount: 100, reason: "Welcome", key: "welcome-1" },
+  },
+  "GET {E}/persons/:id/mail-stop": { params: PERSON },
+  "PUT {E}/persons/:id/mail-stop": { params: PERSON, body: { stopped: false } },
+  "GET {E}/products/:name": { params: { name: "premium" } },
+  "PUT {E}/products/:name": { params: { name: "book" }, body: { title: "A book", credits: 10 } },
+  "DELETE {E}/products/:name": { params: { name: "book" } },
+  "GET {E}/plans/:name": { params: { name: "team" } },
+  "PUT {E}/plans/:name": { params: { name: "solo" }, body: { title: "Solo" } },
+  "DELETE {E}/plans/:name": { params: { name: "solo" } },
+  "PUT {E}/access": { body: { items: [{ slug: "members", title: "Members" }] } },
+  "PUT {E}/access/:slug": { params: { slug: "beta" }, body: { title: "Beta testers" } },
+  "DELETE {E}/access/:slug": { params: { slug: "beta" } },
+  "GET {E}/purchases/:id": { params: { id: "$PURCHASE" } },
+  "GET {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
+  "POST {E}/purchases/:id/refund": { params: { id: "$PURCHASE" } },
+  "POST {E}/subscriptions/:id/end": { params: { id: "$SUBSCRIPTION" } },
+  "POST {E}/receipts": {
+    body: { ref: "pay_1", person: "$PERSON", product: "premium", amountMinor: 4200, currency: "EUR" },
+  },
+  "GET {E}/emails/:id": { params: { id: "$EMAIL" } },
+  "POST {E}/emails/:id/send-again": {
+    params: { id: "$EMAIL" },
+    status: 409,
+    note: "Only mail whose end is unknown is sent again; of this one it is known.",
+  },
+  "POST {E}/mail/test": { body: { to: "ann@example.com" } },
+  "PUT {E}/sender-domain": { body: { domain: "example.com" } },
+  "GET /mail/stop/:token": { params: { token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen" }, status: 404, note: ONCE },
+  "POST /mail/stop/:token": {
+    params: { token: "KnjxCsYyL984c4QtKY42x4WMv4sfjHen" },
+    status: 404,
+    note: ONCE,
+  },
+  "PUT {E}/settings": { body: { version: 2, signin: { invitedOnly: true } } },
+  "POST {E}/mcp": {
+    headers: ['-H "Accept: application/json, text/event-stream"'],
+    body: { jsonrpc: "2.0", id: 1, method: "tools/list" },
+  },
+  "GET /client/access/:entitlement": { params: { entitlement: "access:members" } },
+  "POST /client/auth/code": { body: { email: "ada@example.com" } },
+  "POST /client/auth/session": {
+    body: { email: "ada@example.com", code: "000000" },
+    status: 401,
+    note: "The code is not the one that was mailed.",
+  },
+  "POST /client/payments/buy": { body: { product: "linked" } },
+  "POST /client/subscriptions/checkout": { body: { plan: "linked-plan" } },
+  "GET /client/collections/:name/records": { params: NOBODY },
+  "POST /client/collections/:name/records": {
+    params: { name: "todos" },
+    body: { data: { text: "Write to Bob" } },
+  },
+  "GET /client/collections/:name/records/:id": { params: { name: "todos", id: "$NOTE" } },
+  "PUT /client/collections/:name/records/:id": {
+    params: { name: "todos", id: "$NOTE" },
+    body: { data: { text: "Write to Carol" } },
+  },
+  "DELETE /client/collections/:name/records/:id": { params: { name: "todos", id: "$NOTE" } },
+};

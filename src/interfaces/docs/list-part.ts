@@ -1,0 +1,22 @@
+/** Lists that need nothing but a table: what the audit tells, and the metrics by their names. */
+import { AUDIT_ACTIONS } from "../../platform/audit/audit-action.ts";
+import { writeTable } from "./markdown.ts";
+
+export function writeAuditActions(): string {
+  const rows = Object.entries(AUDIT_ACTIONS).map(([action, said]) => [`\`${action}\``, said]);
+  return writeTable(["action", "what it tells"], rows);
+}
+
+/** What is read of a metric; the metrics' own list fits it. */
+interface DocumentedMetric {
+  name: string;
+  help: string;
+  kind: string;
+}
+
+export function writeMetrics(metrics: readonly DocumentedMetric[]): string {
+  const rows = metrics
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .map(({ name, kind, help }) => [`\`${name}\``, kind, help]);
+  return writeTable(["metric", "kind", "what it says"], rows);
+}

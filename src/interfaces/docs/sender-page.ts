@@ -1,0 +1,77 @@
+/** A page for each sender that the service knows, from its one file. */
+import { SENDERS } from "../../rules/senders/registry.ts";
+import type { Sender } from "../../rules/senders/sender.ts";
+import {
+  exampleBody,
+  signsEvent,
+  startCatalog,
+  startDefinition,
+  startSteps,
+} from "../../rules/senders/sender-start.ts";
+import { writeTable } from "./markdown.ts";
+import type { DocPage } from "./page.ts";
+import { writeBlock, writeJsonBlock } from "./schema-table.ts";
+
+export function listSenders(): string {
+  const rows = SENDERS.map((sender) => [
+    `[${sender.title}](/docs/senders/${sender.name})`,
+    `\`${sender.verify.scheme}\``,
+    signsEvent(sender) ? "yes" : "no",
+    sender.summary,
+  ]);
+  return writeTable(["sender", "scheme", "signs its events", "what it tells"], rows);
+}
+
+export function listSenderPages(): DocPage[] {
+  return SENDERS.map((sender, order) => ({
+    id: `senders/${sender.name}`,
+    title: sender.title,
+    summary: sender.summary,
+    group: "Senders",
+    order,
+    parent: "senders",
+    text: writeSender(sender),
+  }));
+}
+
+const FROM: Readonly<Record<Sender["secret"]["from"], string>> = {
+  sender: "The sender shows its own secret, and you store it here.",
+  relay: "The service makes the secret, and you paste it at the sender.",
+  either: "Store the sender's secret here, or paste the service's there.",
+};
+
+function writeSender(sender: Sender): string {
+  const { name, secret, example, eventTypes, pitfalls, personEmail, docs } = sender;
+  const body = exampleBody(example);
+  const isJson = "json" in example;
+  const types = eventTypes.map(({ type, meaning }) => [`\`${type}\``, meaning]);
+  const person =
+    personEmail === null
+      ? "Its body holds no address of a person."
+      : `The address of the person is at \`${personEmail}\`: map it as \`person_email\` where actions are to act on them.`;
+  return [
+    "## Begin",
+    writeBlock("sh relay", `relay init --from ${name}`),
+    "It writes the two files below. `relay dev` receives at once.",
+    "## The relay",
+    writeJsonBlock("relay", startDefinition(sender)),
+    signsEvent(sender)
+      ? "The sender signs its events."
+      : "The sender does not sign its events, so the [unsigned-event rule](/docs/definition#events-that-nobody-signed) holds.",
+    person,
+    "## The catalog",
+    writeJsonBlock("catalog", startCatalog(sender)),
+    "## What is left to do",
+    startSteps(sender)
+      .map((step, index) => `${index + 1}. ${step}`)
+      .join("\n"),
+    FROM[secret.from],
+    ...(types.length === 0 ? [] : ["## Event types", writeTable(["type", "meaning"], types)]),
+    "## An example",
+    isJson ? writeJsonBlock(`event ${name}`, example.json) : writeBlock("text form", body.body),
+    "Send it to your own relay, signed as the sender signs:",
+    writeBlock("sh relay", `relay send ${name}`),
+    ...(pitfalls.length === 0 ? [] : ["## Pitfalls", pitfalls.map((one) => `- ${one}`).join("\n")]),
+    `The sender's own page about this: [${new URL(docs).host}](${docs}).`,
+  ].join("\n\n");
+}

@@ -1,0 +1,75 @@
+/**
+ * The pages that people wrote, in docs/ of the repository: one file a page, one line here. The executable carries their text. Where a page
+ * has `<!-- fill: name -->`, what a registry says stands in its place.
+ */
+import actions from "../../../docs/actions.md" with { type: "text" };
+import api from "../../../docs/api.md" with { type: "text" };
+import audit from "../../../docs/audit.md" with { type: "text" };
+import catalog from "../../../docs/catalog.md" with { type: "text" };
+import commands from "../../../docs/commands.md" with { type: "text" };
+import configuration from "../../../docs/configuration.md" with { type: "text" };
+import customerWithoutAccess from "../../../docs/customer-without-access.md" with { type: "text" };
+import dashboard from "../../../docs/dashboard.md" with { type: "text" };
+import definition from "../../../docs/definition.md" with { type: "text" };
+import docker from "../../../docs/docker.md" with { type: "text" };
+import errors from "../../../docs/errors.md" with { type: "text" };
+import firstHour from "../../../docs/first-hour.md" with { type: "text" };
+import installServer from "../../../docs/install-server.md" with { type: "text" };
+import limits from "../../../docs/limits.md" with { type: "text" };
+import metrics from "../../../docs/metrics.md" with { type: "text" };
+import offSiteBackups from "../../../docs/off-site-backups.md" with { type: "text" };
+import operations from "../../../docs/operations.md" with { type: "text" };
+import peopleAndSelling from "../../../docs/people-and-selling.md" with { type: "text" };
+import postgres from "../../../docs/postgres.md" with { type: "text" };
+import providerSaysSent from "../../../docs/provider-says-sent.md" with { type: "text" };
+import rotateSecret from "../../../docs/rotate-secret.md" with { type: "text" };
+import security from "../../../docs/security.md" with { type: "text" };
+import senders from "../../../docs/senders.md" with { type: "text" };
+import templates from "../../../docs/templates.md" with { type: "text" };
+import trustedProxy from "../../../docs/trusted-proxy.md" with { type: "text" };
+import upgrade from "../../../docs/upgrade.md" with { type: "text" };
+import { type DocPage, readPage } from "./page.ts";
+
+const FILES: Readonly<Record<string, string>> = {
+  actions,
+  api,
+  audit,
+  catalog,
+  commands,
+  configuration,
+  "customer-without-access": customerWithoutAccess,
+  dashboard,
+  definition,
+  docker,
+  errors,
+  "first-hour": firstHour,
+  "install-server": installServer,
+  limits,
+  metrics,
+  "off-site-backups": offSiteBackups,
+  operations,
+  "people-and-selling": peopleAndSelling,
+  postgres,
+  "provider-says-sent": providerSaysSent,
+  "rotate-secret": rotateSecret,
+  security,
+  senders,
+  templates,
+  "trusted-proxy": trustedProxy,
+  upgrade,
+};
+
+const FILL = /^<!-- fill: ([a-z-]+) -->$/gm;
+
+/** Throws where a page asks for what no registry gives. */
+export function readWrittenPages(fills: Readonly<Record<string, () => string>>): DocPage[] {
+  return Object.entries(FILES).map(([id, file]) => {
+    const page = readPage(id, file);
+    const text = page.text.replaceAll(FILL, (_, name: string) => {
+      const fill = fills[name];
+      if (fill === undefined) throw new Error(`docs/${id}.md asks for ${name}, which nothing gives.`);
+      return fill().trim();
+    });
+    return { ...page, text };
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * The dashboard's cookies, HttpOnly, SameSite=Strict, Secure where the service is reached over https: the session's, whose name in local
+ * development holds the port, as browsers share cookies between the ports of one host; and the device's, by which a browser that signed
+ * in before is known again. A device's cookie signs nobody in: it is the account's address and a number signed with the master key, needs
+ * no row, and gives its holder a window of sign-in attempts that strangers cannot fill. A write with the session must come from the dashboard.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { type ServiceConfig, servesCookies } from "../../base/config.ts";
+import { KNOWN_DEVICE_LIFE_MS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import type { HttpDeps } from "./deps.ts";
+
+/** The session token a request carries, or null. */
+export function readSessionCookie(deps: HttpDeps, request: Request): string | null {
+  if (!servesCookies(deps.config) || (deps.config.mode === "local" && isPagesHost(request))) return null;
+  return readCookie(request, cookieName(deps));
+}
+
+/** The Set-Cookie value that keeps the session until `expiresAtMs`. */
+export function writeSessionCookie(deps: HttpDeps, token: string, expiresAtMs: number): string {
+  return writeCookie(deps, cookieName(deps), token, expiresAtMs - deps.clock.now());
+}
+
+/** The Set-Cookie value that forgets the session. */
+export function clearSessionCookie(deps: HttpDeps): string {
+  return writeSessionCookie(deps, "", deps.clock.now());
+}
+
+const DEVICE = /^(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
+const DEVICE_BYTES = 16;
+
+/** The device that this browser is to the account, where it signed in to it before; else null. */
+export function readDeviceCookie(deps: HttpDeps, request: Request, account: string): string | null {
+  const cookie = readCookie(request, deviceCookieName(deps));
+  const [, madeAt = "", device = "", mac = ""] = DEVICE.exec(cookie ?? "") ?? [];
+  if (device === "" || deps.clock.now() - Number(madeAt) > KNOWN_DEVICE_LIFE_MS) return null;
+  const right = signDevice(deps, account, madeAt, device);
+  return timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
+}
+
+/** The Set-Cookie value that makes this browser known to the account. */
+export function writeDeviceCookie(deps: HttpDeps, account: string): string {
+  const madeAt = String(deps.clock.now());
+  const device = randomBytes(DEVICE_BYTES).toString("base64url");
+  const mac = Buffer.from(signDevice(deps, account, madeAt, device)).toString("base64url");
+  return writeCookie(deps, deviceCookieName(deps), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
+}
+
+function signDevice(deps: HttpDeps, account: string, madeAt: string, device: string): Uint8Array {
+  return deps.sealer.digest(`signin device\n${account.trim().toLowerCase()}\n${madeAt}\n${device}`);
+}
+
+function readCookie(request: Request, name: string): string | null {
+  for (const part of (request.headers.get("cookie") ?? "").split(";")) {
+    const equals = part.indexOf("=");
+    if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
+  }
+  return null;
+}
+
+function writeCookie(deps: HttpDeps, name: string, value: string, lifeMs: number): string {
+  const seconds = Math.max(0, Math.floor(lifeMs / 1000));
+  const secure = isHttps(deps) ? "; Secure" : "";
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+}
+
+function deviceCookieName(deps: HttpDeps): string {
+  return isHttps(deps) ? "__Host-relay_device" : "relay_device";
+}
+
+function cookieName(deps: HttpDeps): string {
+  if (deps.config.mode === "local") return `relay_session_${new URL(deps.baseUrl()).port || "80"}`;
+  return isHttps(deps) ? "__Host-relay_session" : "relay_session";
+}
+
+function isHttps(deps: HttpDeps): boolean {
+  return deps.config.mode === "server" && deps.baseUrl().startsWith("https://");
+}
+
+/**
+ * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
+ * under any name.
+ */
+export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
+  if (servesCookies(config)) return;
+  throw new Refusal(
+    "base_url_needed",
+    `The server listens on ${config.host} without a base URL, so a session would go over plain http and no cookie is served: start it with --base-url and the https origin that browsers open, such as https://relay.example.com.`,
+  );
+}
+
+/**
+ * Whether a call came under the name that the pages of local development have for themselves (public-folder.ts). They share the server with
+ * the dashboard and must not act with its session, so there none is taken and none is begun: to a browser it is another site.
+ */
+export function isPagesHost({ headers }: Pick<Request, "headers">): boolean {
+  return PAGES_HOST.test(headers.get("host") ?? "");
+}
+
+/** The Host under which pages are served, and under which the dashboard is, on the port that was called. */
+export function pagesHost({ headers }: Pick<Request, "headers">): string {
+  return (headers.get("host") ?? "").replace(HOST_NAME, "localhost");
+}
+
+export function dashboardHost({ headers }: Pick<Request, "headers">): string {
+  return (headers.get("host") ?? "").replace(PAGES_HOST, "127.0.0.1$1");
+}
+
+const PAGES_HOST = /^localhost(:|$)/i;
+const HOST_NAME = /^(?:\[[^\]]*\]|[^:]*)/;
+
+/** The dashboard's one address, where the configuration names it; null: it is wherever it was called over plain http. */
+export function dashboardOrigin({ mode, baseUrl }: Pick<ServiceConfig, "mode" | "baseUrl">): string | null {
+  return mode === "server" && baseUrl !== null ? new URL(baseUrl).origin : null;
+}
+
+/**
+ * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, else (and always in local
+ * development) the Host that was called over plain http; or as `requireCookieHome`.
+ */
+export function requireSameOrigin(
+  config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">,
+  headers: Headers,
+): void {
+  requireCookieHome(config);
+  const host = headers.get("host") ?? "";
+  const here = config.mode === "local" ? dashboardHost({ headers }) : host;
+  const own = dashboardOrigin(config) ?? `http://${here}`;
+  const origin = headers.get("origin");
+  if (origin === own) return;
+  const shown = URL.parse(own)?.origin ?? "its own address";
+  throw new Refusal(
+    "wrong_origin",
+    origin === `https://${host}` && dashboardOrigin(config) === null
+      ? `The dashboard was opened at ${URL.parse(origin)?.origin ?? "an https address"}, which this server does not know as its own: start it with --base-url and that address, or open the dashboard at ${shown}.`
+      : `A change made with the dashboard's session must come from the dashboard's own page: open the dashboard at ${shown}.`,
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * The receiver's route. It reads the bytes, at most 256 KB and only for a receiver that exists, hands them to the receiver, and renders
+ * its answer. The hot path: no schema, no parsing, no hook of the framework touches a call.
+ */
+import type { BunRequest } from "bun";
+import { Elysia } from "elysia";
+import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { HandshakeAnswer } from "../../rules/verify/handshake.ts";
+import { requireOneReading, type SourceReader } from "./address.ts";
+import { answerError, type RefusedCalls } from "./answer.ts";
+import { readBytes } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { Pipelines } from "./pipeline.ts";
+
+export const HOOKS = "/hooks/:appId/:name";
+
+type HookDeps = HttpDeps & {
+  sources: Pick<SourceReader, "looksAtUnasked" | "of">;
+  refused: RefusedCalls;
+};
+
+/**
+ * `POST /hooks/:appId/:name`, and what a sender asks by GET or HEAD when the URL is registered; `answerElse` answers where no relay is asked so.
+ */
+export function hooksRoute(
+  deps: HookDeps,
+  pipelines: Pipelines,
+  answerElse: (request: Request) => Promise<Response>,
+) {
+  const ask = (request: Request, params: { appId: string; name: string }) =>
+    pipelines.bound(request, async () => {
+      try {
+        requireOneReading(request, params);
+        return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
+      } catch (error) {
+        return answerError(deps, request, error);
+      }
+    });
+  const take = (request: Request, params: { appId: string; name: string }) =>
+    pipelines.bound(request, () => answerCall(deps, request, params));
+  return new Elysia({ name: "hooks" })
+    .post(HOOKS, ({ request, params }) => take(request, params), { parse: "none" })
+    .get(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" })
+    .head(HOOKS, ({ request, params }) => ask(request, params), { parse: "none" });
+}
+
+/** `POST` without the framework, which makes a context for each: a receiver's call needs nothing of it. */
+export function takeCalls(deps: HookDeps): (request: BunRequest) => Promise<Response> {
+  return (request) => {
+    const { appId = "", name = "" } = request.params as Record<string, string>;
+    return answerCall(deps, request, { appId, name });
+  };
+}
+
+async function answerQuestion(
+  { receiver, sources, refused }: HookDeps,
+  request: Request,
+  { appId, name }: { appId: string; name: string },
+): Promise<Response | null> {
+  const answer = await receiver.ask({
+    appId,
+    name,
+    method: request.method === "HEAD" ? "HEAD" : "GET",
+    search: appendedTo(`/hooks/${appId}/${name}`, request.url),
+    source: () => sources.of(request),
+  });
+  if (answer === null) return null;
+  return answer instanceof Refusal ? refused.answer(request, answer) : writeHandshake(answer);
+}
+
+/** Said back as text and as nothing else, whatever reads it. */
+function writeHandshake({ body, contentType, status }: HandshakeAnswer): Response {
+  const headers = {
+    "content-type": contentType,
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "default-src 'none'",
+    "cache-control": "no-store",
+  };
+  return new Response(status === 204 ? null : body, { status, headers });
+}
+
+/** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
+async function answerCall(
+  deps: HookDeps,
+  request: Request,
+  { appId, name }: { appId: string; name: string },
+): Promise<Response> {
+  const { receiver, bodies, sources, refused } = deps;
+  let known: string | null = null;
+  const from = (): string => {
+    known ??= sources.of(request);
+    return known;
+  };
+  try {
+    requireOneReading(request, { appId, name });
+    const looked = receiver.refuseUnknown(appId, name, from);
+    const unknown = looked instanceof Promise ? await looked : looked;
+    if (unknown !== null) return refused.answer(request, unknown);
+    let body: Uint8Array;
+    try {
+      body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source: from });
+    } catch (error) {
+      throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
+    }
+    const answer = await receiver.receive({
+      appId,
+      name,
+      headers: request.headers,
+      body,
+      search: appendedTo(`/hooks/${appId}/${name}`, request.url),
+      source: from,
+    });
+    if (answer instanceof Refusal) return refused.answer(request, answer);
+    if (answer instanceof HandshakeAnswer) return writeHandshake(answer);
+    if (sources.looksAtUnasked) from();
+    return Response.json(answer, ANSWERED);
+  } catch (error) {
+    return answerError(deps, request, error);
+  }
+}
+
+const ANSWERED: ResponseInit = { headers: new Headers({ "cache-control": "no-store" }) };
+
+/** What was appended to the receiver's path: a query string, a bare "?", a slash. */
+function appendedTo(path: string, url: string): string {
+  // Behind the Host, which may be called hooks too; one that no URL can hold is not in it.
+  const at = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
+  return url.startsWith(path, at) ? url.slice(at + path.length) : url;
+}

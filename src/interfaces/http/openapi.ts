@@ -1,0 +1,213 @@
+/** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else; the
+ * receiver, which no route object is, is written out here. */
+import { IsString, type TSchema } from "typebox";
+import { REFUSALS } from "../../base/refusal-code.ts";
+import { VERSION } from "../../base/release/change.ts";
+import type { Route, Who } from "./route.ts";
+
+const ERROR_SCHEMA = {
+  type: "object",
+  required: ["code", "message"],
+  properties: {
+    code: { type: "string", enum: Object.keys(REFUSALS) },
+    message: { type: "string" },
+    docs: { type: "string" },
+    resetAt: { type: "string", format: "date-time" },
+    url: {
+      type: "string",
+      description:
+        "Of product_not_sellable and plan_not_sellable: where the buyer pays, if the item says so.",
+    },
+    problems: {
+      type: "array",
+      items: { type: "object", properties: { field: { type: "string" }, message: { type: "string" } } },
+    },
+  },
+};
+
+const SECURITY: Readonly<Record<Who, readonly object[]>> = {
+  environment: [{ secretKey: [] }, { session: [] }],
+  owner: [{ session: [] }],
+  caller: [{ secretKey: [] }, { session: [] }],
+  open: [],
+  client: [{ appKey: [] }],
+  person: [{ appKey: [], personSession: [] }],
+};
+
+/** What a refusal answers, on every route. */
+const REFUSED = {
+  description: "A refusal.",
+  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+};
+
+/** The receiver reads its call itself, so it is no route of the list. */
+const RECEIVER = {
+  summary: "Receives a provider's webhook, signed as the relay's definition says.",
+  operationId: "postHooksAppIdName",
+  tags: ["hooks"],
+  security: [],
+  parameters: pathParameters("/hooks/{appId}/{name}"),
+  requestBody: {
+    required: true,
+    content: { "application/json": { schema: {} }, "application/x-www-form-urlencoded": { schema: {} } },
+  },
+  responses: {
+    200: {
+      description: "The event is stored, was stored before, or does not match the relay's when.",
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            required: ["received"],
+            properties: {
+              received: { type: "boolean", const: true },
+              eventId: { type: "string" },
+              duplicate: { type: "boolean", const: true },
+              ignored: { type: "string", const: "when" },
+            },
+          },
+        },
+      },
+    },
+    default: REFUSED,
+  },
+};
+
+/** What a sender asks before it sends. */
+const ASKED = {
+  summary:
+    "Answers what a sender asks when the URL is registered, where the relay's verify.handshake names it.",
+  operationId: "getHooksAppIdName",
+  tags: ["hooks"],
+  security: [],
+  parameters: pathParameters("/hooks/{appId}/{name}"),
+  responses: {
+    200: {
+      description: "The challenge said back, or nothing for a probe.",
+      content: { "text/plain": { schema: { type: "string" } } },
+    },
+    default: REFUSED,
+  },
+};
+
+/** The document of these routes, served under `baseUrl`. */
+export function writeOpenApi(routes: readonly Route[], baseUrl: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = describeRoute(route, path);
+  }
+  paths["/hooks/{appId}/{name}"] = { post: RECEIVER, get: ASKED };
+  return {
+    openapi: "3.1.0",
+    info: { title: "Relay Service", version: VERSION },
+    servers: [{ url: baseUrl }],
+    paths,
+    components: {
+      schemas: { Error: ERROR_SCHEMA },
+      securitySchemes: {
+        secretKey: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A secret key (relay_live_…, relay_dev_…; earlier ones begin sk_) of the environment in the path.",
+        },
+        appKey: {
+          type: "apiKey",
+          in: "header",
+          name: "x-app-key",
+          description: "An app key (ak_…), from an origin it works from; also taken as a bearer token.",
+        },
+        personSession: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A signed-in person's session (ps_…); x-person-session where the bearer is the app key.",
+        },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "relay_session",
+          description: "The dashboard's session.",
+        },
+      },
+    },
+  };
+}
+
+function describeRoute(route: Route, path: string): object {
+  return {
+    summary: route.summary,
+    operationId: `${route.method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, "")}`,
+    tags: [tagOf(route)],
+    security: SECURITY[route.who],
+    parameters: [...pathParameters(path), ...queryParameters(route)],
+    ...describeBody(route),
+    responses: {
+      ...(route.warnsOnly ? { 204: { description: `${route.summary} There are none.` } } : {}),
+      [route.warnsOnly ? 200 : route.status]: {
+        description: route.summary,
+        ...(route.answer === null
+          ? {}
+          : { content: IsString(route.answer) ? asText(route.answer) : asJson(route.answer) }),
+      },
+      default: REFUSED,
+    },
+  };
+}
+
+function describeBody({ body, rawBytes }: Route): object {
+  if (rawBytes !== null) {
+    return {
+      requestBody: {
+        required: true,
+        content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+      },
+    };
+  }
+  return body === null ? {} : { requestBody: { required: true, content: asJson(body) } };
+}
+
+/** The resource a route belongs to: the first segment that is its own. */
+function tagOf(route: Route): string {
+  if (route.who === "environment") return route.path.split("/")[5] ?? "environment";
+  if (route.path.startsWith("/client/")) return "client";
+  return route.path.startsWith("/api/") ? (route.path.split("/")[2] ?? "api") : "service";
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema:
+      name === "environment"
+        ? { type: "string", enum: ["development", "production", "local"] }
+        : { type: "string" },
+  }));
+}
+
+function queryParameters(route: Route): object[] {
+  const properties: Record<string, TSchema> = route.query?.properties ?? {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: route.query?.required?.includes(name) ?? false,
+    schema: plain(schema),
+  }));
+}
+
+function asJson(schema: TSchema): object {
+  return { "application/json": { schema: plain(schema) } };
+}
+
+function asText(schema: TSchema): object {
+  const { contentMediaType } = schema as { contentMediaType?: string };
+  return { [contentMediaType ?? "text/plain"]: { schema: plain(schema) } };
+}
+
+/** The schema as plain JSON Schema, without the library's own marks. */
+function plain(schema: TSchema): object {
+  return JSON.parse(JSON.stringify(schema)) as object;
+}

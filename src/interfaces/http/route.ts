@@ -1,0 +1,309 @@
+/**
+ * What a route is, and how a call of it is served: one object with its method, path, sentence, schemas and work. The same object is served,
+ * listed in the OpenAPI document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open
+ * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
+ */
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
+import { checkInput } from "../../base/check-shape.ts";
+import { type Page, type PageRequest, readPageRequest } from "../../base/page.ts";
+import type { Warning } from "../../base/refusal.ts";
+import { fields, pageOf, pageQuery } from "../../base/schema.ts";
+import { type AuditEntry, type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { readPage } from "../../store/index-scan.ts";
+import type { Origin, Reader, Writer } from "../../store/port.ts";
+import { addressOf, checkQuery } from "./address.ts";
+import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
+import { answerEmpty, answerJson } from "./answer.ts";
+import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
+import { maxBodyBytes } from "./body-size.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Saves, saveToFile } from "./saved-file.ts";
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** The names in a path: `/persons/:id/access/:entitlement` holds `id` and `entitlement`. */
+type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | PathNames<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** A call as it arrived. */
+interface Received {
+  request: Request;
+  params: Readonly<Record<string, string>>;
+  /** The caller's address, for caps. */
+  source: string;
+}
+
+/** What a route's work is handed. */
+interface Call<Path extends string, Query extends TObject, Body extends TSchema> extends Received {
+  deps: HttpDeps;
+  params: Readonly<Record<PathNames<Path>, string>>;
+  query: Static<Query>;
+  body: Static<Body>;
+  /** The body of a route that takes raw bytes; empty on every other. */
+  bytes: Uint8Array;
+  nowMs: number;
+  /** Further headers of the answer. */
+  headers: Headers;
+}
+
+/** What a route below `{E}` is handed besides. */
+export interface EnvironmentCall extends Admitted {
+  environmentId: number;
+  /** Where, by whom and when, as the rooms take it. */
+  change: Change;
+  /** Writes the audit row of a change, in its transaction. */
+  audit(tx: Writer, entry: AuditEntry): Promise<void>;
+}
+
+/** What a route says of itself, beside its work. */
+interface Words<Path, Query, Body, Answer> {
+  method: Method;
+  path: Path;
+  /** One sentence for the OpenAPI document. */
+  summary: string;
+  query?: Query;
+  body?: Body;
+  /** The route takes raw bytes, at most so many, instead of JSON. */
+  rawBytes?: number;
+  /** The answer's schema; null answers 204 with no body, whatever the work answers. */
+  answer: Answer;
+  /** 200, or 204 without an answer, unless given. */
+  status?: number;
+  /** 204 with no body where the answer has no warning. */
+  warnsOnly?: boolean;
+  /** What it saves stands in a file too, in local development. */
+  saves?: Saves;
+}
+
+/** The work; as a transaction of its own, a write of whoever calls may be run again. */
+type Work<Call, Answer> =
+  /** The answer's value; a Response is sent as it is (plain text). */
+  | { handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response }
+  | { read(tx: Reader, call: Call): Promise<AnswerOf<Answer>> }
+  | { write(tx: Writer, call: Call): Promise<AnswerOf<Answer>> };
+
+/** What every route's work is handed besides. */
+interface Writing {
+  /** What the store is told of who writes. */
+  origin: Origin;
+}
+
+export type RouteWords<
+  Path extends string,
+  Query extends TObject,
+  Body extends TSchema,
+  Answer extends TSchema | null,
+  More,
+> = Words<Path, Query, Body, Answer> & Work<Call<Path, Query, Body> & More & Writing, Answer>;
+
+type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : unknown;
+
+const NOTHING = Type.Object({}, { additionalProperties: false });
+export type NoFields = typeof NOTHING;
+
+export type Who = "environment" | "owner" | "caller" | "open" | "client" | "person";
+
+/** A route as it is mounted and listed. */
+export interface Route {
+  who: Who;
+  method: Method;
+  /** Whole, with `:name` segments. */
+  path: string;
+  summary: string;
+  query: TObject | null;
+  body: TSchema | null;
+  rawBytes: number | null;
+  /** The most that a body may take, in bytes. */
+  maxBytes: number;
+  answer: TSchema | null;
+  status: number;
+  /** 204 with no body, or 200 with the answer where it has warnings. */
+  warnsOnly: boolean;
+  /** Serves one call. Refusals are thrown. */
+  serve(deps: HttpDeps, received: Received): Promise<Response>;
+}
+
+/** A route below `{E}`; its path is relative to it. The caller is a secret key of that environment or an owner. */
+export function environmentRoute<
+  const Path extends string,
+  Answer extends TSchema | null,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
+>(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
+  const path = `/api/apps/:appId/:environment${words.path}`;
+  return makeRoute("environment", path, words, async (deps, received, headers) => {
+    const { params } = received;
+    const caller = await identifyCaller(deps, received, headers);
+    const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
+    const { environment, by } = admitted;
+    const environmentId = environment.id;
+    return (nowMs) => {
+      const change = { environmentId, by, nowMs };
+      return {
+        ...admitted,
+        environmentId,
+        change,
+        audit: (tx, entry) => writeAudit(tx, { ...change, ...entry }),
+      };
+    };
+  });
+}
+
+/** A list below `{E}`, page by page. */
+export function listRoute<
+  const Path extends string,
+  Item extends TSchema,
+  Filter extends TProperties = Record<never, never>,
+>({
+  path,
+  summary,
+  filter,
+  item,
+  list,
+  large = false,
+}: {
+  path: Path;
+  summary: string;
+  /** What the query may name beside the page. */
+  filter?: Filter;
+  item: Item;
+  /** Items are large, and not gathered: see `readPage`. */
+  large?: boolean;
+  /** One step of the page. */
+  list(
+    tx: Reader,
+    call: Call<Path, TObject, NoFields> & EnvironmentCall,
+    page: PageRequest,
+    filter: Static<TObject<Filter>>,
+  ): Promise<Page<Static<Item>>>;
+}): Route {
+  return environmentRoute<Path, TSchema, TObject>({
+    method: "GET",
+    path,
+    summary,
+    query: fields({ ...pageQuery, ...filter }),
+    answer: pageOf(item),
+    handle(call) {
+      const { limit, cursor, ...asked } = call.query as Static<TObject<typeof pageQuery>>;
+      const page = readPageRequest({ limit, cursor });
+      const step = (tx: Reader, part: PageRequest) => list(tx, call, part, asked as Static<TObject<Filter>>);
+      return readPage(call.deps.store, page, step, { large });
+    },
+  });
+}
+
+/** A route for signed-in owners alone. */
+export function ownerRoute<
+  const Path extends string,
+  Answer extends TSchema | null,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
+>(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }>): Route {
+  return makeRoute("owner", words.path, words, async (deps, received, headers) => {
+    const owner = requireOwner(await identifyCaller(deps, received, headers));
+    return () => ({ owner, origin: "dashboard" });
+  });
+}
+
+/** A route for anyone. */
+export function openRoute<
+  const Path extends string,
+  Answer extends TSchema | null,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
+>(words: RouteWords<Path, Query, Body, Answer, unknown>): Route {
+  return makeRoute("open", words.path, words, async () => () => ({ origin: "app" }));
+}
+
+/** Lets the caller in, or throws the refusal; what it answers says at the time of the work what the route is handed besides. */
+type Admission<More> = (
+  deps: HttpDeps,
+  received: Received,
+  headers: Headers,
+) => Promise<(nowMs: number) => More & Writing>;
+
+/** Who calls is asked again where a body took longer. */
+const SLOW_BODY_MS = 500;
+
+/** The route of these words: who calls, with what, the work, the answer. */
+export function makeRoute<
+  Path extends string,
+  Answer extends TSchema | null,
+  Query extends TObject,
+  Body extends TSchema,
+  More,
+>(who: Who, path: string, words: RouteWords<Path, Query, Body, Answer, More>, letIn: Admission<More>): Route {
+  const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
+  const { warnsOnly = false } = words;
+  const status = words.status ?? (answer === null || warnsOnly ? 204 : 200);
+  // Where a schema is absent its type is this one.
+  const querySchema = words.query ?? (NOTHING as TObject as Query);
+  const bodySchema = words.body ?? (NOTHING as TSchema as Body);
+  const maxBytes = rawBytes ?? maxBodyBytes(body);
+  const serve = async (deps: HttpDeps, received: Received): Promise<Response> => {
+    const { request, source } = received;
+    const headers = new Headers();
+    const begunMs = deps.clock.monotonicMs();
+    let more = await letIn(deps, received, headers);
+    const query = checkQuery(querySchema, addressOf(request).searchParams);
+    const reader: BodyReader = { room: deps.bodies, source: () => source };
+    const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
+    const sent = rawBytes === null ? await readFields(request, maxBytes, reader) : {};
+    // A body may arrive for a minute and more: whose key or session ended meanwhile changes nothing with it.
+    if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS) more = await letIn(deps, received, new Headers());
+    const body = checkInput(bodySchema, sent);
+    const nowMs = deps.clock.now();
+    const params = received.params as Call<Path, Query, Body>["params"];
+    const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
+    const work = async () => await doWork(words, { ...call, ...more(nowMs) });
+    const folder = words.saves === undefined ? null : deps.projectFolder;
+    const value =
+      folder === null || words.saves === undefined
+        ? await work()
+        : await saveToFile(folder, words.saves, call, work);
+    if (value instanceof Response) return value;
+    return withHeaders(headers, (extra) =>
+      answer === null || (warnsOnly && !hasWarnings(value))
+        ? answerEmpty(extra)
+        : answerJson(warnsOnly ? 200 : status, value, extra),
+    );
+  };
+  return { who, method, path, summary, query, body, rawBytes, maxBytes, answer, status, warnsOnly, serve };
+}
+
+function hasWarnings(value: unknown): boolean {
+  return (value as { warnings: readonly Warning[] }).warnings.length > 0;
+}
+
+function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(
+  words: Work<Handed, Answer>,
+  call: Handed,
+): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response {
+  if ("handle" in words) return words.handle(call);
+  const { store } = call.deps;
+  if ("read" in words) return store.read((tx) => words.read(tx, call));
+  return store.write(call.origin, (tx) => words.write(tx, call));
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** The body's fields where the method has one; an absent body reads as no fields. */
+async function readFields(request: Request, maxBytes: number, reader: BodyReader): Promise<unknown> {
+  if (request.method === "GET" || request.method === "HEAD") return {};
+  return (await readJsonBody(request, maxBytes, reader)) ?? {};
+}
+
+/** The answer with these headers; cookies alone come more than once under one name. */
+function withHeaders(
+  headers: Headers,
+  make: (extra: Readonly<Record<string, string>>) => Response,
+): Response {
+  const cookies = headers.getSetCookie();
+  headers.delete("set-cookie");
+  const answer = make(Object.fromEntries(headers));
+  for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+  return answer;
+}

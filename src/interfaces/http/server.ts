@@ -1,0 +1,176 @@
+/**
+ * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said is answer's. Bodies
+ * are read by our own readers (parse "none"), so that limits and refusals are ours.
+ */
+import type { BunRequest } from "bun";
+import { Elysia } from "elysia";
+import { writeJson } from "../../base/json.ts";
+import { Refusal } from "../../base/refusal.ts";
+import {
+  clearUnnamedProxy,
+  raiseUnnamedProxy,
+  tellUnnamedProxy,
+  UNNAMED_PROXY,
+} from "../../platform/audit/unnamed-proxy.ts";
+import type { Writer } from "../../store/port.ts";
+import {
+  addressOf,
+  findPlainPage,
+  ODD_PATHS,
+  refuseMissing,
+  requireLocalHost,
+  requireOdd,
+  requireOneReading,
+  type Served,
+  SourceReader,
+  UNNAMED_PATHS,
+} from "./address.ts";
+import { answerError, answerFault, answerWritten, RefusedCalls, redirect } from "./answer.ts";
+import { answerPreflight } from "./client-route.ts";
+import { dashboardHost, isPagesHost } from "./cookie.ts";
+import { answerDashboard } from "./dashboard.ts";
+import type { HttpDeps } from "./deps.ts";
+import { HOOKS, hooksRoute, takeCalls } from "./hooks.ts";
+import { writeOpenApi } from "./openapi.ts";
+import { Pipelines } from "./pipeline.ts";
+import { PublicFolder } from "./public-folder.ts";
+import type { Route } from "./route.ts";
+
+/** The addresses that are no route of the API. */
+const OTHER_ADDRESSES: readonly Served[] = [
+  { method: "GET", path: "/openapi.json" },
+  { method: "POST", path: HOOKS },
+];
+
+const HOOK_PATH = /^\/hooks\/([^/]+)\/([^/]+)\/?$/;
+
+/** Creates the Elysia app that serves these routes, the receiver, the OpenAPI document and the dashboard. It does not listen yet. */
+export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
+  const { trustedProxies } = deps.config;
+  const note = (work: (tx: Writer) => Promise<void>): void =>
+    void deps.store.write("app", work).catch(() => undefined);
+  const tellUnnamed = (proxy: string): void => {
+    deps.log.warn(tellUnnamedProxy(proxy), { code: UNNAMED_PROXY });
+    note((tx) => raiseUnnamedProxy(tx, proxy, deps.clock.now()));
+  };
+  if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));
+  const isLocal = deps.config.mode === "local";
+  const sources = new SourceReader(trustedProxies, isLocal ? null : tellUnnamed);
+  const pipelines = new Pipelines((request) => sources.connectionOf(request));
+  const { serviceDir } = deps.config;
+  const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
+  const served: readonly Served[] = [...routes, ...OTHER_ADDRESSES];
+  /** Answers what no route takes: a preflight, a page of local development, the dashboard, or a refusal that names the methods of the address. */
+  const answerWithoutRoute = async (request: Request): Promise<Response> => {
+    const { method } = request;
+    const { pathname, search } = addressOf(request);
+    if (method === "OPTIONS" && pathname.startsWith("/client/")) {
+      return await answerPreflight(deps, routes, request);
+    }
+    if (method !== "GET" && method !== "HEAD") throw refuseMissing(served, method, pathname);
+    const page = await pages?.answer(request);
+    if (page !== undefined && page !== null) return page;
+    const dashboard = await answerDashboard(request);
+    if (dashboard === null) throw refuseMissing(served, method, pathname);
+    return deps.config.mode === "local" && isPagesHost(request)
+      ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
+      : dashboard;
+  };
+  const refused = new RefusedCalls(deps);
+  const requireHost = (request: Request): void => {
+    if (!isLocal) return;
+    try {
+      requireLocalHost(request, app.server?.port ?? 0, deps.config.baseUrl);
+    } catch (error) {
+      const [, appId = "", name = ""] = HOOK_PATH.exec(addressOf(request).pathname) ?? [];
+      if (request.method === "POST" && error instanceof Refusal && name !== "")
+        void deps.receiver.noteOtherHost(appId, name, sources.of(request), error).catch(() => undefined);
+      throw error;
+    }
+  };
+  /**
+   * The framework never looks for a route again: it would read the path another way than the router did, with dots resolved, and from behind the
+   * URL's eleventh character, which a short Host moves.
+   */
+  const beside =
+    (answer: (request: BunRequest) => Promise<Response>) =>
+    (request: BunRequest): Response | Promise<Response> =>
+      pipelines.bound(request, async () => {
+        try {
+          requireHost(request);
+          return await answer(request);
+        } catch (error) {
+          return answerError(deps, request, error);
+        }
+      });
+  const answerUnnamed = beside(async (request) => {
+    requireOneReading(request, request.params);
+    return await answerWithoutRoute(request);
+  });
+  const answerOdd = beside(async (request) => {
+    const plain = findPlainPage(request);
+    if (plain !== null) return redirect(plain);
+    requireOneReading(request, request.params);
+    requireOdd(request);
+    return await answerWithoutRoute(request);
+  });
+  const hooks = { ...deps, sources, refused };
+  const takeCall = takeCalls(hooks);
+  const takeBounded = (request: BunRequest) => pipelines.bound(request, () => takeCall(request));
+  const takeSlashed = beside(takeCall);
+  /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
+  const answerSlashed = (request: BunRequest): Response | Promise<Response> => {
+    const { appId = "", name = "" } = request.params as Record<string, string>;
+    const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
+    return isCall ? takeSlashed(request) : answerOdd(request);
+  };
+  const app = new Elysia({
+    normalize: false,
+    // Left to itself the framework shows the sources and stacks of errors that nothing caught, as a page, to anyone.
+    serve: {
+      development: false,
+      error: (error) => answerFault(deps, error),
+      routes: {
+        ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
+        [ODD_PATHS]: answerOdd,
+        // In local development the framework's hook asks for the Host.
+        ...(isLocal ? {} : { [HOOKS]: { POST: takeBounded } }),
+        "/hooks/:appId/:name/:more": answerUnnamed,
+        "/hooks/:appId/:name/:more/*": answerOdd,
+        "/hooks/:appId/:name/*": answerSlashed,
+      },
+    },
+  });
+  sources.listen(app);
+  if (isLocal) {
+    app.onRequest(({ request }) => requireHost(request));
+  }
+  app.onError(({ request, error }) => answerError(deps, request, error));
+  app.use(hooksRoute(hooks, pipelines, (request) => answerWithoutRoute(request)));
+  for (const route of routes) {
+    app.route(
+      route.method,
+      route.path,
+      ({ request, params }) =>
+        pipelines.bound(request, async () => {
+          try {
+            requireOneReading(request, params);
+            return await route.serve(deps, { request, params, source: sources.of(request) });
+          } catch (error) {
+            return answerError(deps, request, error);
+          }
+        }),
+      { parse: "none" },
+    );
+  }
+  let openApi: string | undefined;
+  app.get("/openapi.json", ({ request }) =>
+    pipelines.bound(request, () => {
+      requireOneReading(request, {});
+      // It is long, and anyone may ask for it as often as they like.
+      openApi ??= writeJson(writeOpenApi(routes, deps.baseUrl()));
+      return answerWritten(openApi);
+    }),
+  );
+  return app;
+}
