@@ -7,6 +7,8 @@ import type { ServiceConfig } from "./base/config.ts";
 import { farHost, nearHost, originOf } from "./base/listening.ts";
 import { createLog, foldRepeats, type Log } from "./base/log.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./base/output.ts";
+import { makeSigninLink, openData } from "./boot/open-data.ts";
+import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./boot/readiness.ts";
 import { Capture } from "./engine/change-capture/capture.ts";
 import { Health } from "./engine/health/health.ts";
 import { SharedHealth } from "./engine/health/shared-health.ts";
@@ -45,8 +47,6 @@ import type { Sealer } from "./platform/secret/seal.ts";
 import { LiveRelays } from "./rules/relay/live-relay.ts";
 import { ClientWrites } from "./shop/portal/person-record.ts";
 import { PersonSignin } from "./shop/portal/person-signin.ts";
-import { makeSigninLink, openData } from "./startup/open-data.ts";
-import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./startup/readiness.ts";
 import { HOUSE, type Holding } from "./store/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 
@@ -264,7 +264,7 @@ async function startOnce(
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
-    readManual: async () => (await import("./manual.ts")).readManual(),
+    readManual: async () => (await import("./boot/documentation.ts")).readManual(),
     holding,
     scheduler,
     checkReady: ready.ask,

@@ -6,6 +6,7 @@
 
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { LOCAL_APP } from "../../src/boot/open-data.ts";
 import { replayEvent } from "../../src/engine/event/replay.ts";
 import { COMMAND_LINE } from "../../src/platform/account/api-key.ts";
 import { requireEnvironment, saveSettings } from "../../src/platform/account/environment.ts";
@@ -20,7 +21,6 @@ import { createCollection } from "../../src/shop/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/shop/records/collection-definition.ts";
 import { savePlan } from "../../src/shop/selling/plan.ts";
 import { saveProduct } from "../../src/shop/selling/product.ts";
-import { LOCAL_APP } from "../../src/startup/open-data.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
 import { serviceConfig } from "../kit/service-config.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";

@@ -1,6 +1,6 @@
 /** The lines that pages show for a server's own shell are run, on a machine whose systemd and Docker do what the files of packaging/ say. */
 import { expect, test } from "bun:test";
-import { readManual } from "../../src/manual.ts";
+import { readManual } from "../../src/boot/documentation.ts";
 import { listBlocks } from "../kit/docs-block.ts";
 import { CALLER, DocsMachine } from "../kit/docs-machine.ts";
 import { poll } from "../kit/patience.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
-import { makeReadyCheck } from "../../src/startup/readiness.ts";
+import { makeReadyCheck } from "../../src/boot/readiness.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";

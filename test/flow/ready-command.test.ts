@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
+import { startOnceItCan } from "../../src/boot/readiness.ts";
 import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
-import { startOnceItCan } from "../../src/startup/readiness.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { placeOf } from "../kit/postgres.ts";

@@ -29,8 +29,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ["interfaces/docs"],
   ["interfaces/http"],
   ["interfaces/api", "interfaces/cli"],
-  ["startup"],
-  ["manual.ts"],
+  ["boot"],
+  ["boot/documentation.ts"],
   ["service.ts"],
   ["main.ts"],
 ];

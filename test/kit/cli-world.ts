@@ -1,8 +1,8 @@
 /** A world for commands in a test: what they say is kept, their input is given, and no service is started unless the test hands one. */
 
+import { readManual } from "../../src/boot/documentation.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
-import { readManual } from "../../src/manual.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export interface CommandResult {

@@ -3,11 +3,11 @@
  * `clock <ms since 1970>` on standard output once everything due has happened. It is compiled for tests alone; nothing of it is in the project's build.
  */
 
+import { readManual } from "../../src/boot/documentation.ts";
+import { MIGRATION_WORD, runMigration } from "../../src/boot/migration.ts";
 import { processWorld } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
-import { readManual } from "../../src/manual.ts";
 import { startService } from "../../src/service.ts";
-import { MIGRATION_WORD, runMigration } from "../../src/startup/migration.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
 
 const line = process.argv.slice(2);

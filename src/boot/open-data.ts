@@ -32,8 +32,8 @@ import type { PostgresMigrationWatch } from "../store/postgres/migrate.ts";
 import { openPostgres } from "../store/postgres/postgres.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
+import { ToldMigration } from "./migration-progress.ts";
 import type { EarlyPort } from "./readiness.ts";
-import { ToldMigration } from "./told-migration.ts";
 
 interface OpenData {
   store: Store;

@@ -3,13 +3,13 @@
  * needs to know that it is documented.
  */
 
-import { systemClock } from "./base/clock.ts";
-import { Metrics } from "./engine/metrics/metrics.ts";
-import { ROUTES } from "./interfaces/api/route-list.ts";
-import { COMMANDS } from "./interfaces/cli/registry.ts";
-import { listApiPages, listRoutes } from "./interfaces/docs/api-page.ts";
-import { writeCatalogFields } from "./interfaces/docs/catalog-part.ts";
-import { writeCommands, writeVariables } from "./interfaces/docs/command-part.ts";
+import { systemClock } from "../base/clock.ts";
+import { Metrics } from "../engine/metrics/metrics.ts";
+import { ROUTES } from "../interfaces/api/route-list.ts";
+import { COMMANDS } from "../interfaces/cli/registry.ts";
+import { listApiPages, listRoutes } from "../interfaces/docs/api-page.ts";
+import { writeCatalogFields } from "../interfaces/docs/catalog-part.ts";
+import { writeCommands, writeVariables } from "../interfaces/docs/command-part.ts";
 import {
   writeActions,
   writeDefinitionFields,
@@ -17,16 +17,16 @@ import {
   writeSchemes,
   writeTemplatePaths,
   writeTriggers,
-} from "./interfaces/docs/definition-part.ts";
-import { Docs } from "./interfaces/docs/docs.ts";
-import { listErrorPages, listErrors } from "./interfaces/docs/error-page.ts";
-import { writeFixedLimits, writeRaisableLimits, writeRetries } from "./interfaces/docs/limit-part.ts";
-import { writeAuditActions, writeMetrics } from "./interfaces/docs/list-part.ts";
-import { PACKAGING_FILLS } from "./interfaces/docs/packaging-part.ts";
-import { writeRules } from "./interfaces/docs/rule-example.ts";
-import { listSenderPages, listSenders } from "./interfaces/docs/sender-page.ts";
-import { writeSettings } from "./interfaces/docs/setting-part.ts";
-import { readWrittenPages } from "./interfaces/docs/written.ts";
+} from "../interfaces/docs/definition-part.ts";
+import { Docs } from "../interfaces/docs/docs.ts";
+import { listErrorPages, listErrors } from "../interfaces/docs/error-page.ts";
+import { writeFixedLimits, writeRaisableLimits, writeRetries } from "../interfaces/docs/limit-part.ts";
+import { writeAuditActions, writeMetrics } from "../interfaces/docs/list-part.ts";
+import { PACKAGING_FILLS } from "../interfaces/docs/packaging-part.ts";
+import { writeRules } from "../interfaces/docs/rule-example.ts";
+import { listSenderPages, listSenders } from "../interfaces/docs/sender-page.ts";
+import { writeSettings } from "../interfaces/docs/setting-part.ts";
+import { readWrittenPages } from "../interfaces/docs/written.ts";
 
 /** What stands where a written page asks for it. */
 const FILLS: Readonly<Record<string, () => string>> = {
