@@ -1,13 +1,13 @@
 /** Starts the dashboard in the page. */
 import { render } from "preact";
 import { session } from "./account/session.ts";
-import { html } from "./ground/html.ts";
-import { startLive } from "./ground/live.ts";
-import { pagePath, readPlace } from "./ground/place.ts";
-import { startRouting } from "./ground/route.ts";
-import { startKeyboard } from "./part/keyboard.ts";
+import { html } from "./base/html.ts";
+import { startLive } from "./base/live.ts";
+import { pagePath, readPlace } from "./base/place.ts";
+import { startRouting } from "./base/route.ts";
+import { startKeyboard } from "./component/keyboard.ts";
 import { Dashboard } from "./shell/dashboard.ts";
-import { ROOMS } from "./shell/room.ts";
+import { ROOMS } from "./shell/navigation-pages.ts";
 import { firstPlace } from "./shell/start.ts";
 import { applyTheme } from "./shell/theme.ts";
 

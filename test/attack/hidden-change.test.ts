@@ -3,7 +3,7 @@
  * show nothing. What the approval page and Promote's card show of it marks the part that differs.
  */
 import { describe, expect, test } from "bun:test";
-import { findDeceptive } from "../../web/ground/look-alike.ts";
+import { findDeceptive } from "../../web/base/look-alike.ts";
 import { diffLine, type LinePart } from "../../web/relay/line-diff.ts";
 import { diffLines } from "../../web/relay/text-diff.ts";
 

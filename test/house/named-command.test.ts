@@ -4,7 +4,7 @@ import type { Command } from "../../src/interfaces/cli/command.ts";
 import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
 import { findCommand, HELP, SHOWING } from "../../src/interfaces/cli/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
-import { NAMED_COMMAND as NAMED_ON_A_PAGE } from "../../web/part/named-command.ts";
+import { NAMED_COMMAND as NAMED_ON_A_PAGE } from "../../web/component/named-command.ts";
 import { readSources } from "./source-tree.ts";
 
 const named = (text: string): string[] => text.match(new RegExp(NAMED_COMMAND, "g")) ?? [];

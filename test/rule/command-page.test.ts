@@ -1,7 +1,7 @@
 /** A command that a sentence of the service names leads, in the dashboard, to the page that does the same. */
 import { expect, test } from "bun:test";
 import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
-import { leaveTerminalOut, pageOfCommand } from "../../web/part/command-page.ts";
+import { leaveTerminalOut, pageOfCommand } from "../../web/component/command-page.ts";
 import { readSources } from "../house/source-tree.ts";
 
 const SHOP = "/apps/shop/production";

@@ -9,7 +9,7 @@ import { listLinks } from "../../src/interfaces/docs/html.ts";
 import { splitSections } from "../../src/interfaces/docs/page.ts";
 import { SCREENS } from "../../src/interfaces/docs/screen.ts";
 import { ACTIONS } from "../../src/rules/action/registry.ts";
-import { DOCS, docsOfField } from "../../web/part/docs-link.ts";
+import { DOCS, docsOfField } from "../../web/component/docs-link.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 const docs = readManual();

@@ -1,7 +1,7 @@
 /** What a code tells an owner to do beside their definition names the command that does it, which the dashboard makes its own button of. */
 import { expect, test } from "bun:test";
 import { explainCode } from "../../src/base/result-code.ts";
-import { pageOfCommand } from "../../web/part/command-page.ts";
+import { pageOfCommand } from "../../web/component/command-page.ts";
 
 const MENDS: [code: string, command: string][] = [
   ["person_suspended", "relay people activate"],

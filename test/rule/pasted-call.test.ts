@@ -1,6 +1,6 @@
 /** A call as somebody pastes it into a relay's Test tab. */
 import { expect, test } from "bun:test";
-import { type PastedCall, readPastedCall } from "../../web/relay/pasted-call.ts";
+import { type PastedCall, readPastedCall } from "../../web/relay/pasted-request.ts";
 
 const JSON_BODY = '{"id":"it\'s \\"1\\""}';
 const BARE = { headers: null, contentType: null, search: "" };

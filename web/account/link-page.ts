@@ -5,12 +5,12 @@
  */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { call, sentenceOf } from "../ground/api.ts";
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import { navigate } from "../ground/route.ts";
-import { ErrorState, Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { navigate } from "../base/route.ts";
+import { ErrorState, Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
 import { enterSession, session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";

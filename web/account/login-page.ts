@@ -4,12 +4,12 @@
  */
 import { useState } from "preact/hooks";
 import type { LoginView } from "../../src/platform/account/login.ts";
-import { call, sentenceOf } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { Notice } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
 import type { App, Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";

@@ -1,8 +1,8 @@
 /** Makes an app on a server; the first thing a fresh server is asked for. */
-import { call } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { pagePath } from "../ground/place.ts";
-import { navigate } from "../ground/route.ts";
+import { call } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { pagePath } from "../base/place.ts";
+import { navigate } from "../base/route.ts";
 import { type App, loadSession } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";

@@ -1,9 +1,9 @@
 /** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
 import type { SessionView } from "../../src/interfaces/api/session.ts";
+import { call } from "../base/api.ts";
+import { makeCell } from "../base/cell.ts";
+import { invalidate } from "../base/loaded.ts";
 import { dropDrafts, ownDrafts } from "../editor/draft.ts";
-import { call } from "../ground/api.ts";
-import { makeCell } from "../ground/cell.ts";
-import { invalidate } from "../ground/loaded.ts";
 
 export type Session = SessionView;
 export type App = Session["apps"][number];

@@ -1,6 +1,6 @@
 /** The card that every page outside the dashboard is: a mark, a title, what to do. */
-import { html, type View } from "../ground/html.ts";
-import { Icon } from "../part/icon.ts";
+import { html, type View } from "../base/html.ts";
+import { Icon } from "../component/icon.ts";
 
 export function SigninCard({ title, children }: { title: string; children?: View }): View {
   return html`<main class="signin"><div class="signin-card">

@@ -1,10 +1,10 @@
 /** A form of the sign-in pages: its fields, one button, and the service's sentence when it refuses. */
 
 import { useState } from "preact/hooks";
-import { sentenceOf } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
+import { sentenceOf } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
 
 export interface FormField {
   name: string;

@@ -1,7 +1,7 @@
 /** Signing in with e-mail and password. It stands at whatever address was asked for, and leaves it as it is: after it, one is there. */
 import { useEffect } from "preact/hooks";
-import { call } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
+import { call } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";

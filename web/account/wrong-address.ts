@@ -1,6 +1,6 @@
 /** Says, before anything is typed, that the dashboard was opened at an address where it does not work: through a tunnel, by another host. */
-import { html, type View } from "../ground/html.ts";
-import { Notice } from "../part/notice.ts";
+import { html, type View } from "../base/html.ts";
+import { Notice } from "../component/notice.ts";
 import type { Session } from "./session.ts";
 
 /** What to do instead, or null at the right address. `path` is where to go on there, a one-time link's token with it. */

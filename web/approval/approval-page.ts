@@ -5,19 +5,19 @@
 import { useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { Carried } from "../../src/operator/sync/plan.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Notice, NotYet } from "../part/notice.ts";
-import { PageHead } from "../part/page-head.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { SecretOnce } from "../part/secret-once.ts";
-import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
-import { WarningList } from "../part/warning-list.ts";
-import { secretsOf } from "../relay/relay-made.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { SecretOnce } from "../component/secret-once.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+import { WarningList } from "../component/warning-list.ts";
+import { secretsOf } from "../relay/relay-created.ts";
 import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
 
 interface Answer {

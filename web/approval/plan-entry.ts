@@ -1,13 +1,13 @@
 /** One thing of a plan: what becomes of it, its difference, what is warned of it and what a captured call could make of it. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { EntryView } from "../../src/operator/sync/plan.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { type Json, writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { Notice } from "../part/notice.ts";
-import { revealText, SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { WarningList } from "../part/warning-list.ts";
+import { sayCount } from "../base/count-words.ts";
+import { type Json, writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { Notice } from "../component/notice.ts";
+import { revealText, SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { WarningList } from "../component/warning-list.ts";
 import { DiffBox, DiffRows } from "../relay/text-diff-view.ts";
 
 type Shown = NonNullable<ApprovalView["shown"]>["entries"][number];

@@ -2,16 +2,16 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { Planned } from "../../src/operator/sync/plan.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
-import { apiPath, pagePath } from "../ground/place.ts";
-import { navigate } from "../ground/route.ts";
-import { EmptyState, Notice, NotYet } from "../part/notice.ts";
-import { PageHead } from "../part/page-head.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
-import { WarningList } from "../part/warning-list.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, pagePath } from "../base/place.ts";
+import { navigate } from "../base/route.ts";
+import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSend } from "../component/use-send.ts";
+import { WarningList } from "../component/warning-list.ts";
 import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
 
 const WANTED = { from: "development", to: "production" } as const;

@@ -1,11 +1,11 @@
 /** What waits for an owner's approval before it changes production, with the way to it; and what is said only where nothing waits. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Notice } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Ago } from "../part/time.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Ago } from "../component/time.ts";
 
 const LOOK_EVERY_MS = 10_000;
 

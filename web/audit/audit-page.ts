@@ -2,18 +2,18 @@
  * The audit: who changed what, when, and what it was before, of this environment or of the whole server. Filters and the opened row stand
  * in the address.
  */
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { type List, useList } from "../ground/use-list.ts";
-import { Choice } from "../part/choice.ts";
-import { EmptyState, FromBefore, NotYet } from "../part/notice.ts";
-import { OlderButton } from "../part/older-button.ts";
-import { PageHead } from "../part/page-head.ts";
-import { SearchBox } from "../part/search-box.ts";
-import { TabLinks } from "../part/tab-links.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { type List, useList } from "../base/use-list.ts";
+import { Choice } from "../component/choice.ts";
+import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { PageHead } from "../component/page-head.ts";
+import { SearchBox } from "../component/search-box.ts";
+import { TabLinks } from "../component/tab-links.ts";
 import { type AuditItem, AuditRow } from "./audit-row.ts";
 import { sayAction, sayNamed } from "./words.ts";
 

@@ -1,13 +1,13 @@
 /** One row of the audit: who did what to what, and opened, what it was before and after. */
 import type { AuditView } from "../../src/platform/audit/audit.ts";
-import { writeQuery } from "../ground/api.ts";
-import type { Json } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { Icon } from "../part/icon.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Ago } from "../part/time.ts";
+import { writeQuery } from "../base/api.ts";
+import type { Json } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { Icon } from "../component/icon.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Ago } from "../component/time.ts";
 import { type Difference, listDifferences } from "./differences.ts";
 import { hrefOf, sayAction, sayNamed } from "./words.ts";
 

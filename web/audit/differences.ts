@@ -1,5 +1,5 @@
 /** What differs between two JSON values, field by field. Lists that differ are shown whole; what is long or deep is cut where it is shown. */
-import { ExactNumber, isObject, type Json, writeExact } from "../ground/exact-json.ts";
+import { ExactNumber, isObject, type Json, writeExact } from "../base/exact-json.ts";
 
 export interface Difference {
   field: string;

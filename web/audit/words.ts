@@ -1,7 +1,7 @@
 /** The audit's words as people read them: who, what and to what, each with the page that shows it where there is one. */
-import { isObject, type Json } from "../ground/exact-json.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { sayTricky } from "../ground/tricky.ts";
+import { isObject, type Json } from "../base/exact-json.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { sayTricky } from "../base/tricky.ts";
 
 interface Named {
   kind: string;

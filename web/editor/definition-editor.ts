@@ -4,13 +4,13 @@
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { DocsLink, docsOfField } from "../part/docs-link.ts";
-import { type PlacedProblem, ProblemList } from "../part/problem-list.ts";
-import { Sentence } from "../part/sentence.ts";
-import { WarningList } from "../part/warning-list.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { DocsLink, docsOfField } from "../component/docs-link.ts";
+import { type PlacedProblem, ProblemList } from "../component/problem-list.ts";
+import { Sentence } from "../component/sentence.ts";
+import { WarningList } from "../component/warning-list.ts";
 import type { CodeEditor } from "./code-editor.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { placeOf, readTree } from "./json-tree.ts";

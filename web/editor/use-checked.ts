@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
-import { call, RawJson } from "../ground/api.ts";
+import { call, RawJson } from "../base/api.ts";
 
 const PAUSE_MS = 350;
 

@@ -1,9 +1,9 @@
 /** What the editor offers from: the schema of definitions and the names in the environment's catalog. */
 import { useMemo } from "preact/hooks";
 import type { CollectionView } from "../../src/shop/records/collection.ts";
-import type { Page } from "../ground/answer.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
+import type { Page } from "../base/answer.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
 import type { Known, Schema } from "./schema.ts";
 
 /** So many names are offered, the newest. */

@@ -4,17 +4,17 @@
  */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
-import type { Page } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { serviceNow } from "../ground/service-clock.ts";
-import { sayExactly, saySpan } from "../ground/time-words.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import type { Page } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { serviceNow } from "../base/service-clock.ts";
+import { sayExactly, saySpan } from "../base/time-words.ts";
+import { useLoad } from "../base/use-load.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
 
 const REFRESH_MS = 5_000;
 const RUNNING_REFRESH_MS = 1_000;

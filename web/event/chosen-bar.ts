@@ -1,9 +1,9 @@
 /** What can be done with the events that are chosen. */
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Icon } from "../part/icon.ts";
-import type { Selection } from "../part/selection.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Icon } from "../component/icon.ts";
+import type { Selection } from "../component/selection.ts";
 
 export function ChosenBar({ selection, onReplay }: { selection: Selection; onReplay: () => void }): View {
   const { chosen } = selection;

@@ -1,7 +1,7 @@
 /** What was said with a called URL: its answer, and folded the request as it left and the headers that came back. */
-import type { Result } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { SafeText } from "../part/safe-text.ts";
+import type { Result } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { SafeText } from "../component/safe-text.ts";
 
 export function EventExchange({ result: { request, answer } }: { result: Result }): View {
   return html`${

@@ -1,15 +1,15 @@
 /** The filters of the events, all of them in the address: what is searched for, chips for what was chosen elsewhere, and choices. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import type { Place } from "../ground/place.ts";
-import { isReading } from "../ground/reading.ts";
-import { setQuery } from "../ground/route.ts";
-import { serviceNow } from "../ground/service-clock.ts";
-import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../ground/time-words.ts";
-import { Choice, RelayChoice } from "../part/choice.ts";
-import { Icon } from "../part/icon.ts";
-import { SafeText } from "../part/safe-text.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
+import { isReading } from "../base/reading.ts";
+import { setQuery } from "../base/route.ts";
+import { serviceNow } from "../base/service-clock.ts";
+import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../base/time-words.ts";
+import { Choice, RelayChoice } from "../component/choice.ts";
+import { Icon } from "../component/icon.ts";
+import { SafeText } from "../component/safe-text.ts";
 import { EventSearch } from "./event-search.ts";
 
 const TRIGGERS = [

@@ -1,12 +1,12 @@
 /** The events of the present filter over time; a range that is chosen becomes part of the filter. */
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { isReading } from "../ground/reading.ts";
-import { setQuery } from "../ground/route.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Histogram } from "../part/histogram.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { isReading } from "../base/reading.ts";
+import { setQuery } from "../base/route.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Histogram } from "../component/histogram.ts";
 
 const REFRESH_MS = 10_000;
 

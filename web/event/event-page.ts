@@ -1,20 +1,20 @@
 /** The page of one event, with the way to its neighbours in the filter that was left. */
 
 import { useState } from "preact/hooks";
-import type { Event, EventItem } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { invalidate } from "../ground/loaded.ts";
-import type { PageProps } from "../ground/page.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { asLeft, navigate } from "../ground/route.ts";
-import { useList } from "../ground/use-list.ts";
-import { Icon } from "../part/icon.ts";
-import { NotYet } from "../part/notice.ts";
-import { PageHead } from "../part/page-head.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { tellDone } from "../part/toast.ts";
-import { useKeys } from "../part/use-keys.ts";
+import type { Event, EventItem } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { asLeft, navigate } from "../base/route.ts";
+import { useList } from "../base/use-list.ts";
+import { Icon } from "../component/icon.ts";
+import { NotYet } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { tellDone } from "../component/toast.ts";
+import { useKeys } from "../component/use-keys.ts";
 import { filterAsListed } from "./event-filter.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";

@@ -1,11 +1,11 @@
 /** The event that is looked at, beside the list. */
-import type { Event } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { Icon } from "../part/icon.ts";
-import { NotYet } from "../part/notice.ts";
-import { breakable } from "../part/safe-text.ts";
-import { StateMark } from "../part/state-mark.ts";
+import type { Event } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { Icon } from "../component/icon.ts";
+import { NotYet } from "../component/notice.ts";
+import { breakable } from "../component/safe-text.ts";
+import { StateMark } from "../component/state-mark.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
 import { sayType } from "./event-words.ts";
 

@@ -1,17 +1,17 @@
 /** The payload of an event, exactly as it is stored; a cut one says so and shows what was kept of it. It can be expunged here, for good. */
 
 import { useMemo, useState } from "preact/hooks";
-import type { Event } from "../ground/answer.ts";
-import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Dialog } from "../part/dialog.ts";
-import { JsonView } from "../part/json-view.ts";
-import { Notice } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
+import type { Event } from "../base/answer.ts";
+import { isObject, type Json, writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Dialog } from "../component/dialog.ts";
+import { JsonView } from "../component/json-view.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSend } from "../component/use-send.ts";
 import { mappedOf } from "./event-words.ts";
 import { MappedValues } from "./mapped-values.ts";
 import { copyPath, PayloadFind } from "./payload-find.ts";

@@ -5,16 +5,16 @@
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/engine/event/replay-plan.ts";
 import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
-import type { Event, Relay } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Icon } from "../part/icon.ts";
-import { Notice, NotYet } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
+import type { Event, Relay } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Icon } from "../component/icon.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSend } from "../component/use-send.ts";
 import { sayAction } from "../relay/relay-words.ts";
 
 const ICONS = {

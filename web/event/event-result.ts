@@ -1,17 +1,17 @@
 /** What one action did in one attempt: its outcome, why, when and how long, what it changed, and what was said with a called URL. */
 
-import type { Result } from "../ground/answer.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { isObject, type Json } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { pagePath, readPlace } from "../ground/place.ts";
-import { useRoute } from "../ground/route.ts";
-import { sayExactly, saySpan } from "../ground/time-words.ts";
-import { Code } from "../part/code.ts";
-import { Icon } from "../part/icon.ts";
-import { JsonView } from "../part/json-view.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
+import type { Result } from "../base/answer.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { isObject, type Json } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { pagePath, readPlace } from "../base/place.ts";
+import { useRoute } from "../base/route.ts";
+import { sayExactly, saySpan } from "../base/time-words.ts";
+import { Code } from "../component/code.ts";
+import { Icon } from "../component/icon.ts";
+import { JsonView } from "../component/json-view.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 import { EventExchange } from "./event-exchange.ts";
 import { foundOwnWork } from "./reason-words.ts";

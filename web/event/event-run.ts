@@ -1,10 +1,10 @@
 /** One attempt of an event, with its actions in the order they ran. */
-import type { Run } from "../ground/answer.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { saySpan } from "../ground/time-words.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { Ago } from "../part/time.ts";
+import type { Run } from "../base/answer.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { saySpan } from "../base/time-words.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago } from "../component/time.ts";
 import { EventResult, type Stretch } from "./event-result.ts";
 
 export function EventRun({

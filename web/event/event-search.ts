@@ -2,10 +2,10 @@
  * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule`, `reason:connection_failed` and `mapped.order:cs_live` become part of the
  * filter with Enter; what is left is text that is found in an id or a payload, once the typing rests.
  */
-import { html, type View } from "../ground/html.ts";
-import { setQuery } from "../ground/route.ts";
-import { Icon } from "../part/icon.ts";
-import { useTyped } from "../part/use-typed.ts";
+import { html, type View } from "../base/html.ts";
+import { setQuery } from "../base/route.ts";
+import { Icon } from "../component/icon.ts";
+import { useTyped } from "../component/use-typed.ts";
 
 const REST_MS = 250;
 const LABEL = "Find text or an event id";

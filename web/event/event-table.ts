@@ -1,14 +1,14 @@
 /** Events as rows that say what happened: the event's type and its first mapped values, whose it is, and why one failed. */
-import type { EventItem } from "../ground/answer.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { breakable, escapeTricky, SafeText } from "../part/safe-text.ts";
-import type { Selection } from "../part/selection.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { type Column, Table } from "../part/table.ts";
-import { Ago } from "../part/time.ts";
+import type { EventItem } from "../base/answer.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { breakable, escapeTricky, SafeText } from "../component/safe-text.ts";
+import type { Selection } from "../component/selection.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
 import { sayReasonCode } from "./reason-words.ts";
 
 /** A trigger in a word, as what came. */

@@ -1,9 +1,9 @@
 /** The way of an event, newest first: what comes next, each attempt with a bar an action, the waits between them, its arrival. */
-import type { Event, Run } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { sayClock, saySpan, sayWhen } from "../ground/time-words.ts";
-import { Icon } from "../part/icon.ts";
-import { Ago } from "../part/time.ts";
+import type { Event, Run } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { sayClock, saySpan, sayWhen } from "../base/time-words.ts";
+import { Icon } from "../component/icon.ts";
+import { Ago } from "../component/time.ts";
 import { EventRun } from "./event-run.ts";
 
 /** A shorter one says nothing. */

@@ -1,7 +1,7 @@
 /** What an event is called: by its mapped type, or by what came. */
-import type { Event } from "../ground/answer.ts";
-import { isObject, type Json } from "../ground/exact-json.ts";
-import { sayTricky } from "../ground/tricky.ts";
+import type { Event } from "../base/answer.ts";
+import { isObject, type Json } from "../base/exact-json.ts";
+import { sayTricky } from "../base/tricky.ts";
 import { TRIGGER_WORDS } from "./event-table.ts";
 
 const MAX_TYPE_CHARS = 100;

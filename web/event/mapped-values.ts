@@ -1,10 +1,10 @@
 /** What the relay's map read from a call: names and values, each to be copied as the path that a template names it by. */
 import { useState } from "preact/hooks";
-import { sayNumber } from "../ground/count-words.ts";
-import { ExactNumber, type Json } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { JsonView } from "../part/json-view.ts";
-import { SafeText } from "../part/safe-text.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { ExactNumber, type Json } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { JsonView } from "../component/json-view.ts";
+import { SafeText } from "../component/safe-text.ts";
 import { copyPath, sayValue } from "./payload-find.ts";
 
 const SHOWN = 30;

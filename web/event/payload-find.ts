@@ -1,12 +1,12 @@
 /** Finds names and values in a payload, however large or deep: a bounded number of places, each with its path, to be copied. */
 import { useMemo, useState } from "preact/hooks";
-import { copyText } from "../ground/clipboard.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { ExactNumber, isObject, type Json } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { Icon } from "../part/icon.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
+import { copyText } from "../base/clipboard.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { ExactNumber, isObject, type Json } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { Icon } from "../component/icon.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { tellDone, tellFailed } from "../component/toast.ts";
 
 const MAX_FOUND = 50;
 /** Values that are looked at. */

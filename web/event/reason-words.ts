@@ -2,9 +2,9 @@
  * Why an event is where it is, in one sentence: why nothing happened, or what did, or what comes next. It reads what the service says
  * and adds nothing to it.
  */
-import type { Event, Result } from "../ground/answer.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { sayClock, sayWhen } from "../ground/time-words.ts";
+import type { Event, Result } from "../base/answer.ts";
+import { sayCount } from "../base/count-words.ts";
+import { sayClock, sayWhen } from "../base/time-words.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 
 /** Attempts an event has in all. Source: the specification's "States and transitions". */

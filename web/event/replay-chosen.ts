@@ -4,16 +4,16 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import type { ReplayPlan } from "../../src/engine/event/replay-plan.ts";
-import type { Event } from "../ground/answer.ts";
-import { call, sentenceOf } from "../ground/api.ts";
-import { sayCount, sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { invalidate, put } from "../ground/loaded.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice, Skeleton } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { tellDone } from "../part/toast.ts";
+import type { Event } from "../base/answer.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { sayCount, sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate, put } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice, Skeleton } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { tellDone } from "../component/toast.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 import { MoveChoice, StillSo } from "./bulk-replay.ts";
 import { EventReplay } from "./event-replay.ts";

@@ -1,12 +1,12 @@
 /** The states as tabs, each with how many events of the present filter are in it now. Which one is chosen stands in the address. */
 import type { EventCounts } from "../../src/engine/event/count.ts";
-import { writeQuery } from "../ground/api.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { StateShape } from "../part/state-mark.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { useLoad } from "../base/use-load.ts";
+import { StateShape } from "../component/state-mark.ts";
 
 const REFRESH_MS = 5_000;
 /** A search reads what it looks at. */

@@ -1,11 +1,11 @@
 /** What is to do before the first event arrives; each step ticks itself, as soon as the service has seen it. */
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
-import type { Page, RelayItem } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Icon } from "../part/icon.ts";
+import type { Page, RelayItem } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Icon } from "../component/icon.ts";
 
 interface Step {
   done: boolean;

@@ -1,9 +1,9 @@
 /** The relays, those in trouble first. */
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { sayTimesIn, useNow } from "../base/time-words.ts";
 import { RelayBar, totalOf } from "../relay/relay-bar.ts";
 import { HealthMark } from "../relay/relay-health.ts";
 

@@ -1,10 +1,10 @@
 /** Mail: what was sent or kept, the domain it comes from, the server it leaves by, and who wants none. Each tab stands in the address. */
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
-import { pagePath } from "../ground/place.ts";
-import { PageHead } from "../part/page-head.ts";
-import { TabLinks } from "../part/tab-links.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { pagePath } from "../base/place.ts";
+import { PageHead } from "../component/page-head.ts";
+import { TabLinks } from "../component/tab-links.ts";
 import { MailServer } from "./mail-server.ts";
 import { MailStopList } from "./mail-stop-list.ts";
 import { Mailbox } from "./mailbox.ts";

@@ -1,16 +1,16 @@
 /** The mail that is open: beside the list where there is room, else above it. It is shown as text, never as markup. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Icon } from "../part/icon.ts";
-import { Notice, NotYet } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { CommandLine, Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Icon } from "../component/icon.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { CommandLine, Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
 import { MailState } from "./mail-state.ts";
 import { tellEnd } from "./test-mail.ts";
 

@@ -1,14 +1,14 @@
 /** How mail leaves: the switch, the mail server (its password is never shown again), the name it comes from, a test, and its limits. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
-import { writeQuery } from "../ground/api.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
-import { Ago } from "../part/time.ts";
-import { SettingCard, SettingSwitch } from "../setting/setting-card.ts";
-import { useSettings } from "../setting/use-settings.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { ErrorState, Notice, Skeleton } from "../component/notice.ts";
+import { Ago } from "../component/time.ts";
+import { SettingCard, SettingSwitch } from "../settings/setting-card.ts";
+import { useSettings } from "../settings/use-settings.ts";
 import { TestMail } from "./test-mail.ts";
 
 type Smtp = NonNullable<SettingsView["mail"]["smtp"]>;

@@ -1,7 +1,7 @@
 /** What became of a mail, as a mark. */
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
-import { html, type View } from "../ground/html.ts";
-import { StateMark } from "../part/state-mark.ts";
+import { html, type View } from "../base/html.ts";
+import { StateMark } from "../component/state-mark.ts";
 
 export const MAIL_STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
   intended: ["queued", "Being sent"],

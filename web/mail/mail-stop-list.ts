@@ -1,14 +1,14 @@
 /** People who stopped mail of kind event with the link that such mail carries, and allowing it again. */
 import type { MailStopView } from "../../src/platform/mail/mail-stop.ts";
-import type { Page } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { EmptyState, NotYet } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { type Column, Table } from "../part/table.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import type { Page } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { EmptyState, NotYet } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
 
 type Stop = MailStopView & { id: string };
 

@@ -1,19 +1,19 @@
 /** Mail that was sent, or in local development kept here instead of being sent; the one that is open stands in the address. */
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { useList } from "../ground/use-list.ts";
-import { Choice } from "../part/choice.ts";
-import { EmptyState, FromBefore, Notice, NotYet } from "../part/notice.ts";
-import { OlderButton } from "../part/older-button.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { type Column, Table } from "../part/table.ts";
-import { Ago } from "../part/time.ts";
-import { useKeys } from "../part/use-keys.ts";
-import { useSettings } from "../setting/use-settings.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { useList } from "../base/use-list.ts";
+import { Choice } from "../component/choice.ts";
+import { EmptyState, FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useKeys } from "../component/use-keys.ts";
+import { useSettings } from "../settings/use-settings.ts";
 import { MailPanel } from "./mail-panel.ts";
 import { MAIL_STATES, MailState } from "./mail-state.ts";
 

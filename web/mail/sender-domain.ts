@@ -1,19 +1,19 @@
 /** The domain mail is sent from: setting it, the DNS record that proves it is yours, and looking again whether it is there. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice, NotYet } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
-import { SettingCard } from "../setting/setting-card.ts";
-import { useSettings } from "../setting/use-settings.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+import { SettingCard } from "../settings/setting-card.ts";
+import { useSettings } from "../settings/use-settings.ts";
 
 type Domain = NonNullable<SettingsView["senderDomain"]>;
 interface Shown {

@@ -1,12 +1,12 @@
 /** A test mail to oneself, and what became of it: in passing, and where the settings are made, until the next one. */
 import { useState } from "preact/hooks";
 import type { EmailView as Email } from "../../src/platform/mail/email.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
-import { useSend } from "../part/use-send.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { tellDone, tellFailed } from "../component/toast.ts";
+import { useSend } from "../component/use-send.ts";
 
 /** What became of a mail that was just sent by hand, in one sentence; null: it is not known to have gone well. */
 function sayEnd({ state, to }: Email): string | null {

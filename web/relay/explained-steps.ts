@@ -1,14 +1,14 @@
 /** An explanation, step by step: what was found, what was signed, the verdict with its first difference, what was read, and what would be done. */
 import type { Explanation } from "../../src/insight/simulate/step.ts";
-import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Icon } from "../part/icon.ts";
-import { JsonView } from "../part/json-view.ts";
-import { Notice } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
+import { isObject, type Json, writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Icon } from "../component/icon.ts";
+import { JsonView } from "../component/json-view.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
 import { sayActionType } from "./relay-words.ts";
 
 type Step = Explanation["steps"][number];

@@ -4,23 +4,23 @@
  */
 import { useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
+import type { SavedRelay } from "../base/answer.ts";
+import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { Notice } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { tellDone } from "../component/toast.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
-import type { SavedRelay } from "../ground/answer.ts";
-import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { invalidate } from "../ground/loaded.ts";
-import type { PageProps } from "../ground/page.ts";
-import { apiPath, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { Notice } from "../part/notice.ts";
-import { PageHead } from "../part/page-head.ts";
-import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
-import { tellDone } from "../part/toast.ts";
-import { RelayMade } from "./relay-made.ts";
+import { RelayMade } from "./relay-created.ts";
 import { MadeFromSender, SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
 

@@ -1,7 +1,7 @@
 /** The last 24 hours of a relay as a small bar: its length compares relays, its colours say how events ended. */
-import type { RelayItem } from "../ground/answer.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
+import type { RelayItem } from "../base/answer.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
 
 const WIDTH = 96;
 const HEIGHT = 6;

@@ -5,17 +5,17 @@
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
-import type { EventItem, Page, Relay, RelayItem } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { DAY_MS, useNow } from "../ground/time-words.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Icon } from "../part/icon.ts";
-import { MakeThing } from "../part/make-thing.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSettings } from "../setting/use-settings.ts";
+import type { EventItem, Page, Relay, RelayItem } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { DAY_MS, useNow } from "../base/time-words.ts";
+import { useLoad } from "../base/use-load.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { MakeThing } from "../component/create-item.ts";
+import { Icon } from "../component/icon.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSettings } from "../settings/use-settings.ts";
 import { useFunnel } from "./relay-funnel.ts";
 
 interface Step {

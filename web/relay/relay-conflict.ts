@@ -1,10 +1,10 @@
 /** A save met a newer version: both stand side by side, and the person decides. Nothing is saved until then. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Relay } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Ago } from "../component/time.ts";
 import type { SideBySide } from "../editor/side-by-side.ts";
-import type { Relay } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Ago } from "../part/time.ts";
 import { TextDiff } from "./text-diff-view.ts";
 
 const NARROW = "(max-width: 760px)";

@@ -4,19 +4,19 @@
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
+import type { Relay, SavedRelay } from "../base/answer.ts";
+import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
+import { writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { tellDone } from "../component/toast.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
-import type { Relay, SavedRelay } from "../ground/answer.ts";
-import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
-import { writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { invalidate } from "../ground/loaded.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
-import { tellDone } from "../part/toast.ts";
 import { RelayConflict } from "./relay-conflict.ts";
 
 const NONE: readonly Problem[] = [];

@@ -2,15 +2,15 @@
 
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
-import type { Relay } from "../ground/answer.ts";
-import { call, sentenceOf } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { navigate } from "../ground/route.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
+import type { Relay } from "../base/answer.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { navigate } from "../base/route.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { tellDone, tellFailed } from "../component/toast.ts";
 
 export function RelayDelete({
   place,

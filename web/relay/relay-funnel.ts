@@ -1,14 +1,14 @@
 /** The way of a relay's calls of 24 hours, box by box: how many passed each, what stopped there and why, and where exactly that is listed. */
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
-import { writeQuery } from "../ground/api.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { sayMoment, useNow } from "../ground/time-words.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Notice, Skeleton } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { sayMoment, useNow } from "../base/time-words.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Notice, Skeleton } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
 
 type Box = FunnelView["boxes"][number];
 type Stop = Box["stops"][number];

@@ -1,7 +1,7 @@
 /** Where a definition came from, and when. */
-import type { RelayItem } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { Ago } from "../part/time.ts";
+import type { RelayItem } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { Ago } from "../component/time.ts";
 
 export function RelayOrigin({ origin }: { origin: RelayItem["origin"] }): View {
   if (origin.promotedFrom !== undefined)

@@ -1,13 +1,13 @@
 /** How many events of a relay wait for their retry, with the way to try them now; nothing where none does or the environment is on hold. */
 import type { RetriesView, TriedEvents } from "../../src/engine/event/retry-now.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { sayWhen, useNow } from "../ground/time-words.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Icon } from "../part/icon.ts";
-import { useSend } from "../part/use-send.ts";
-import { useHeldAt } from "../watch/hold.ts";
+import { useHeldAt } from "../alert/hold.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { sayWhen, useNow } from "../base/time-words.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Icon } from "../component/icon.ts";
+import { useSend } from "../component/use-send.ts";
 
 const RETRIES_MS = 4_000;
 

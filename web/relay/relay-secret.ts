@@ -1,22 +1,22 @@
 /** The secrets of a relay: what is known of them, and changing them. A value is shown in the answer that made it and nowhere else. */
 
 import { useState } from "preact/hooks";
-import type { Relay } from "../ground/answer.ts";
-import { call, sentenceOf } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { serviceNow } from "../ground/service-clock.ts";
-import { sayExactly, sayMoment } from "../ground/time-words.ts";
-import { CopyButton } from "../part/copy-button.ts";
-import { Dialog } from "../part/dialog.ts";
-import { DOCS, DocsLink } from "../part/docs-link.ts";
-import { Notice } from "../part/notice.ts";
-import { SecretOnce } from "../part/secret-once.ts";
-import { Sentence } from "../part/sentence.ts";
-import { Ago } from "../part/time.ts";
-import { tellDone } from "../part/toast.ts";
-import { useSend } from "../part/use-send.ts";
-import { secretsOf } from "./relay-made.ts";
+import type { Relay } from "../base/answer.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { serviceNow } from "../base/service-clock.ts";
+import { sayExactly, sayMoment } from "../base/time-words.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Dialog } from "../component/dialog.ts";
+import { DOCS, DocsLink } from "../component/docs-link.ts";
+import { Notice } from "../component/notice.ts";
+import { SecretOnce } from "../component/secret-once.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { tellDone } from "../component/toast.ts";
+import { useSend } from "../component/use-send.ts";
+import { secretsOf } from "./relay-created.ts";
 import { KnownSender } from "./sender-hint.ts";
 
 const KIND_WORDS = {

@@ -4,16 +4,16 @@
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Explanation } from "../../src/insight/simulate/step.ts";
-import type { Relay } from "../ground/answer.ts";
-import { call as ask, sentenceOf, writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { Notice, Skeleton } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
+import type { Relay } from "../base/answer.ts";
+import { call as ask, sentenceOf, writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { Notice, Skeleton } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSend } from "../component/use-send.ts";
 import { ExplainedSteps } from "./explained-steps.ts";
-import { readPastedCall } from "./pasted-call.ts";
+import { readPastedCall } from "./pasted-request.ts";
 import { PickedCall, StoredEvents } from "./test-pick.ts";
 
 type Way = "example" | "paste" | "event";

@@ -1,6 +1,6 @@
 /** A relay's actions in words; its trigger comes in words from the API. It says what a definition says and checks nothing. */
-import { sayCount } from "../ground/count-words.ts";
-import { isObject, type Json } from "../ground/exact-json.ts";
+import { sayCount } from "../base/count-words.ts";
+import { isObject, type Json } from "../base/exact-json.ts";
 
 const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) => string>> = {
   write_record: ({ collection, to }) =>

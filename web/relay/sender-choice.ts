@@ -1,11 +1,11 @@
 /** A known sender as the first step of a new relay: its recipe, an example event, where its secret and its webhooks are, and what to mind. */
 import type { SenderLine, SenderView } from "../../src/rules/senders/sender-view.ts";
-import type { Page } from "../ground/answer.ts";
-import { writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { NotYet } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
+import type { Page } from "../base/answer.ts";
+import { writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { NotYet } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
 
 /** In the order of the alphabet. */
 export function useSenders(): readonly SenderLine[] {

@@ -1,11 +1,11 @@
 /** Where the sender's own console has the secret, beside the field it is pasted in: of the sender that was chosen, or that the recipe is of. */
 import type { SenderView } from "../../src/rules/senders/sender-view.ts";
-import type { SavedRelay } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Sentence } from "../part/sentence.ts";
-import { RelayMade } from "./relay-made.ts";
+import type { SavedRelay } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Sentence } from "../component/sentence.ts";
+import { RelayMade } from "./relay-created.ts";
 import { SenderPlaces, senderPath } from "./sender-choice.ts";
 
 const FROM_WORDS = {

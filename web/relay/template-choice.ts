@@ -1,12 +1,12 @@
 /** The first step of a new relay: templates and known senders, found by a word, each looked at before it is taken. */
 import { useState } from "preact/hooks";
 import type { SenderLine } from "../../src/rules/senders/sender-view.ts";
-import type { Page } from "../ground/answer.ts";
-import { writeExact } from "../ground/exact-json.ts";
-import { html, type View } from "../ground/html.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { SearchBox } from "../part/search-box.ts";
-import { Sentence } from "../part/sentence.ts";
+import type { Page } from "../base/answer.ts";
+import { writeExact } from "../base/exact-json.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { SearchBox } from "../component/search-box.ts";
+import { Sentence } from "../component/sentence.ts";
 import { EXAMPLES } from "./relay-example.ts";
 import { sayAction } from "./relay-words.ts";
 import { SenderPreview, useSenders } from "./sender-choice.ts";

@@ -1,17 +1,17 @@
 /** What arrived, to try a relay with: its last events to choose one of, and what is kept of a call that became none. */
 
-import { CallRow } from "../call/call-row.ts";
-import type { EventItem, Page, RecentCall } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Notice, Skeleton } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { Ago } from "../part/time.ts";
+import type { EventItem, Page, RecentCall } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Notice, Skeleton } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago } from "../component/time.ts";
+import { CallRow } from "../request/request-row.ts";
 
 const SHOWN = 10;
 

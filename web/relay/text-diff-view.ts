@@ -3,9 +3,9 @@
  * first mark is scrolled to. Characters that hide, turn or imitate text are shown as escapes.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { revealText } from "../part/safe-text.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { revealText } from "../component/safe-text.ts";
 import type { LinePart } from "./line-diff.ts";
 import { diffLines, shortenDiff } from "./text-diff.ts";
 

@@ -1,9 +1,9 @@
 /** What the selling room's tabs share: how an item is sold in words, and which relays name it. */
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
 
 /** What an action does with what it names. */
 const ACTS: Readonly<Record<string, string>> = {

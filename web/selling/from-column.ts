@@ -1,7 +1,7 @@
 /** By which relay and event something was sold. */
-import { html } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import type { Column } from "../part/table.ts";
+import { html } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import type { Column } from "../component/table.ts";
 
 export function fromColumn<Item extends { relay: string | null; eventId: string | null; origin?: string }>(
   place: Place,

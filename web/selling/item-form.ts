@@ -3,15 +3,15 @@ import { useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import type { SoldThrough } from "../../src/shop/selling/catalog-item.ts";
-import type { Page, RelayItem } from "../ground/answer.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
-import { WarningList } from "../part/warning-list.ts";
+import type { Page, RelayItem } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { useSend } from "../component/use-send.ts";
+import { WarningList } from "../component/warning-list.ts";
 import { catalogPaths } from "./catalog.ts";
 
 /** What they have of each other; an access slug has neither version nor a way it is sold. */

@@ -4,18 +4,18 @@
  */
 import { useRef, useState } from "preact/hooks";
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
-import { writeQuery } from "../ground/api.ts";
-import { sayNumber } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { navigate, setQuery } from "../ground/route.ts";
-import { useList } from "../ground/use-list.ts";
-import { Icon } from "../part/icon.ts";
-import { afterMaking } from "../part/make-thing.ts";
-import { EmptyState, NotYet } from "../part/notice.ts";
-import { OlderButton } from "../part/older-button.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { type Column, Table } from "../part/table.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { navigate, setQuery } from "../base/route.ts";
+import { useList } from "../base/use-list.ts";
+import { afterMaking } from "../component/create-item.ts";
+import { Icon } from "../component/icon.ts";
+import { EmptyState, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { type Column, Table } from "../component/table.ts";
 import { SoldBy, UsedBy, useCatalogUses } from "./catalog.ts";
 import { type Item, ItemForm, type Kind } from "./item-form.ts";
 

@@ -2,14 +2,14 @@
 import { useEffect, useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice } from "../part/notice.ts";
-import { SafeText } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { mayBeDone, useSend } from "../part/use-send.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { mayBeDone, useSend } from "../component/use-send.ts";
 import { sayAmount } from "./money.ts";
 
 export interface Payment {

@@ -1,10 +1,10 @@
 /** Selling: the catalog (products, plans, access slugs), and what was sold of it. Each tab is a file of its own, and stands in the address. */
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
-import { pagePath } from "../ground/place.ts";
-import { PageHead } from "../part/page-head.ts";
-import { TabLinks } from "../part/tab-links.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { pagePath } from "../base/place.ts";
+import { PageHead } from "../component/page-head.ts";
+import { TabLinks } from "../component/tab-links.ts";
 import { ItemList } from "./item-list.ts";
 import { ReceiptList } from "./receipt-list.ts";
 import { SubscriptionList } from "./subscription-list.ts";

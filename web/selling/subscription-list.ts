@@ -1,20 +1,20 @@
 /** Who is on which plan, since when and by which relay and event; one can be ended by hand. */
 import { useState } from "preact/hooks";
 import type { SubscriptionItem } from "../../src/shop/selling/subscription.ts";
-import { writeQuery } from "../ground/api.ts";
-import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useList } from "../ground/use-list.ts";
-import { Choice } from "../part/choice.ts";
-import { Dialog } from "../part/dialog.ts";
-import { EmptyState, Notice, NotYet } from "../part/notice.ts";
-import { OlderButton } from "../part/older-button.ts";
-import { PersonLink } from "../part/person-link.ts";
-import { Sentence } from "../part/sentence.ts";
-import { StateMark } from "../part/state-mark.ts";
-import { type Column, Table } from "../part/table.ts";
-import { Ago } from "../part/time.ts";
-import { useSend } from "../part/use-send.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useList } from "../base/use-list.ts";
+import { Choice } from "../component/choice.ts";
+import { Dialog } from "../component/dialog.ts";
+import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { PersonLink } from "../component/person-link.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
 import { fromColumn } from "./from-column.ts";
 
 export function SubscriptionList({ place, query }: { place: Place; query: URLSearchParams }): View {

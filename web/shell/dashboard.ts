@@ -4,12 +4,12 @@ import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
 import { loadSession, type Session, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
-import { sentenceOf, signedOut } from "../ground/api.ts";
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import { useRoute } from "../ground/route.ts";
-import { ErrorState } from "../part/notice.ts";
-import { Toasts } from "../part/toast.ts";
+import { sentenceOf, signedOut } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { useRoute } from "../base/route.ts";
+import { ErrorState } from "../component/notice.ts";
+import { Toasts } from "../component/toast.ts";
 import { laterPage } from "./later-page.ts";
 import { Shell } from "./shell.ts";
 

@@ -2,10 +2,10 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import type { App } from "../account/session.ts";
-import { sayCount } from "../ground/count-words.ts";
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { Icon } from "../part/icon.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { Icon } from "../component/icon.ts";
 
 const WORDS: Readonly<Record<string, string>> = {
   local: "Local",

@@ -1,10 +1,10 @@
 /** What the keyboard does. */
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import { Dialog } from "../part/dialog.ts";
-import { DOCS } from "../part/docs-link.ts";
-import { FIND_KEYS, helpShown } from "../part/keyboard.ts";
-import { ROOMS } from "./room.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { Dialog } from "../component/dialog.ts";
+import { DOCS } from "../component/docs-link.ts";
+import { FIND_KEYS, helpShown } from "../component/keyboard.ts";
+import { ROOMS } from "./navigation-pages.ts";
 
 const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["/"], "search or filter this page"],

@@ -1,11 +1,11 @@
 /** A page whose code is loaded when it is first opened: the frame stands meanwhile, with the page's title; a failed load says so and a way out. */
 import { useEffect, useState } from "preact/hooks";
-import { call, sentenceOf } from "../ground/api.ts";
-import { makeCell, useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
-import { NotYet } from "../part/notice.ts";
-import { PageHead } from "../part/page-head.ts";
+import { call, sentenceOf } from "../base/api.ts";
+import { makeCell, useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { NotYet } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
 

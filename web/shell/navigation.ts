@@ -1,9 +1,10 @@
 /** The navigation: one link a room by groups, with what needs attention counted. */
-import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
-import { Icon } from "../part/icon.ts";
-import { useAttention } from "../watch/attention-count.ts";
-import { GROUPS, ROOMS, type Room } from "./room.ts";
+
+import { useAttention } from "../alert/attention-count.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { Icon } from "../component/icon.ts";
+import { GROUPS, ROOMS, type Room } from "./navigation-pages.ts";
 
 export function Navigation({ place, room }: { place: Place; room: Room | undefined }): View {
   const attention = useAttention(place);

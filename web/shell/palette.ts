@@ -1,16 +1,16 @@
 /** Finds anything by a few letters: rooms, relays, collections, people, what a typed id names, and acts. Arrows choose, Enter goes there. */
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../account/session.ts";
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import type { Place } from "../ground/place.ts";
-import { navigate } from "../ground/route.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Icon } from "../part/icon.ts";
-import { paletteShown } from "../part/keyboard.ts";
-import { escapeTricky } from "../part/safe-text.ts";
-import { Sentence } from "../part/sentence.ts";
-import { type Finding, SEARCH_EVENTS, useFindings } from "./finding.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
+import { navigate } from "../base/route.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Icon } from "../component/icon.ts";
+import { paletteShown } from "../component/keyboard.ts";
+import { escapeTricky } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Finding, SEARCH_EVENTS, useFindings } from "./search-result.ts";
 
 /** Of a title; the line has no room for more, and none for a button that shows the rest. */
 const MAX_CHARS = 120;

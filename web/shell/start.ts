@@ -4,7 +4,7 @@
  */
 import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";
-import { type Place, recallPlace } from "../ground/place.ts";
+import { type Place, recallPlace } from "../base/place.ts";
 
 export function firstPlace({ apps }: Session, places: readonly PlaceView[] = []): Place | null {
   const [troubled] = places

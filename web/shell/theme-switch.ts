@@ -1,7 +1,7 @@
 /** The switch between system, light and dark. */
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import { Icon, type IconName } from "../part/icon.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { Icon, type IconName } from "../component/icon.ts";
 import { chooseTheme, type Theme, theme } from "./theme.ts";
 
 const CHOICES: readonly { value: Theme; icon: IconName; label: string }[] = [

@@ -1,5 +1,5 @@
 /** Light, dark, or as the system says. The choice is this browser's. */
-import { makeCell } from "../ground/cell.ts";
+import { makeCell } from "../base/cell.ts";
 
 export type Theme = "system" | "light" | "dark";
 

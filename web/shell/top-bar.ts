@@ -1,10 +1,10 @@
 /** Above every page: the way to anything, whether what is shown is of now, and in whose time. */
-import { useCell } from "../ground/cell.ts";
-import { html, type View } from "../ground/html.ts";
-import { chooseZone, isAwayFromUtc, timeZone, zoneName } from "../ground/time-words.ts";
-import { Icon } from "../part/icon.ts";
-import { FIND_KEYS, paletteShown } from "../part/keyboard.ts";
-import { ServiceMark } from "../part/live-mark.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { chooseZone, isAwayFromUtc, timeZone, zoneName } from "../base/time-words.ts";
+import { Icon } from "../component/icon.ts";
+import { FIND_KEYS, paletteShown } from "../component/keyboard.ts";
+import { ServiceMark } from "../component/live-mark.ts";
 
 export function TopBar(): View {
   return html`<header class="top">

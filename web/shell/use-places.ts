@@ -1,6 +1,6 @@
 /** How many things need somebody in every environment. */
 import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
-import { useLoad } from "../ground/use-load.ts";
+import { useLoad } from "../base/use-load.ts";
 
 const REFRESH_MS = 15_000;
 

@@ -1,6 +1,6 @@
 /**
  * Where a sentence names a command of the terminal, and how far the command goes in it. The dashboard, which takes types alone from here, has the
- * same in web/part/named-command.ts; a test holds both to each other, to the commands there are, and to what the sentences say.
+ * same in web/component/named-command.ts; a test holds both to each other, to the commands there are, and to what the sentences say.
  */
 
 const GROUPS = {

@@ -1,0 +1,159 @@
+/** What was told, open and over, newest first: alerts with who said that they are seen to, and problems with when they ended. */
+import type { AlertView } from "../../src/platform/audit/alert.ts";
+import type { ProblemView } from "../../src/platform/audit/problem.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useList } from "../base/use-list.ts";
+import { Choice } from "../component/choice.ts";
+import { Code } from "../component/code.ts";
+import { EmptyState, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { CommandLine, Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+import { needPaths } from "../home/attention-item.ts";
+import { sayKind } from "./kind-text.ts";
+
+const REFRESH_MS = 10_000;
+
+export function AlertList({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const open = query.get("open");
+  const list = useList<AlertView>(apiPath(place, "alerts") + writeQuery({ open }), REFRESH_MS);
+  const { send, isSending } = useSend();
+  const { items, error, reload } = list;
+  const resolve = (id: string) =>
+    send({
+      method: "POST",
+      path: apiPath(place, "alerts", id, "resolve"),
+      changes: needPaths(place),
+      done: "The alert is resolved; what happens again is told again.",
+      tellsRefusal: true,
+    });
+  const filter = html`<div class="filters" role="search" aria-label="Filter alerts">
+    <${Choice} name="open" label="State" none="Open and resolved" query=${query} options=${[["true", "Open"]]} /></div>`;
+  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  if (items.length === 0)
+    return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alert yet" : "No alert is open"}><p>You are alerted of what died, what was refused again and again, and what went silent; here, and by mail where that is set up.</p><//>`;
+  const columns: Column<AlertView>[] = [
+    {
+      name: "what",
+      title: "Alert",
+      priority: 1,
+      cell: ({ code, docs, target, message, count }) => html`<div class="two-lines">
+        <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />${count > 1 && html` <span class="chip">${count} times</span>`}
+        <span class="quiet"><${Sentence} text=${message} /></span>
+        <${CommandLine} texts=${[message]} /></div>`,
+    },
+    {
+      name: "state",
+      title: "State",
+      priority: 2,
+      size: "name",
+      cell: (alert) => html`<${AlertState} alert=${alert} />`,
+    },
+    {
+      name: "time",
+      title: "Last",
+      priority: 2,
+      size: "short",
+      cell: ({ lastAt, mailedAt }) =>
+        html`<${Ago} at=${lastAt} />${mailedAt !== null && html`<span class="quiet told-mailed"> mailed</span>`}`,
+    },
+    {
+      name: "acts",
+      title: "",
+      priority: 2,
+      size: "name",
+      cell: (alert) =>
+        html`<span class="row-acts"><${Way} place=${place} alert=${alert} />${
+          alert.resolvedAt === null &&
+          html`<button type="button" disabled=${isSending} aria-label="Resolve: ${sayKind(alert.code) ?? alert.code}, ${alert.target}" onClick=${() => void resolve(alert.id)}>Resolve</button>`
+        }</span>`,
+    },
+  ];
+  return html`${filter}<section aria-label="Alerts"><${Table} label="Alerts" columns=${columns} items=${items} />
+    <${OlderButton} list=${list} none="These are all." /></section>`;
+}
+
+function AlertState({ alert: { resolvedAt, resolvedBy } }: { alert: AlertView }): View {
+  if (resolvedAt === null) return html`<${StateMark} state="failed" word="Open" />`;
+  const by = resolvedBy === "itself" ? "by itself" : `by ${resolvedBy?.replace(/^owner:/, "")}`;
+  return html`<span class="two-lines"><${StateMark} state="done" word="Resolved" /><span class="quiet">${by}, <${Ago} at=${resolvedAt} /></span></span>`;
+}
+
+/** Where what it tells of is seen. */
+function Way({ place, alert: { code, target } }: { place: Place; alert: AlertView }): View {
+  const relay = target.replace(/^relay:/, "");
+  if (code === "relay_failed")
+    return html`<a class="button" href=${pagePath(place, "events") + writeQuery({ relay, state: "dead" })}>Dead events</a>`;
+  if (code === "mail_unknown")
+    return html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>These mails</a>`;
+  if (code === "sender_domain_required")
+    return html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a domain</a>`;
+  return null;
+}
+
+export function ProblemHistory({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const all = query.get("all");
+  const list = useList<ProblemView>(apiPath(place, "problems") + writeQuery({ all }), REFRESH_MS);
+  const { items, error, reload } = list;
+  const filter = html`<div class="filters" role="search" aria-label="Filter problems">
+    <${Choice} name="all" label="State" none="Standing now" query=${query} options=${[["true", "Standing and over"]]} /></div>`;
+  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  if (items.length === 0)
+    return html`${filter}<${EmptyState} icon="check" title="No problem stands"><p>A problem stands as long as its cause does, and is over by itself.</p><//>`;
+  const columns: Column<ProblemView>[] = [
+    {
+      name: "what",
+      title: "Problem",
+      priority: 1,
+      cell: ({ code, docs, target, message }) => html`<div class="two-lines">
+        <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />
+        <span class="quiet"><${Sentence} text=${message} /></span>
+        <${CommandLine} texts=${[message]} /></div>`,
+    },
+    {
+      name: "state",
+      title: "State",
+      priority: 2,
+      size: "short",
+      cell: ({ clearedAt }) =>
+        clearedAt === null
+          ? html`<${StateMark} state="failed" word="Stands" />`
+          : html`<${StateMark} state="done" word="Over" />`,
+    },
+    {
+      name: "since",
+      title: "Since",
+      priority: 2,
+      size: "short",
+      cell: ({ raisedAt }) => html`<${Ago} at=${raisedAt} />`,
+    },
+    {
+      name: "until",
+      title: "Until",
+      priority: 3,
+      size: "short",
+      cell: ({ clearedAt }) => html`<${Ago} at=${clearedAt} none="–" />`,
+    },
+  ];
+  return html`${filter}<section aria-label="Problems"><${Table} label="Problems" columns=${columns} items=${items} />
+    <${OlderButton} list=${list} none="These are all." /></section>`;
+}
+
+/** In words where there are any, beside the code that the API has. */
+function Kind({ code, docs }: { code: string; docs: string | undefined }): View {
+  const words = sayKind(code);
+  return html`${words !== null && html`<span>${words}</span> `}<${Code} code=${code} docs=${docs} />`;
+}
+
+/** A target such as `relay:order-paid` as a link, where it has a page. */
+function Target({ place, target }: { place: Place; target: string }): View {
+  const [kind, name] = [target.slice(0, target.indexOf(":")), target.slice(target.indexOf(":") + 1)];
+  if (kind === "relay") return html`<a data-row href=${pagePath(place, "relays", name)}>${name}</a>`;
+  if (kind === "event") return html`<a data-row href=${pagePath(place, "events", name)}>${name}</a>`;
+  return html`<b>${target}</b>`;
+}

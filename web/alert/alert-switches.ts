@@ -1,0 +1,45 @@
+/** Of what the owners are alerted, and whether that is mailed and to whom. */
+import type { OwnerView } from "../../src/platform/account/owner.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { ErrorState, Skeleton } from "../component/notice.ts";
+import { SettingCard, SettingSwitch } from "../settings/setting-card.ts";
+import { useSettings } from "../settings/use-settings.ts";
+import { sayKind } from "./kind-text.ts";
+
+/** The switch of alerts by mail, beside the codes' own. */
+const MAIL = "mail";
+
+export function AlertSwitches({ place }: { place: Place }): View {
+  const { settings, loadError, reload, error, change } = useSettings(place);
+  const owners = useLoad<{ owners: OwnerView[] }>("/api/owners").data?.owners ?? [];
+  if (settings === undefined)
+    return loadError === null
+      ? html`<${Skeleton} />`
+      : html`<${ErrorState} error=${loadError} onRetry=${reload} />`;
+  const { alerts, mail, senderDomain } = settings;
+  const isLocal = place.environment === "local";
+  const set = (code: string, words: string) => (isOn: boolean) =>
+    change({ alerts: { [code]: isOn } }, isOn ? `On: ${words}.` : `Off: ${words}.`);
+  const to = (tab: string): string => pagePath(place, "mail") + writeQuery({ tab });
+  const leaves = isLocal || (mail.smtp !== null && senderDomain?.verified === true);
+  return html`<div class="settings">
+    <${SettingCard} title="By mail" error=${error}>
+      <${SettingSwitch} label="Mail alerts to the owners" isOn=${alerts[MAIL] ?? true} onSet=${set(MAIL, "alerts by mail")} />
+      <p class="quiet">To ${owners.length === 0 ? "every owner" : owners.map(({ email }) => email).join(", ")}: what gathers within a minute in one mail, and at most one mail in a quarter of an hour.
+        ${isLocal && " In local development it stays in the mailbox."}</p>
+      ${!leaves && html`<p><b>None leaves yet:</b> alerts by mail need a <a href=${to("server")}>mail server</a> and a verified <a href=${to("domain")}>sender domain</a> in this environment.</p>`}
+    <//>
+    <${SettingCard} title="What you are alerted of">
+      ${Object.keys(alerts)
+        .filter((code) => code !== MAIL)
+        .map((code) => {
+          const words = sayKind(code) ?? code;
+          const label = html`${words} <code class="code">${code}</code>`;
+          return html`<${SettingSwitch} key=${code} label=${label} isOn=${alerts[code] ?? true} onSet=${set(code, words)} />`;
+        })}
+      <p class="quiet">What is switched off is not told from then on. Problems stand and events die all the same, and Home shows both.</p><//>
+  </div>`;
+}

@@ -1,0 +1,37 @@
+/** What needs somebody now, each thing once with its cause and the way out: the same list as on Home, and what the navigation counts. */
+import { useState } from "preact/hooks";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
+import type { OverviewView } from "../../src/insight/overview/overview.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { BulkReplayLine } from "../event/bulk-progress.ts";
+import { BulkReplay } from "../event/bulk-replay.ts";
+import { NeedItem, needPaths } from "../home/attention-item.ts";
+
+const REFRESH_MS = 5_000;
+
+export function OpenNeeds({ place }: { place: Place }): View {
+  const { data, error, reload } = useLoad<OverviewView>(apiPath(place, "overview"), REFRESH_MS);
+  // The need goes once its events are replayed; the dialog stays until it is closed, so that its outcome is read.
+  const [chosen, setChosen] = useState<BulkFilter | null>(null);
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  const { needs, more } = data;
+  const close = (): void => {
+    setChosen(null);
+    for (const path of needPaths(place)) invalidate(path);
+  };
+  return html`${error !== null && html`<${FromBefore} error=${error} />`}
+    <${BulkReplayLine} place=${place} />
+    ${
+      needs.length === 0
+        ? html`<${EmptyState} icon="check" title="Nothing needs you"><p>What is wrong with a relay, and what died and was not replayed, appears here as it happens.</p><//>`
+        : html`<section class="needs" aria-label="Needs you"><h2 class="off-screen">Needs you</h2><ul class="need-list">${needs.map(
+            (need) =>
+              html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
+          )}</ul>${more && html`<p class="quiet">There is more than is shown here; the other tabs have everything.</p>`}</section>`
+    }
+    ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
+}

@@ -1,0 +1,191 @@
+/**
+ * Where the dashboard does what a command of the terminal does, so that a sentence of the service leads there: the command line and the mails
+ * name the command. What only a terminal does has no page.
+ */
+import { writeQuery } from "../base/api.ts";
+import { type Place, pagePath, readPlace } from "../base/place.ts";
+
+interface CommandPage {
+  /** The room and what stands in it, such as `Mail › Sender domain`. */
+  words: string;
+  href: string;
+  /** The button there that does it; null: it is there to be read. */
+  button: string | null;
+}
+
+/** What is named behind the command's own words; a placeholder such as `<name>` names nothing. */
+interface Named {
+  first: string | undefined;
+  flags: ReadonlyMap<string, string>;
+}
+
+type Found = readonly [words: string, path: readonly string[], query?: Record<string, string>];
+type Way = (named: Named, relayHere: string | undefined) => Found;
+
+const at =
+  (words: string, room: string, tab?: string): Way =>
+  () => [words, [room], tab === undefined ? {} : { tab }];
+
+const listed =
+  (title: string, room: string): Way =>
+  ({ flags }) => {
+    const asked = ["relay", "state", "reason", "person"].flatMap((name) => {
+      const value = flags.get(name);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const words = asked.map(([, value]) => (value === "any" ? "failed" : value)).join(", ");
+    return [words === "" ? title : `${title} › ${words}`, [room], Object.fromEntries(asked)];
+  };
+
+const event: Way = (named, relay) =>
+  named.first === undefined
+    ? listed("Events", "events")(named, relay)
+    : [`Events › …${named.first.slice(-6)}`, ["events", named.first]];
+
+const relayAt =
+  (tab = "", title = ""): Way =>
+  ({ first }, here) => {
+    const name = first ?? here;
+    if (name === undefined) return ["Relays", ["relays"]];
+    return [`Relays › ${name}${title === "" ? "" : ` › ${title}`}`, ["relays", name], { tab }];
+  };
+
+const CATALOG: Readonly<Record<string, Way>> = {
+  collection: at("Records", "collections"),
+  plan: at("Selling › Plans", "selling", "plans"),
+  access: at("Selling › Access", "selling", "access"),
+};
+const catalog: Way = (named, relay) =>
+  (CATALOG[named.first?.replace(/s$/, "") ?? ""] ?? at("Selling", "selling"))(named, relay);
+
+const SETTINGS: Readonly<Record<string, Way>> = {
+  mail: at("Mail › Mail server", "mail", "server"),
+  alerts: at("Attention › Switches", "attention", "switches"),
+};
+const setting: Way = (named, relay) =>
+  (SETTINGS[named.first?.split(".")[0] ?? ""] ?? at("Settings", "settings"))(named, relay);
+
+const person: Way = ({ first }) => {
+  if (first === undefined) return ["People", ["people"]];
+  return first.startsWith("per_")
+    ? [`People › …${first.slice(-6)}`, ["people", first]]
+    : [`People › ${first}`, ["people"], { q: first }];
+};
+
+const records: Way = ({ first }) =>
+  first === undefined ? ["Records", ["collections"]] : [`Records › ${first}`, ["collections", first]];
+
+const TRY_NOW = "Try now";
+const DOMAIN = at("Mail › Sender domain", "mail", "domain");
+const FILES = at("Records › Files", "collections", "files");
+const SECRETS = relayAt("secrets", "Secrets");
+
+/** By the command's words; the button is named where a sentence stands beside it. */
+const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
+  "alerts list": [at("Attention › Alerts", "attention", "alerts")],
+  "alerts resolve": [at("Attention › Alerts", "attention", "alerts"), "Resolve"],
+  "audit list": [at("Audit", "audit")],
+  backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
+  "calls list": [listed("Calls", "calls")],
+  "calls show": [listed("Calls", "calls")],
+  "calls tail": [listed("Calls", "calls")],
+  "catalog list": [catalog],
+  "catalog set": [catalog],
+  "domain remove": [DOMAIN, "Remove…"],
+  "domain set": [DOMAIN],
+  "domain show": [DOMAIN],
+  "domain verify": [DOMAIN, "Look again"],
+  "emails list": [listed("Mail", "mail")],
+  "emails send-again": [listed("Mail", "mail"), "Send again…"],
+  "emails stopped": [at("Mail › Stopped", "mail", "stops")],
+  "emails test": [at("Mail › Mail server", "mail", "server"), "Send me a test mail"],
+  "events list": [listed("Events", "events")],
+  "events replay": [event, "Replay…"],
+  "events retry": [event, TRY_NOW],
+  "events show": [event],
+  "files delete": [FILES, "Delete…"],
+  "files download": [FILES],
+  "files list": [FILES],
+  "files upload": [FILES, "Upload a file…"],
+  "keys list": [at("Settings › Keys", "settings", "keys")],
+  "people activate": [person, "Make active"],
+  "people allow-mail": [person, "Allow again"],
+  "people credits": [person, "Credits…"],
+  "people end": [person],
+  "people file-token": [person, "File a token…"],
+  "people grant": [person, "Grant access…"],
+  "people invite": [at("People", "people"), "Add a person…"],
+  "people list": [person],
+  "people remove-token": [person],
+  "people set": [person],
+  "people show": [person],
+  "people stop-mail": [person, "Stop it"],
+  "people suspend": [person, "Suspend"],
+  "problems list": [at("Attention › Problems", "attention", "problems")],
+  "receipts list": [at("Selling › Receipts", "selling", "receipts")],
+  "receipts record": [at("Selling › Receipts", "selling", "receipts"), "Record a payment…"],
+  "receipts refund": [at("Selling › Receipts", "selling", "receipts"), "Refund…"],
+  "records delete": [records, "Delete…"],
+  "records list": [records],
+  "records set": [records],
+  "records show": [records],
+  "relays delete": [relayAt(), "Delete…"],
+  "relays end-overlap": [SECRETS],
+  "relays funnel": [relayAt()],
+  "relays history": [relayAt("history", "History")],
+  "relays list": [at("Relays", "relays")],
+  "relays pause": [relayAt(), "Pause"],
+  "relays restore": [relayAt("history", "History")],
+  "relays resume": [relayAt(), "Resume"],
+  "relays retry": [relayAt(), TRY_NOW],
+  "relays rotate-secret": [SECRETS],
+  "relays set-secret": [SECRETS],
+  "relays show": [relayAt()],
+  "replays list": [at("Events", "events")],
+  "replays stop": [at("Events", "events")],
+  "settings get": [setting],
+  "settings set": [setting],
+};
+
+/** `address`: where the sentence stands; without a place there, such as on a page for signing in, no page is named. */
+export function pageOfCommand(command: string, address: string): CommandPage | null {
+  const [here, words] = [readPlace(address), command.split(" ").slice(1)];
+  const own = [words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(WAYS, name));
+  if (here === null || own === undefined) return null;
+  const [way, button = null] = WAYS[own] ?? [at("", "")];
+  const named = readNamed(words.slice(own.split(" ").length));
+  const [room, relayHere] = here.rest;
+  const [said, path, query = {}] = way(named, room === "relays" ? relayHere : undefined);
+  const isHold = own === "settings set" && named.first === "held";
+  return {
+    words: said,
+    href: pagePath(placeOf(named, here.place), ...path) + writeQuery(query),
+    button: isHold ? "Release the hold" : button,
+  };
+}
+
+/** The sentence without the dashboard beside a command, where the command itself leads there. */
+export function leaveTerminalOut(text: string): string {
+  return text
+    .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")
+    .replace(/\bthe Calls room and (?=relay calls )/, "")
+    .replace(/(\brelay relays [a-z-]+[^.,;]*?) or on the relay's page/, "$1");
+}
+
+function readNamed(words: readonly string[]): Named {
+  const flags = new Map<string, string>();
+  let first: string | undefined;
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? "";
+    if (word.startsWith("--")) flags.set(word.slice(2), words[++at] ?? "");
+    else if (!word.startsWith("<")) first ??= word;
+  }
+  return { first, flags };
+}
+
+function placeOf({ flags }: Named, here: Place): Place {
+  const asked = readPlace(
+    `/apps/${flags.get("app") ?? here.app}/${flags.get("environment") ?? here.environment}`,
+  );
+  return asked?.place ?? here;
+}

@@ -1,0 +1,30 @@
+/** A button that copies a text and says whether that worked. */
+import { useEffect, useState } from "preact/hooks";
+import { copyText } from "../base/clipboard.ts";
+import { html, type View } from "../base/html.ts";
+import { Icon } from "./icon.ts";
+
+const SHOWN_MS = 2_000;
+
+export function CopyButton({
+  text,
+  label,
+  words = "Copy",
+}: {
+  /** A function: made when it is asked for, since it costs. */
+  text: string | (() => string);
+  label: string;
+  words?: string | null;
+}): View {
+  const [outcome, setOutcome] = useState<"copied" | "refused" | null>(null);
+  useEffect(() => {
+    if (outcome === null) return;
+    const timer = setTimeout(() => setOutcome(null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [outcome]);
+  const said = outcome === "copied" ? "Copied" : outcome === "refused" ? "Select it and press Ctrl+C" : words;
+  return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${said === words ? label : said} title=${label}
+    onClick=${async () => setOutcome((await copyText(typeof text === "string" ? text : text())) ? "copied" : "refused")}>
+    <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${said !== null && html`<span>${said}</span>`}
+  </button>`;
+}

@@ -1,0 +1,38 @@
+/** The way to make what an action names and is not there, and to what waits for it afterwards. */
+import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+
+const TABS = { product: "", plan: "plans", access: "access" } as const;
+const WORDS = { collection: "collection", product: "product", plan: "plan", access: "access slug" } as const;
+
+export function MakeThing({
+  place,
+  thing: { kind, name, there = false },
+  relay,
+  back,
+}: {
+  place: Place;
+  thing: Omit<MissingThing, "there"> & Partial<Pick<MissingThing, "there">>;
+  /** What names it. */
+  relay: string;
+  /** Where one goes on: an event by its id. */
+  back: "home" | "relay" | `evt_${string}`;
+}): View {
+  const to =
+    kind === "collection"
+      ? pagePath(place, "collections") + writeQuery({ new: name, relay, back })
+      : pagePath(place, "selling") +
+        writeQuery({ tab: TABS[kind], [there ? "open" : "new"]: name, relay, back });
+  return html`<a class="button primary" href=${to}>${there ? `Sell the ${kind} ${name} through it…` : `Make the ${WORDS[kind]} ${name}…`}</a>`;
+}
+
+/** Where one goes on who came by such a link; null: who did not. */
+export function afterMaking(place: Place, query: URLSearchParams): string | null {
+  const relay = query.get("relay");
+  if (relay === null || relay === "") return null;
+  const back = query.get("back") ?? "";
+  if (back.startsWith("evt_")) return pagePath(place, "events", back);
+  return back === "relay" ? pagePath(place, "relays", relay) : pagePath(place, "home");
+}

@@ -1,0 +1,84 @@
+/**
+ * The way to where what stopped an event or a relay is put right, by the code it is told with; nothing where no page does that, such as a called
+ * server that is down.
+ */
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+
+/** What is said with its code. */
+interface Failed {
+  code: string;
+  /** What a called URL answered. */
+  status?: number | null | undefined;
+  /** Whose event it is, by id. */
+  person?: string | null | undefined;
+}
+
+type Room = "mail" | "people" | "settings" | "selling" | "definition" | "secrets";
+type Way = readonly [room: Room, tab: string, words: string];
+
+const DEFINITION: Way = ["definition", "", "Correct its definition…"];
+const URL: Way = ["definition", "", "Correct the URL…"];
+const REF: Way = ["definition", "", "Correct the ref…"];
+const SIGNING: Way = ["secrets", "", "See its signing secret"];
+
+/** Each is held to a code that the service has, by a test. */
+export const MEND_WAYS: Readonly<Record<string, Way>> = {
+  sender_domain_required: ["mail", "domain", "Set a sender domain"],
+  sends_off: ["mail", "server", "Let relays send mail…"],
+  mail_not_sent: ["mail", "server", "Look at the mail server"],
+  mail_refused: ["people", "", "Open the person"],
+  mail_unsubscribed: ["mail", "stops", "See who stopped mail"],
+  mail_empty: DEFINITION,
+  email_capped: ["settings", "limits", "See the limits"],
+  person_not_found: ["definition", "", "Correct the map…"],
+  person_suspended: ["people", "", "Open the person"],
+  data_invalid: DEFINITION,
+  unsigned_event: DEFINITION,
+  trigger_changed: DEFINITION,
+  ref_unresolved: REF,
+  ref_used: REF,
+  entitlement_unknown: ["selling", "access", "See the access slugs"],
+  product_not_sold_here: ["selling", "", "Correct what sells it…"],
+  plan_not_sold_here: ["selling", "plans", "Correct what sells it…"],
+  no_signing_secret: ["secrets", "", "Make a signing secret…"],
+  https_only: URL,
+  ip_literal: URL,
+  own_host: URL,
+  redirect: URL,
+  unresolvable: URL,
+  private_address: URL,
+};
+
+/** Of what a called URL answered: who refuses for good refuses tomorrow too. */
+const BY_STATUS: Readonly<Record<number, Way>> = { 401: SIGNING, 403: SIGNING, 404: URL, 405: URL, 410: URL };
+
+function wayOf({ code, status }: Failed): Way | undefined {
+  return code === "http_error" ? BY_STATUS[status ?? 0] : MEND_WAYS[code];
+}
+
+/** Whether what something failed with is still so. */
+export const SAID_STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
+
+export function MendWay({
+  place,
+  relay,
+  ...failed
+}: Failed & {
+  place: Place;
+  relay: string;
+}): View {
+  const way = wayOf(failed);
+  if (way === undefined) return null;
+  const [room, tab, words] = way;
+  const { person = null } = failed;
+  if (room === "people" && person === null) return null;
+  const to =
+    room === "definition" || room === "secrets"
+      ? pagePath(place, "relays", relay) + writeQuery({ tab: room })
+      : room === "people"
+        ? pagePath(place, "people", person ?? "")
+        : pagePath(place, room) + writeQuery({ tab });
+  return html`<a class="button" href=${to}>${words}</a>`;
+}

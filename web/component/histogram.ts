@@ -1,0 +1,151 @@
+/**
+ * Stacked bars over time, by outcome. A drag chooses a range, as do the keys: arrows move from bar to bar, with shift they widen, Enter
+ * chooses, Escape lets go. Each bar is said in words below, and to those who hear it.
+ */
+import { useRef, useState } from "preact/hooks";
+import { OUTCOMES, type OutcomeCounts, sayNumber, sayOutcomes, totalOf } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { sayMoment, useNow } from "../base/time-words.ts";
+import { StateShape } from "./state-mark.ts";
+
+interface HistogramBar extends OutcomeCounts {
+  /** When it begins. */
+  at: string;
+}
+
+interface Props {
+  label: string;
+  bars: readonly HistogramBar[];
+  /** Milliseconds that a bar stands for. */
+  everyMs: number;
+  /** Whether some were counted in samples. */
+  approximate?: boolean;
+  /** A range of times, from the beginning of its first bar to the end of its last. */
+  onChoose: (since: string, until: string) => void;
+}
+
+const HEIGHT = 100;
+const WIDTH = 10;
+const NONE = { done: 0, waiting: 0, failed: 0, dead: 0 };
+/** What is there at all can be seen. */
+const LEAST = 3;
+
+interface Range {
+  from: number;
+  to: number;
+}
+
+export function Histogram({ label, bars, everyMs, approximate = false, onChoose }: Props): View {
+  const now = useNow(60_000);
+  const [at, setAt] = useState<number | null>(null);
+  const [anchor, setAnchor] = useState<number | null>(null);
+  const [isDragging, setDragging] = useState(false);
+  const plot = useRef<HTMLDivElement>(null);
+  const last = bars.length - 1;
+  const range = at === null ? null : rangeOf(anchor ?? at, at, last);
+  const most = Math.max(1, ...bars.map(totalOf));
+  const about = approximate ? "about " : "";
+  const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now);
+  const told = range ?? { from: 0, to: last };
+  const sum = addUp(bars.slice(told.from, told.to + 1));
+  const time = `${moment(told.from)} to ${moment(told.to + 1)}: ${about}`;
+  const words = time + sayOutcomes(sum);
+  const choose = (): void => {
+    if (range === null) return;
+    letGo();
+    onChoose(timeOf(bars, everyMs, range.from), timeOf(bars, everyMs, range.to + 1));
+  };
+  const letGo = (): void => {
+    setAt(null);
+    setAnchor(null);
+    setDragging(false);
+  };
+  const find = ({ clientX }: PointerEvent): number => {
+    const box = plot.current?.getBoundingClientRect();
+    if (box === undefined || box.width === 0) return 0;
+    return clamp(Math.floor(((clientX - box.left) / box.width) * bars.length), last);
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    const step = STEPS[event.key];
+    if (step !== undefined) {
+      const next = clamp(step(at ?? last + 1, last), last);
+      setAnchor(event.shiftKey ? (anchor ?? at ?? next) : null);
+      setAt(next);
+    } else if (event.key === "Enter" && range !== null) choose();
+    else if (event.key === "Escape" && range !== null) letGo();
+    else return;
+    event.preventDefault();
+  };
+  const drag = {
+    onPointerDown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      plot.current?.setPointerCapture(event.pointerId);
+      setAnchor(find(event));
+      setAt(find(event));
+      setDragging(true);
+    },
+    onPointerMove: (event: PointerEvent) => setAt(find(event)),
+    onPointerUp: () => isDragging && choose(),
+    onPointerCancel: letGo,
+    onPointerLeave: () => !isDragging && letGo(),
+  };
+  return html`<figure class="histogram">
+    <div class="histogram-plot" ref=${plot} tabindex="0" role="slider" aria-label="${label}: arrows move, shift widens, Enter shows that time alone"
+      aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${at ?? last} aria-valuetext=${words} onKeyDown=${press} onBlur=${letGo} ...${drag}>
+      <svg viewBox="0 0 ${bars.length * WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        ${range !== null && html`<rect class="histogram-range" x=${range.from * WIDTH} width=${(range.to - range.from + 1) * WIDTH} height=${HEIGHT} />`}
+        <rect class="histogram-ground" y=${HEIGHT - 1} width=${bars.length * WIDTH} height="1" />
+        ${bars.map((bar, index) => html`<${Stack} key=${bar.at} bar=${bar} at=${index} most=${most} />`)}</svg>
+    </div>
+    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => totalOf(bar) > 0) && `at most ${about}${sayNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
+    <figcaption>${time}${totalOf(sum) === 0 ? sayOutcomes(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
+  </figure>`;
+}
+
+/** The words of `sayOutcomes`, each with its shape. */
+function Legend({ counts }: { counts: OutcomeCounts }): View {
+  return html`${OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
+    (outcome, at) =>
+      html`${at > 0 && ", "}<span key=${outcome} class="histogram-outcome"><${StateShape} state=${outcome} />${sayOutcomes({ ...NONE, [outcome]: counts[outcome] })}</span>`,
+  )}`;
+}
+
+function Stack({ bar, at, most }: { bar: HistogramBar; at: number; most: number }): View {
+  let top = HEIGHT;
+  return html`<g>${OUTCOMES.map((outcome) => {
+    if (bar[outcome] === 0) return null;
+    const height = Math.min(top, Math.max(LEAST, (bar[outcome] / most) * HEIGHT));
+    top -= height;
+    return html`<rect key=${outcome} class="bar-${outcome}" x=${at * WIDTH + 1} y=${top} width=${WIDTH - 2} height=${height} />`;
+  })}</g>`;
+}
+
+const STEPS: Readonly<Record<string, (at: number, last: number) => number>> = {
+  ArrowLeft: (at) => at - 1,
+  ArrowRight: (at) => at + 1,
+  PageUp: (at) => at - 12,
+  PageDown: (at) => at + 12,
+  Home: () => 0,
+  End: (_, last) => last,
+};
+
+function rangeOf(one: number, other: number, last: number): Range {
+  return { from: clamp(Math.min(one, other), last), to: clamp(Math.max(one, other), last) };
+}
+
+function clamp(at: number, last: number): number {
+  return Math.max(0, Math.min(last, at));
+}
+
+/** When a bar begins; one after the last: when that ends. */
+function timeOf(bars: readonly HistogramBar[], everyMs: number, index: number): string {
+  const first = Date.parse(bars[0]?.at ?? "") || 0;
+  return new Date(first + index * everyMs).toISOString();
+}
+
+function addUp(bars: readonly HistogramBar[]): OutcomeCounts {
+  const sum = { ...NONE };
+  for (const bar of bars) for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
+  return sum;
+}

@@ -1,0 +1,79 @@
+/**
+ * The keyboard: `/` searches, j and k or the arrows walk a list, Enter opens (the rows are links), Escape goes back, g and a letter goes to
+ * a room, ⌘K finds anything, `?` tells all this. It leaves every key alone while something is being written.
+ */
+import { makeCell } from "../base/cell.ts";
+import { navigate } from "../base/route.ts";
+
+export const helpShown = makeCell(false);
+export const paletteShown = makeCell(false);
+
+/** `rooms`: the address of each room by its letter. */
+export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
+  let goes = false;
+  document.addEventListener("keydown", (event) => {
+    if (isFind(event)) return take(event, () => paletteShown.set(!paletteShown.get()));
+    if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
+    if (document.querySelector("dialog[open]") !== null) return;
+    const target = event.target as HTMLElement;
+    if (isWriting(target)) {
+      if (event.key === "Escape") target.blur();
+      else if (event.key === "ArrowDown" && target.matches("[data-search]")) take(event, () => walk(1));
+      return;
+    }
+    const wentBefore = goes;
+    goes = false;
+    const room = wentBefore ? rooms().get(event.key) : undefined;
+    if (room !== undefined) return take(event, () => navigate(room));
+    switch (event.key) {
+      case "/":
+        return take(event, () => document.querySelector<HTMLInputElement>("[data-search]")?.focus());
+      case "j":
+      case "ArrowDown":
+        return walk(1) ? event.preventDefault() : undefined;
+      case "k":
+      case "ArrowUp":
+        return walk(-1) ? event.preventDefault() : undefined;
+      case "g":
+        goes = true;
+        return;
+      case "?":
+        return take(event, () => helpShown.set(true));
+      case "Escape":
+        return document.querySelector<HTMLAnchorElement>("a[data-back]")?.click();
+    }
+  });
+}
+
+const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
+/** What finds anything, as this machine's keyboard has it. */
+export const FIND_KEYS = isApple ? ["⌘", "K"] : ["Ctrl", "K"];
+
+/** ⌘K, elsewhere Ctrl K; also while something is written, but not over another dialog. */
+function isFind(event: KeyboardEvent): boolean {
+  const isHeld = isApple ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+  const isFree = paletteShown.get() || document.querySelector("dialog[open]") === null;
+  return isHeld && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k" && isFree;
+}
+
+function take(event: KeyboardEvent, act: () => unknown): void {
+  event.preventDefault();
+  act();
+}
+
+function isWriting(target: HTMLElement): boolean {
+  return target.matches?.("input, textarea, select, [contenteditable]") ?? false;
+}
+
+/** Moves the focus to the next row of the list on the page; answers whether there is one. */
+function walk(step: 1 | -1): boolean {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
+  if (rows.length === 0) return false;
+  const active = rows.indexOf(document.activeElement as HTMLElement);
+  const at = active === -1 ? rows.findIndex((row) => row.closest("[aria-current]") !== null) : active;
+  const next =
+    at === -1 ? (step === 1 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + step));
+  rows[next]?.focus();
+  rows[next]?.closest("tr")?.scrollIntoView({ block: "nearest" });
+  return true;
+}

@@ -1,0 +1,43 @@
+/** Whether what is shown goes on by itself, and if not, why: nothing is called live while the service cannot be reached. */
+import { unservedSince } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { liveness } from "../base/live.ts";
+import { useRests } from "../base/reading.ts";
+import { serviceNow } from "../base/service-clock.ts";
+import { sayExactly, sayMoment } from "../base/time-words.ts";
+import { StateShape } from "./state-mark.ts";
+
+const REST_WORDS = {
+  hidden: "Paused while the tab is hidden",
+  scrolled: "Paused while you read: scroll up to go on",
+  selected: "Paused while text is selected",
+} as const;
+
+/** Of a list, which rests while somebody reads; the page's own mark says the rest. */
+export function LiveMark(): View {
+  const rests = useRests();
+  if (rests === null) return null;
+  return html`<span class="live"><${StateShape} state="paused" />${REST_WORDS[rests]}</span>`;
+}
+
+/** Of the whole page. */
+export function ServiceMark(): View {
+  const now = useCell(liveness);
+  const unserved = useCell(unservedSince);
+  const before = (since: string, title: string): View =>
+    html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(since, serviceNow())}</span>`;
+  if (now.kind === "away")
+    return before(
+      now.since,
+      `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`,
+    );
+  if (unserved !== null)
+    return before(
+      unserved,
+      `The service answers, but cannot serve since ${sayExactly(unserved)}; it is tried again by itself.`,
+    );
+  return now.kind === "live"
+    ? html`<span class="live on" title="The service tells at once what changes."><${StateShape} state="done" />Live</span>`
+    : html`<span class="live" title="What is shown is asked for every few seconds."><${StateShape} state="running" />Refreshing</span>`;
+}

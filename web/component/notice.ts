@@ -1,0 +1,94 @@
+/** What stands in the place of content: a notice, an empty state that says what to do, an error with a way to try again, a skeleton. */
+import { html, type View } from "../base/html.ts";
+import { asLeft } from "../base/route.ts";
+import { Icon, type IconName } from "./icon.ts";
+import { Sentence } from "./sentence.ts";
+
+export function Notice({
+  kind,
+  children,
+}: {
+  kind: "info" | "warn" | "bad" | "good";
+  children?: View;
+}): View {
+  const icon = kind === "good" ? "check" : kind === "info" ? "help" : "attention";
+  return html`<div class="notice notice-${kind}" role=${kind === "bad" ? "alert" : "note"}><${Icon} name=${icon} />
+    <div>${children}</div></div>`;
+}
+
+/** Above what was loaded and cannot be loaded anew. */
+export function FromBefore({ error }: { error: string }): View {
+  return html`<${Notice} kind="warn"><${Sentence} text=${error} /> What you see is from before.<//>`;
+}
+
+export function EmptyState({
+  icon,
+  title,
+  children,
+}: {
+  icon: IconName;
+  title: string;
+  children?: View;
+}): View {
+  return html`<div class="empty"><span class="empty-icon"><${Icon} name=${icon} size=${22} /></span><h2>${title}
+    </h2><div>${children}</div></div>`;
+}
+
+export function ErrorState({
+  error,
+  retry = "Try again",
+  onRetry,
+}: {
+  error: string;
+  /** What trying again is called. */
+  retry?: string;
+  onRetry: () => void;
+}): View {
+  return html`<div class="empty" role="alert">
+    <span class="empty-icon bad"><${Icon} name="attention" size=${22} /></span>
+    <h2>This could not be loaded</h2>
+    <div><p><${Sentence} text=${error} /></p><button type="button" onClick=${onRetry}>${retry}</button></div>
+  </div>`;
+}
+
+/** There is no such thing (any more): to try again never helps, its list does. */
+function GoneState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
+  return html`<div class="empty" role="alert">
+    <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
+    <h2>This is not here, or no longer</h2>
+    <div><p><${Sentence} text=${error} /></p>
+      ${backTo !== undefined && html`<a class="button" href=${asLeft(backTo)}>Back to ${back}</a>`}</div>
+  </div>`;
+}
+
+/** As many grey rows as are likely to come, of the height they will have. */
+export function Skeleton({ rows = 6 }: { rows?: number }): View {
+  return html`<div class="skeleton" role="group" aria-busy="true" aria-label="Loading">
+    ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class="skeleton-row"><span /><span /><span /></div>`)}
+  </div>`;
+}
+
+/** What is not here yet: grey rows while it comes, or why it does not and a way to try again, or to its list where it is gone. */
+export function NotYet({
+  error,
+  isGone = false,
+  back,
+  backTo,
+  rows,
+  retry,
+  onRetry,
+}: {
+  error: string | null;
+  isGone?: boolean;
+  /** What its list is called, and where that is. */
+  back?: string;
+  backTo?: string;
+  rows?: number;
+  retry?: string;
+  onRetry: () => void;
+}): View {
+  if (error === null) return html`<${Skeleton} rows=${rows} />`;
+  return isGone
+    ? html`<${GoneState} error=${error} back=${back} backTo=${backTo} />`
+    : html`<${ErrorState} error=${error} retry=${retry} onRetry=${onRetry} />`;
+}

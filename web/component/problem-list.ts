@@ -1,0 +1,42 @@
+/** The problems of a definition, each at its field; a place in the text can be gone to. */
+
+import type { Problem } from "../../src/base/refusal.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { Icon } from "./icon.ts";
+import { Sentence } from "./sentence.ts";
+
+export interface PlacedProblem extends Problem {
+  /** The line in the text, from 1; null where it is not known. */
+  line: number | null;
+}
+
+export function ProblemList({
+  problems,
+  onGo,
+}: {
+  problems: readonly PlacedProblem[];
+  onGo: (problem: PlacedProblem) => void;
+}): View {
+  if (problems.length === 0) return null;
+  return html`<div class="problems" role="group" aria-label="Problems">
+    <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to mend</h3>
+    <ul>
+      ${problems.map(
+        (problem, at) => html`<li key=${at}>
+          <button type="button" class="problem-place" onClick=${() => onGo(problem)} disabled=${problem.line === null}>
+            ${problem.line !== null && html`<span class="problem-line">line ${problem.line}</span>`}
+            <code>${problem.field === "" ? "definition" : problem.field}</code>
+          </button>
+          <span><${Sentence} text=${restOf(problem)} /></span>
+        </li>`,
+      )}
+    </ul>
+  </div>`;
+}
+
+/** The sentence without the field it begins with, which stands before it already. */
+function restOf({ field, message }: PlacedProblem): string {
+  const start = `\`${field}\` `;
+  return field !== "" && message.startsWith(start) ? message.slice(start.length) : message;
+}

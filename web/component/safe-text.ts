@@ -1,0 +1,80 @@
+/**
+ * Text from outside, shown so that it cannot deceive: control and direction characters, letters that show nothing and marks piled over the
+ * lines around them are shown as their escapes, and a long text is cut until one asks for the rest.
+ */
+import { useState } from "preact/hooks";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { findDeceptive, listBeyondAscii } from "../base/look-alike.ts";
+import { escapeOf, hexOf, TRICKY } from "../base/tricky.ts";
+
+const CUT_CHARS = 1_000;
+
+/** The text with its tricky characters as marked escapes. */
+export function escapeTricky(text: string): View[] {
+  const parts: View[] = [];
+  let from = 0;
+  for (const match of text.matchAll(TRICKY)) {
+    if (match.index > from) parts.push(text.slice(from, match.index));
+    parts.push(html`<span class="escaped" title=${nameOf(match[0])}>${escapeOf(match[0])}</span>`);
+    from = match.index + match[0].length;
+  }
+  parts.push(text.slice(from));
+  return parts;
+}
+
+/**
+ * The text, or a part of it, with everything that deceives as its escape: what `escapeTricky` escapes, letters that imitate others, and blanks
+ * that are no space; `isExact`: all that is not ASCII. For text that somebody approves.
+ */
+export function revealText(
+  text: string,
+  { from = 0, to = text.length, isExact = false }: { from?: number; to?: number; isExact?: boolean } = {},
+): View[] {
+  const parts: View[] = [];
+  let at = from;
+  for (const one of isExact ? listBeyondAscii(text) : findDeceptive(text)) {
+    if (one.at < at || one.at >= to) continue;
+    if (one.at > at) parts.push(text.slice(at, one.at));
+    parts.push(html`<span class="escaped" title=${one.why}>${escapeOf(one.text)}</span>`);
+    at = one.at + one.text.length;
+  }
+  if (at < to) parts.push(text.slice(at, to));
+  return parts;
+}
+
+/** A long name without blanks, such as an event's type: where it fits no line it goes on behind a dot or the like, not in the middle of a word. */
+export function breakable(text: string): View[] {
+  return escapeTricky(text).flatMap((part): View[] =>
+    typeof part === "string" ? part.split(BEHIND_A_DOT).flatMap(withBreak) : [part],
+  );
+}
+const BEHIND_A_DOT = /(?<=[\p{L}\p{N}][._:/])(?=[\p{L}\p{N}])/u;
+const withBreak = (piece: string, at: number): View[] => (at === 0 ? [piece] : [html`<wbr />`, piece]);
+
+function nameOf(characters: string): string {
+  return `U+${hexOf(characters).toUpperCase().padStart(4, "0")}, which hides, turns or covers text`;
+}
+
+/** Cut at `limit` characters; `quoted` puts JSON's quotes around and its escapes inside. */
+export function SafeText({
+  text,
+  limit = CUT_CHARS,
+  quoted = false,
+  breaks = false,
+}: {
+  text: string;
+  limit?: number;
+  quoted?: boolean;
+  /** As a name that may be long. */
+  breaks?: boolean;
+}): View {
+  const [all, setAll] = useState(false);
+  const isCut = !all && text.length > limit;
+  const shown = isCut ? text.slice(0, limit) : text;
+  const body = (breaks ? breakable : escapeTricky)(quoted ? JSON.stringify(shown).slice(1, -1) : shown);
+  return html`<bdi class="safe">${quoted && '"'}${body}${isCut && "…"}${quoted && '"'}</bdi>${
+    isCut &&
+    html` <button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(text.length)} characters</button>`
+  }`;
+}

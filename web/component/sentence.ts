@@ -1,0 +1,58 @@
+/**
+ * A sentence of the service: names in backticks stand as code, times as the reader says them, and a command of the terminal as the way to the
+ * page that does the same, or where none does as a code that is chosen whole by a click, so that it can be copied. What it holds from outside
+ * is shown as safely as any text.
+ */
+import { html, type View } from "../base/html.ts";
+import { readPlace } from "../base/place.ts";
+import { useRoute } from "../base/route.ts";
+import { readMoment, SAID_TIME } from "../base/time-words.ts";
+import { leaveTerminalOut, pageOfCommand } from "./command-page.ts";
+import { NAMED_COMMAND } from "./named-command.ts";
+import { escapeTricky, SafeText } from "./safe-text.ts";
+import { Moment } from "./time.ts";
+
+const SHORT_CHARS = 2_000;
+const NAMED = "`[^`\\n]{1,200}`";
+const MARKED = new RegExp(`(${NAMED}|${SAID_TIME}|${NAMED_COMMAND})`);
+
+/** `isLink`: the whole of it leads somewhere, so nothing in it does. */
+export function Sentence({ text, isLink = false }: { text: string; isLink?: boolean }): View {
+  const { path, query } = useRoute();
+  if (text.length > SHORT_CHARS) return html`<${SafeText} text=${text} />`;
+  const asked = query.toString();
+  const leads = !isLink && readPlace(path) !== null;
+  const here = leads ? { path, address: asked === "" ? path : `${path}?${asked}` } : null;
+  return html`<bdi class="safe">${(leads ? leaveTerminalOut(text) : text)
+    .split(MARKED)
+    .map((part, at) => (at % 2 === 1 ? mark(part, here) : escapeTricky(part)))}</bdi>`;
+}
+
+interface Here {
+  path: string;
+  address: string;
+}
+
+function mark(part: string, here: Here | null): View {
+  const at = readMoment(part);
+  if (at !== null) return html`<${Moment} at=${at} />`;
+  const name = part.startsWith("`") ? part.slice(1, -1) : part;
+  if (!name.startsWith("relay ")) return html`<code>${escapeTricky(name)}</code>`;
+  const page = here === null ? null : pageOfCommand(name, here.path);
+  if (here === null || page === null)
+    return html`<code class="command" title="A command for the terminal: a click chooses it whole">${escapeTricky(name)}</code>`;
+  const { words, href, button } = page;
+  const title = `On the command line: ${name}`;
+  if (button !== null && href.split("?")[0] === here.path)
+    return html`<span title=${title}><b>${button}</b> on this page</span>`;
+  if (href === here.address) return html`<span title=${title}>this page</span>`;
+  return html`<a class="command-page" href=${href} title=${title}>${escapeTricky(button === null ? words : `${words} › ${button}`)}</a>`;
+}
+
+/** The commands that sentences name, for whoever has a terminal at hand; nothing where they name none. */
+export function CommandLine({ texts }: { texts: readonly (string | null)[] }): View {
+  const named = texts.flatMap((text) => text?.match(new RegExp(NAMED_COMMAND, "g")) ?? []);
+  if (named.length === 0) return null;
+  return html`<details class="by-command"><summary>On the command line</summary>
+    ${[...new Set(named)].map((command) => html`<code key=${command} class="command">${escapeTricky(command)}</code>`)}</details>`;
+}

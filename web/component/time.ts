@@ -1,0 +1,15 @@
+/** Times in words that keep themselves right, each with the exact time as its title. */
+import { html, type View } from "../base/html.ts";
+import { sayExactly, sayMoment, sayWhen, useNow } from "../base/time-words.ts";
+
+export function Ago({ at, none = "never" }: { at: string | null | undefined; none?: string }): View {
+  const now = useNow();
+  if (at === null || at === undefined) return html`<span class="quiet">${none}</span>`;
+  return html`<time datetime=${at} title=${sayExactly(at)}>${sayWhen(at, now)}</time>`;
+}
+
+/** "03:12" of today, "21 Nov, 03:12" before. */
+export function Moment({ at }: { at: string }): View {
+  const now = useNow(60_000);
+  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, now)}</time>`;
+}

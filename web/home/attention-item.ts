@@ -1,0 +1,126 @@
+/** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
+import type { NeedView } from "../../src/insight/overview/attention.ts";
+import type { DeadView } from "../../src/insight/overview/dead-events.ts";
+import type { SettingsView } from "../../src/rules/settings/settings.ts";
+import { sayKind } from "../alert/kind-text.ts";
+import { call, writeQuery } from "../base/api.ts";
+import { sayCount, sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { Code } from "../component/code.ts";
+import { MakeThing } from "../component/create-item.ts";
+import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
+import { Icon } from "../component/icon.ts";
+import { CommandLine, Sentence } from "../component/sentence.ts";
+import { Ago, Moment } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+import { sayActionType } from "../relay/relay-words.ts";
+
+interface Props {
+  place: Place;
+  need: NeedView;
+  /** Opens the plan of a replay. */
+  onReplay: (filter: BulkFilter) => void;
+}
+
+export function NeedItem({ place, need, onReplay }: Props): View {
+  const { code, docs, relay, since, target } = need;
+  const words = sayKind(code);
+  const cause = need.dead?.failure.code ?? code;
+  return html`<li class="need ${target === "server" ? "need-mild" : ""}">
+    <div class="need-head">
+      <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
+      ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
+      <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
+    ${need.dead === null ? html`<${Plain} need=${need} />` : html`<${WhyDead} dead=${need.dead} />`}
+    <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
+  </li>`;
+}
+
+function sayWhat({ code, dead, message }: NeedView): string {
+  if (dead !== null)
+    return `${sayNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
+  if (code === "relay_failed")
+    return /^[\d,+]+ events? (?:is|are) dead/.exec(message)?.[0] ?? "events are dead";
+  return (sayKind(code) ?? code).toLowerCase();
+}
+
+function Plain({ need: { message, todo, code } }: { need: NeedView }): View {
+  return html`<p><${Sentence} text=${message} /></p>
+    ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
+}
+
+function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
+  return html`<dl class="why">
+    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
+    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
+  </dl>`;
+}
+
+/** What is out of date once a need was seen to. */
+export function needPaths(place: Place): string[] {
+  return [apiPath(place, "overview"), "/api/overview", apiPath(place, "alerts"), apiPath(place, "problems")];
+}
+
+function WaysOut({ place, need, onReplay }: Props): View {
+  const { send, isSending } = useSend();
+  const { code, target, relay, dead, newest, alert, message, todo } = need;
+  const own = relay === null ? null : pagePath(place, "relays", relay);
+  const changes = needPaths(place);
+  const resolve = () =>
+    send({
+      method: "POST",
+      path: apiPath(place, "alerts", alert ?? "", "resolve"),
+      changes,
+      done: "It is seen to; what happens again is told again.",
+      tellsRefusal: true,
+    });
+  const release = async (): Promise<void> => {
+    const path = apiPath(place, "settings");
+    const read = await call<{ settings: SettingsView }>("GET", path).catch(() => null);
+    const version = read?.settings.version;
+    const wanted = { method: "PUT", path, body: { version, held: false }, tellsRefusal: true } as const;
+    await send({
+      ...wanted,
+      changes: [...changes, path],
+      done: "The hold is released: what waited runs now, in the order in which it arrived.",
+    });
+  };
+  const events = (state: string, reason?: string): string =>
+    pagePath(place, "events") + writeQuery({ relay, state, reason });
+  return html`<div class="need-ways">
+    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
+    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
+    ${
+      code === "relay_failed" &&
+      relay !== null &&
+      html`<button type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
+          <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
+        ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+        <a class="button" href=${events("dead")}>See them all</a>`
+    }
+    ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Look at it</a>`}
+    ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
+    ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
+    ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
+    ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
+    ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
+    ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>See the newest</a>`}
+    ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open the person</a>`}
+    ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>See what waits</a>`}
+    ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
+    ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
+    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Look at the mail server</a>`}
+    ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Look at the sender domain</a>`}
+    ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>See the mails</a>`}
+    ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
+    ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
+    ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>It is seen to</button>`}
+    <${CommandLine} texts=${dead === null ? [message, todo] : [dead.failure.message, dead.cause.message]} />
+  </div>`;
+}
+
+function sayDead({ events, more }: DeadView): string {
+  return more ? `${sayNumber(events)}+ events` : sayCount(events, "event");
+}

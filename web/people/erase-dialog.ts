@@ -1,0 +1,51 @@
+/** Erases a person for good, once their address was typed. */
+import { useState } from "preact/hooks";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { navigate } from "../base/route.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { tellDone } from "../component/toast.ts";
+import { useSend } from "../component/use-send.ts";
+
+export function EraseDialog({
+  place,
+  now: { person, namesake },
+  onClose,
+}: {
+  place: Place;
+  now: PersonNow;
+  onClose: () => void;
+}): View {
+  const [typed, setTyped] = useState("");
+  const { send, isSending, error } = useSend();
+  const erase = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const path = apiPath(place, "persons", person.id);
+    if ((await send({ method: "DELETE", path })) === null) return;
+    // The page is left first, so that nobody is asked for who is gone.
+    navigate(pagePath(place, "people"), { replace: true });
+    tellDone("The person is erased.");
+  };
+  return html`<${Dialog} title="Erase ${person.email}?" onClose=${onClose}><form class="stack" onSubmit=${erase}>
+    <p>This cannot be undone.</p>
+    <ul class="erase-plan">
+      <li><b>Goes:</b> their address and attributes, access, plan, tokens, mails and records, and what events and calls hold of them. At once, and in the minutes after.</li>
+      <li><b>Stays:</b> the credit ledger and receipts, under an id that names nobody.</li>
+      <li><b>Not told:</b> relays hear nothing, and backups made before keep what they have.</li>
+      ${
+        namesake === null
+          ? html`<li>An event that arrived before never makes them again.</li>`
+          : html`<li><b>Stays with <a href=${pagePath(place, "people", namesake)}>who has the same address</a></b> in the other spelling of its domain: what came under it. Whoever wants to be forgotten is erased there too.</li>`
+      }</ul>
+    <label class="field"><span>Type the address to go on</span>
+      <input autofocus autocomplete="off" value=${typed} onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
+      <small>${person.email}</small></label>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button class="danger" disabled=${isSending || typed.trim().toLowerCase() !== person.email.toLowerCase()}>
+        ${isSending ? "Erasing…" : "Erase for good"}</button></div>
+  </form><//>`;
+}

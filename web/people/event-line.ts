@@ -1,0 +1,18 @@
+/** An event as one line: how it stands, what it was about, why, and when. */
+
+import type { EventItem } from "../base/answer.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { breakable, escapeTricky } from "../component/safe-text.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago } from "../component/time.ts";
+import { EventReason } from "../event/event-table.ts";
+
+export function EventLine({ place, event }: { place: Place; event: EventItem }): View {
+  const { id, state, eventType, relay, reason, preview, createdAt } = event;
+  return html`<li><${StateMark} state=${state} />
+    <span class="event-line-what"><a data-row href=${pagePath(place, "events", id)}><bdi>${breakable(eventType ?? "event")}</bdi> at ${relay.name}</a>
+      ${reason !== null && html` <span class="event-line-why"><${EventReason} event=${event} /></span>`}
+      ${preview !== null && html` <bdi class="quiet">${escapeTricky(preview)}</bdi>`}</span>
+    <${Ago} at=${createdAt} /></li>`;
+}

@@ -1,0 +1,44 @@
+/**
+ * What came for a person and did not come through: events that were given up, those that failed and are tried again, and those that name their
+ * address and found nobody.
+ */
+import type { PersonView } from "../../src/shop/people/person.ts";
+import type { EventItem, Page } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Icon } from "../component/icon.ts";
+import { EventLine } from "./event-line.ts";
+
+const SHOWN = 3;
+const REFRESH_MS = 10_000;
+
+export function WentWrong({ place, person }: { place: Place; person: PersonView }): View {
+  const path = (filter: Record<string, string>): string =>
+    apiPath(place, "events") + writeQuery({ ...filter, limit: SHOWN });
+  const dead = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "dead" }), REFRESH_MS));
+  const failed = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "failed" }), REFRESH_MS));
+  // It reads payloads, so it is not read again by the clock.
+  const lost = itemsOf(useLoad<Page<EventItem>>(path({ q: person.email, state: "failed" }))).filter(
+    (one) => one.person === null,
+  );
+  const queued = itemsOf(useLoad<Page<EventItem>>(path({ person: person.id, state: "queued" }), REFRESH_MS));
+  const tried = queued.filter(({ waits }) => waits?.for === "retry");
+  const lies = [...dead, ...failed, ...lost];
+  const events = [...lies, ...tried].sort((left, right) => (left.createdAt < right.createdAt ? 1 : -1));
+  if (events.length === 0) return null;
+  const state = dead.length > 0 ? "dead" : failed.length > 0 ? "failed" : "queued";
+  const all = pagePath(place, "events") + writeQuery({ person: person.id, state });
+  const isOver = lies.length > 0;
+  return html`<section class=${isOver ? "went-wrong" : "went-wrong still-tried"} aria-labelledby="went-wrong">
+    <div class="block-head"><h2 id="went-wrong"><${Icon} name=${isOver ? "attention" : "clock"} />${isOver ? "Did not come through" : "Not through yet"}</h2>
+      <span class="quiet">${isOver ? "Open one to see why, and to replay it." : "Open one to see why, and to try it now."}</span>
+      ${[dead, failed, tried].some(({ length }) => length === SHOWN) && html`<a href=${all}>All of them</a>`}</div>
+    <ul class="event-lines">${events.map((event) => html`<${EventLine} key=${event.id} place=${place} event=${event} />`)}</ul>
+  </section>`;
+}
+
+function itemsOf({ data }: { data: Page<EventItem> | undefined }): EventItem[] {
+  return data?.items ?? [];
+}

@@ -1,0 +1,95 @@
+/** Grants access by hand: to what the catalog has, for good or until a time. */
+import { useState } from "preact/hooks";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
+import type { Page } from "../base/answer.ts";
+import { call } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { tellDone } from "../component/toast.ts";
+import { useSend } from "../component/use-send.ts";
+
+const ALL = "?limit=200";
+
+/** Names that can be granted, by what they are. */
+function useEntitlements(place: Place): { known: boolean; groups: [title: string, names: string[]][] } {
+  const slugs = useLoad<Page<{ slug: string }>>(apiPath(place, "access") + ALL).data;
+  const products = useLoad<Page<{ name: string }>>(apiPath(place, "products") + ALL).data;
+  const plans = useLoad<Page<{ name: string }>>(apiPath(place, "plans") + ALL).data;
+  const groups: [string, string[]][] = [
+    ["Access", (slugs?.items ?? []).map(({ slug }) => `access:${slug}`)],
+    ["Products", (products?.items ?? []).map(({ name }) => name)],
+    ["Plans", (plans?.items ?? []).map(({ name }) => name)],
+  ];
+  const known = slugs !== undefined && products !== undefined && plans !== undefined;
+  return { known, groups: groups.filter(([, names]) => names.length > 0) };
+}
+
+export function GrantDialog({
+  place,
+  person,
+  onClose,
+}: {
+  place: Place;
+  person: PersonNow["person"];
+  onClose: () => void;
+}): View {
+  const { known, groups } = useEntitlements(place);
+  const [ends, setEnds] = useState(false);
+  const { send, isSending, error } = useSend();
+  const grant = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    const until = String(data.get("until") ?? "");
+    const reason = String(data.get("reason") ?? "").trim();
+    const changes = [apiPath(place, "persons")];
+    const body = {
+      entitlement: String(data.get("entitlement") ?? ""),
+      ...(ends && until !== "" ? { expiresAt: new Date(until).toISOString() } : {}),
+      ...(reason === "" ? {} : { reason }),
+    };
+    const path = apiPath(place, "persons", person.id, "grants");
+    const sent = await send<{ grant: { id: string; entitlement: string } }>({
+      method: "POST",
+      path,
+      body,
+      changes,
+    });
+    if (sent === null) return;
+    const { id, entitlement } = sent.answer.grant;
+    tellDone(`${person.email} has access to ${entitlement}.`, async () => {
+      await call("DELETE", apiPath(place, "grants", id));
+      for (const prefix of changes) invalidate(prefix);
+    });
+    onClose();
+  };
+  if (known && groups.length === 0) {
+    return html`<${Dialog} title="Grant access" onClose=${onClose}>
+      <p>There is nothing to grant yet. Make an access slug, a product or a plan first, in the dashboard or with <code>relay catalog set access beta '{}'</code>.</p>
+      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
+  }
+  return html`<${Dialog} title="Grant ${person.email} access" onClose=${onClose}><form class="stack" onSubmit=${grant}>
+    <label class="field"><span>To what</span>
+      <select name="entitlement" required autofocus>${groups.map(
+        ([title, names]) =>
+          html`<optgroup key=${title} label=${title}>${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</optgroup>`,
+      )}</select></label>
+    <fieldset class="radios"><legend class="off-screen">How long</legend>
+      <label><input type="radio" name="ends" checked=${!ends} onChange=${() => setEnds(false)} />Until it is revoked</label>
+      <label><input type="radio" name="ends" checked=${ends} onChange=${() => setEnds(true)} />Until a time</label></fieldset>
+    ${
+      ends &&
+      html`<label class="field"><span>Until</span><input name="until" type="datetime-local" required />
+        <small>In your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</small></label>`
+    }
+    <label class="field"><span>Reason</span><input name="reason" autocomplete="off" />
+      <small>Stands beside the grant, for whoever looks next.</small></label>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button class="primary" disabled=${isSending || !known}>${isSending ? "Granting…" : "Grant"}</button></div>
+  </form><//>`;
+}

@@ -1,0 +1,39 @@
+/** What can be done for a person by hand. Each act says what the service answered, and is taken back where that can be. */
+import { useState } from "preact/hooks";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
+import { call } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useSend } from "../component/use-send.ts";
+import { CreditDialog } from "./credit-dialog.ts";
+import { EraseDialog } from "./erase-dialog.ts";
+import { GrantDialog } from "./grant-dialog.ts";
+
+type Open = "grant" | "credits" | "erase" | null;
+
+export function PersonActs({ place, now }: { place: Place; now: PersonNow }): View {
+  const { person } = now;
+  const [open, setOpen] = useState<Open>(null);
+  const { send, isSending } = useSend();
+  const path = apiPath(place, "persons", person.id);
+  const isSuspended = person.status === "suspended";
+  const setStatus = async (): Promise<void> => {
+    const status = isSuspended ? "active" : "suspended";
+    const undo = async (): Promise<void> => {
+      await call("PATCH", path, { status: isSuspended ? "suspended" : "active" });
+      invalidate(apiPath(place, "persons"));
+    };
+    const done = isSuspended ? `${person.email} is active again.` : `${person.email} is suspended.`;
+    const changes = [apiPath(place, "persons")];
+    await send({ method: "PATCH", path, body: { status }, changes, done, undo, tellsRefusal: true });
+  };
+  const close = (): void => setOpen(null);
+  return html`<button type="button" disabled=${isSuspended} title=${isSuspended ? "Make them active first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
+    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Make them active first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
+    <button type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Make active" : "Suspend"}</button>
+    <button type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
+    ${open === "grant" && html`<${GrantDialog} place=${place} person=${person} onClose=${close} />`}
+    ${open === "credits" && html`<${CreditDialog} place=${place} now=${now} onClose=${close} />`}
+    ${open === "erase" && html`<${EraseDialog} place=${place} now=${now} onClose=${close} />`}`;
+}

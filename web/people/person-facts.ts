@@ -1,0 +1,51 @@
+/** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
+import { sayNamed } from "../audit/words.ts";
+import { call, writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+import { AttributeCard } from "./attribute-card.ts";
+import { TokenList } from "./token-list.ts";
+
+export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
+  const { person } = now;
+  return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
+        <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
+      <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
+        <span class="quiet wrap">made by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
+      ${
+        now.namesake !== null &&
+        html`<div class="fact"><h2>Also here</h2><span>The same address in the other spelling of its domain: <a class="wrap" href=${pagePath(place, "people", now.namesake)}>${now.namesake}</a></span></div>`
+      }
+      <${MailFact} place=${place} now=${now} />
+      <div class="fact"><h2>Elsewhere</h2>
+        <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>
+        <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>Their mail</a>
+        <a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
+        <a href=${pagePath(place, "audit") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
+    <${TokenList} place=${place} now=${now} />
+    <${AttributeCard} place=${place} person=${person} />`;
+}
+
+function MailFact({ place, now: { person, mailStoppedAt } }: { place: Place; now: PersonNow }): View {
+  const { send, isSending } = useSend();
+  const path = apiPath(place, "persons", person.id, "mail-stop");
+  const stopped = mailStoppedAt !== null;
+  const turn = async (): Promise<void> => {
+    const changes = [apiPath(place, "persons"), apiPath(place, "mail")];
+    const undo = async (): Promise<void> => {
+      await call("PUT", path, { stopped });
+      for (const prefix of changes) invalidate(prefix);
+    };
+    const done = stopped ? "They get event mail again." : "They get no more event mail.";
+    await send({ method: "PUT", path, body: { stopped: !stopped }, changes, done, undo, tellsRefusal: true });
+  };
+  return html`<div class="fact"><h2>Event mail</h2>
+    <span>${stopped ? html`Stopped <${Ago} at=${mailStoppedAt} />` : "Goes to them"}</span>
+    <button type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow again" : "Stop it"}</button></div>`;
+}

@@ -1,0 +1,148 @@
+/** The people of an environment, newest first, with what each has now; a text finds whom it names by index, then looks inside addresses. */
+import type { PersonItem } from "../../src/shop/people/person-list.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { type List, useList } from "../base/use-list.ts";
+import { Choice } from "../component/choice.ts";
+import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { PageHead } from "../component/page-head.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { SearchBox } from "../component/search-box.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { InviteButton } from "./invite.ts";
+import { Nobody } from "./person-not-found.ts";
+
+const REFRESH_MS = 10_000;
+const STATUSES = [
+  ["invited", "Invited"],
+  ["active", "Active"],
+  ["suspended", "Suspended"],
+] as const;
+const HOLDS = [
+  ["true", "Has access"],
+  ["false", "Has no access"],
+] as const;
+
+export function PersonListPage({ place, query }: PageProps): View {
+  const text = (query.get("q") ?? "").trim();
+  const chosen = { status: query.get("status"), access: query.get("access") };
+  const path = apiPath(place, "persons");
+  const found = useList<PersonItem>(path + writeQuery({ find: text || "-" }));
+  const isFound = text !== "" && !hasChoice(query) && found.items?.length !== 0;
+  const all = useList<PersonItem>(path + writeQuery({ q: text, ...chosen }), REFRESH_MS);
+  const list = isFound ? found : all;
+  return html`<${PageHead} title="People"><${InviteButton} place=${place} /><//>
+    <div class="filters" role="search" aria-label="Filter people">
+      <${SearchBox} value=${text} label="Address, id or store token" onValue=${(q: string) => setQuery({ q })} />
+      <${Choice} name="access" label="Access" none="Any access" query=${query} options=${HOLDS} />
+      <${Choice} name="status" label="Status" none="Every status" query=${query} options=${STATUSES} />
+      ${(text !== "" || hasChoice(query)) && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
+    </div>
+    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
+    ${
+      list.items === undefined
+        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
+        : list.items.length === 0
+          ? html`<${None} place=${place} list=${list} text=${text} isFiltered=${hasChoice(query)} />`
+          : html`<${Table} label="People" columns=${columnsOf(place)} items=${list.items} />
+            <${OlderButton} list=${list} none=${isFound ? "Nobody else is named by this." : "These are all."} />`
+    }`;
+}
+
+function hasChoice(query: URLSearchParams): boolean {
+  return (query.get("status") ?? "") !== "" || (query.get("access") ?? "") !== "";
+}
+
+function showAll(): void {
+  setQuery({ q: "", status: "", access: "" });
+}
+
+function columnsOf(place: Place): Column<PersonItem>[] {
+  return [
+    {
+      name: "person",
+      title: "Person",
+      priority: 1,
+      cell: ({ id, email }) =>
+        html`<a class="clip" data-row href=${pagePath(place, "people", id)}><${SafeText} text=${email} limit=${100} /></a>`,
+    },
+    {
+      name: "access",
+      title: "Access",
+      priority: 2,
+      size: "name",
+      cell: (person) => html`<${Access} person=${person} />`,
+    },
+    {
+      name: "credits",
+      title: "Credits",
+      priority: 3,
+      size: "number",
+      cell: ({ credits }) =>
+        credits === 0 ? html`<span class="quiet">0</span>` : html`<b>${sayNumber(credits)}</b>`,
+    },
+    {
+      name: "status",
+      title: "Status",
+      priority: 2,
+      size: "short",
+      cell: ({ status }) => html`<${PersonState} status=${status} />`,
+    },
+    {
+      name: "time",
+      title: "Since",
+      priority: 2,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+  ];
+}
+
+function Access({ person: { access } }: { person: PersonItem }): View {
+  if (!access.granted) return html`<span class="quiet">None</span>`;
+  return html`<${StateMark} state="done" word="Has access" />${access.until !== null && html` <span class="quiet">ends <${Ago} at=${access.until} /></span>`}`;
+}
+
+const STATES = {
+  invited: ["invited", "Invited"],
+  active: ["active", "Active"],
+  suspended: ["paused", "Suspended"],
+} as const;
+
+export function PersonState({ status }: { status: PersonItem["status"] }): View {
+  const [state, word] = STATES[status];
+  return html`<${StateMark} state=${state} word=${word} />`;
+}
+
+/** A page looks at a bounded number of people, so that none found may mean none yet. */
+function None({
+  place,
+  list,
+  text,
+  isFiltered,
+}: {
+  place: Place;
+  list: List<PersonItem>;
+  text: string;
+  isFiltered: boolean;
+}): View {
+  if (list.next !== null) {
+    return html`<${EmptyState} icon="search" title="None among the newest people"><p>Older ones were not looked at yet.</p>
+      <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
+        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+  }
+  if (text !== "" && !isFiltered) return html`<${Nobody} place=${place} name=${text} />`;
+  if (isFiltered) {
+    return html`<${EmptyState} icon="search" title="Nobody matches"><p>No person here is in this state.</p>
+      <button type="button" onClick=${showAll}>Show all</button><//>`;
+  }
+  return html`<${EmptyState} icon="person" title="Nobody is here yet">
+    <p>A person is made when an event’s <code>person_email</code> names an address for the first time, when somebody signs in to your app, or when you invite one.</p><//>`;
+}

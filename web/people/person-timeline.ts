@@ -1,0 +1,74 @@
+/** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
+import type { StoryItem } from "../../src/insight/timeline/item.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useList } from "../base/use-list.ts";
+import { Icon, type IconName } from "../component/icon.ts";
+import { NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { Sentence } from "../component/sentence.ts";
+import { Ago } from "../component/time.ts";
+import { Origin } from "./source-link.ts";
+
+const REFRESH_MS = 5_000;
+const ICONS: Readonly<Record<StoryItem["kind"], IconName>> = {
+  event: "events",
+  access: "keys",
+  access_end: "cross",
+  credits: "credits",
+  purchase: "selling",
+  refund: "replay",
+  plan: "clock",
+  plan_end: "clock",
+  mail: "mail",
+  record: "records",
+  change: "audit",
+  made: "person",
+};
+
+export function PersonStory({ place, id }: { place: Place; id: string }): View {
+  const list = useList<StoryItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
+  return html`<section class="block" aria-label="Story"><div class="block-head"><h2>Story</h2>
+      <span class="quiet">What came, what they got and what was done, newest first</span></div>
+    ${
+      list.items === undefined
+        ? html`<${NotYet} error=${list.error} rows=${8} onRetry=${list.reload} />`
+        : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
+          <${OlderButton} list=${list} none="This is where it begins." />`
+    }</section>`;
+}
+
+function Line({ place, person, item }: { place: Place; person: string; item: StoryItem }): View {
+  const { kind, at, sentence, detail, look, thing, relay, eventId } = item;
+  const href = hrefOf(place, person, item);
+  const words = html`<${Sentence} text=${sentence} isLink=${href !== null} />`;
+  const isEvent = thing.kind === "event";
+  return html`<li class="story-line story-${look}">
+    <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${16} /></span>
+    <span class="story-what"><span>${href === null ? words : html`<a data-row href=${href}>${words}</a>`}</span>
+      ${detail !== null && html`<span class="story-detail"><${Sentence} text=${detail} /></span>`}</span>
+    <span class="story-from">${!isEvent && html`<${Origin} place=${place} relay=${relay} eventId=${eventId} />`}${
+      isEvent && (look === "dead" || look === "failed") && html`<a href=${href}>Why, and replay</a>`
+    }</span>
+    <${Ago} at=${at} /></li>`;
+}
+
+function hrefOf(place: Place, person: string, { thing }: StoryItem): string | null {
+  switch (thing.kind) {
+    case "event":
+      return pagePath(place, "events", thing.id);
+    case "record":
+      return pagePath(place, "collections", thing.collection ?? "", thing.id);
+    case "email":
+      return pagePath(place, "mail") + writeQuery({ person });
+    case "purchase":
+      return pagePath(place, "selling") + writeQuery({ tab: "receipts", person });
+    case "subscription":
+      return pagePath(place, "selling") + writeQuery({ tab: "subscriptions", person });
+    case "person":
+      return pagePath(place, "audit") + writeQuery({ target: `person:${person}` });
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,120 @@
+/** The collections of an environment. A link may ask for one that a relay writes to and that is missing: `?new=invoices&relay=invoices`. */
+import { useState } from "preact/hooks";
+import type { Page, Relay } from "../base/answer.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { navigate, setQuery } from "../base/route.ts";
+import { useLoad } from "../base/use-load.ts";
+import { afterMaking } from "../component/create-item.ts";
+import { Icon } from "../component/icon.ts";
+import { EmptyState, NotYet } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { TabLinks } from "../component/tab-links.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { CollectionForm } from "./collection-form.ts";
+import { FileList } from "./file-list.ts";
+import { type Collection, fieldNames, KIND_WORDS } from "./shape.ts";
+
+type Row = Collection & { id: string };
+
+/** The collections, or with `?tab=files` the files that their records hold. */
+export function CollectionListPage({ place, query }: PageProps): View {
+  const isFiles = query.get("tab") === "files";
+  const here = pagePath(place, "collections");
+  const tabs = [
+    { name: "", title: "Collections", href: here },
+    { name: "files", title: "Files", href: `${here}?tab=files` },
+  ];
+  return html`<${PageHead} title="Records" />
+    <${TabLinks} label="Records" tabs=${tabs} chosen=${isFiles ? "files" : ""} />
+    ${isFiles ? html`<${FileList} place=${place} />` : html`<${Collections} place=${place} query=${query} />`}`;
+}
+
+function Collections({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const { data, error, reload } = useLoad<Page<Collection>>(`${apiPath(place, "collections")}?limit=200`);
+  const rows = (data?.items ?? [])
+    .map((one): Row => ({ ...one, id: one.name }))
+    .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  const [isMaking, setMaking] = useState(false);
+  const [missing, relay] = [query.get("new"), query.get("relay")];
+  const close = (): void => {
+    setMaking(false);
+    setQuery({ new: "", relay: "", back: "" });
+  };
+  // Who came from a relay goes on with what waits for it.
+  const made = (name: string): void =>
+    navigate(afterMaking(place, query) ?? pagePath(place, "collections", name));
+  return html`<div class="tab-actions"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
+    ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
+    ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
+    ${
+      data === undefined
+        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
+        : rows.length === 0
+          ? html`<${EmptyState} icon="records" title="No collections yet">
+            <p>A collection is the shape of records that your app and your relays write. Make one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>
+            <//>`
+          : html`<${Table} label="Collections" columns=${columnsOf(place)} items=${rows} />`
+    }`;
+}
+
+/** The form for what a relay writes to, once the relay is read. */
+function MissingForm({
+  relay,
+  wanted,
+  ...form
+}: {
+  place: Place;
+  relay: string;
+  wanted: string;
+  onClose: () => void;
+  onMade: (name: string) => void;
+}): View {
+  const { data, error } = useLoad<{ relay: Relay }>(apiPath(form.place, "relays", relay));
+  if (data === undefined && error === null) return null;
+  const { actions } = (data?.relay.definition ?? { actions: [] }) as {
+    actions: { collection?: unknown; data?: object }[];
+  };
+  const written = actions.filter(({ collection }) => collection === wanted);
+  const fields = [...new Set(written.flatMap((action) => Object.keys(action.data ?? {})))];
+  return html`<${CollectionForm} ...${form} collection=${null} wanted=${{ name: wanted, fields }} />`;
+}
+
+function columnsOf(place: Place): Column<Row>[] {
+  return [
+    {
+      name: "collection",
+      title: "Collection",
+      priority: 1,
+      size: "name",
+      cell: ({ name }) =>
+        html`<a class="clip" data-row href=${pagePath(place, "collections", name)}>${name}</a>`,
+    },
+    {
+      name: "kind",
+      title: "Kind",
+      priority: 2,
+      cell: ({ kind }) =>
+        html`<span class="clip">${kind} <span class="quiet">· ${KIND_WORDS[kind]}</span></span>`,
+    },
+    {
+      name: "fields",
+      title: "Fields",
+      priority: 3,
+      cell: ({ fields }) => {
+        const names = fieldNames(fields);
+        return html`<span class="clip" title=${names.join(", ")}>${sayCount(names.length, "field")} <span class="quiet">${names.join(", ")}</span></span>`;
+      },
+    },
+    {
+      name: "time",
+      title: "Changed",
+      priority: 2,
+      size: "short",
+      cell: ({ updatedAt }) => html`<${Ago} at=${updatedAt} />`,
+    },
+  ];
+}

@@ -1,0 +1,139 @@
+/** The files that records may hold: kept, handed out as a download, deleted while no record holds them. */
+import { useState } from "preact/hooks";
+import type { FileView } from "../../src/shop/records/file.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayBytes } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useList } from "../base/use-list.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Dialog } from "../component/dialog.ts";
+import { EndDialog } from "../component/end-dialog.ts";
+import { Icon } from "../component/icon.ts";
+import { EmptyState, FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { mayBeDone, useSend } from "../component/use-send.ts";
+
+const REFRESH_MS = 10_000;
+/** What the service takes; a larger one would be cut off on its way. */
+const MAX_FILE_MB = 5;
+
+export function FileList({ place }: { place: Place }): View {
+  const path = apiPath(place, "files");
+  const list = useList<FileView>(path, REFRESH_MS);
+  const [isUploading, setUploading] = useState(false);
+  const [deleting, setDeleting] = useState<FileView | null>(null);
+  const { items, error, reload } = list;
+  return html`<p class="tab-lead">What a record’s field of the type <code>file</code> holds, by the file’s id. Up to ${MAX_FILE_MB} MB each.</p>
+    <div class="tab-actions"><button type="button" onClick=${() => setUploading(true)}><${Icon} name="plus" size=${14} />Upload a file…</button></div>
+    ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
+    ${
+      items === undefined
+        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        : items.length === 0
+          ? html`<${EmptyState} icon="records" title="No files yet">
+            <p>What your app uploads appears here, and what you upload yourself, here or with <code>relay files upload</code>.</p><//>`
+          : html`<${Table} label="Files" columns=${columnsOf(place, setDeleting)} items=${items} />
+            <${OlderButton} list=${list} none="These are all." />`
+    }
+    ${isUploading && html`<${UploadDialog} path=${path} onClose=${() => setUploading(false)} />`}
+    ${
+      deleting !== null &&
+      html`<${EndDialog} title="Delete ${deleting.name}?" method="DELETE" path=${apiPath(place, "files", deleting.id)} act="Delete" done="${deleting.name} is deleted."
+        words="It cannot be taken back. A file that a record holds stays until the record lets go of it." changes=${[path]} onClose=${() => setDeleting(null)} />`
+    }`;
+}
+
+function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<FileView>[] {
+  return [
+    {
+      name: "file",
+      title: "Name",
+      priority: 1,
+      cell: ({ id, name }) =>
+        html`<a class="clip" href=${apiPath(place, "files", id)} download=${name}><${SafeText} text=${name} limit=${100} /></a>`,
+    },
+    {
+      name: "id",
+      title: "Id",
+      priority: 2,
+      size: "name",
+      cell: ({ id, name }) =>
+        html`<code title=${id}>…${id.slice(-8)}</code> <${CopyButton} text=${id} label="Copy the id of ${name}" words=${null} />`,
+    },
+    {
+      name: "type",
+      title: "Type",
+      priority: 3,
+      size: "name",
+      cell: ({ mediaType }) => html`<span class="clip quiet">${mediaType}</span>`,
+    },
+    { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
+    {
+      name: "time",
+      title: "Kept",
+      priority: 2,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+    {
+      name: "end",
+      title: "",
+      priority: 1,
+      size: "short",
+      cell: (file) =>
+        html`<button type="button" class="quiet-danger" aria-label="Delete… ${file.name}" onClick=${() => onDelete(file)}>Delete…</button>`,
+    },
+  ];
+}
+
+function UploadDialog({ path, onClose }: { path: string; onClose: () => void }): View {
+  const [file, setFile] = useState<File | null>(null);
+  const [wrong, setWrong] = useState<string | null>(null);
+  const { send, isSending, error, code } = useSend();
+  const choose = (chosen: File | undefined): void => {
+    setFile(chosen ?? null);
+    setWrong(chosen === undefined ? null : refuseFile(chosen));
+  };
+  const upload = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    if (file === null || refuseFile(file) !== null) return;
+    const name = String(new FormData(event.target as HTMLFormElement).get("name") ?? "").trim();
+    // A browser that knows no type of it leaves it empty.
+    const body = new Blob([file], { type: file.type === "" ? "application/octet-stream" : file.type });
+    const sent = await send<{ file: FileView }>({
+      method: "POST",
+      path: path + writeQuery({ name }),
+      body,
+      changes: [path],
+      done: ({ file: kept }) => `${kept.name} is kept.`,
+    });
+    if (sent !== null) onClose();
+  };
+  return html`<${Dialog} title="Upload a file" onClose=${onClose}><form class="stack" onSubmit=${upload}>
+    <label class="field"><span>File</span><input type="file" name="file" required autofocus
+        onChange=${(event: Event) => choose((event.target as HTMLInputElement).files?.[0])} />
+      ${wrong !== null && html`<small class="field-problem" role="alert">${wrong}</small>`}</label>
+    ${
+      file !== null &&
+      html`<label key=${file.name} class="field"><span>Name</span><input name="name" required autocomplete="off" spellcheck=${false} maxlength="200" defaultValue=${file.name} />
+        <small>${sayBytes(file.size)}. What it is called when it is downloaded.</small></label>`
+    }
+    ${
+      error !== null &&
+      html`<${Notice} kind="bad"><p><${Sentence} text=${error} /></p>${mayBeDone(code) && html`<p>Whether it was kept is not known: look at the list before you send it again.</p>`}<//>`
+    }
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button class="primary" disabled=${isSending || wrong !== null}>${isSending ? "Uploading…" : "Upload"}</button></div>
+  </form><//>`;
+}
+
+/** null: it may be sent. */
+function refuseFile({ name, size }: File): string | null {
+  if (size <= MAX_FILE_MB * 1024 ** 2) return null;
+  return `${name} has ${sayBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller one, or keep it elsewhere and write its address into the record.`;
+}

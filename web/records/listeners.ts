@@ -1,0 +1,24 @@
+/** The relays that hear of changes in a collection. */
+import type { Listener } from "../../src/shop/records/collection.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+
+/** `changes`: what may happen where it is said; a record that is there is not made again. */
+export function Listeners({
+  place,
+  listeners,
+  changes = ["created", "updated", "deleted"],
+}: {
+  place: Place;
+  listeners: readonly Listener[];
+  changes?: Listener["on"];
+}): View {
+  const heard = listeners
+    .map(({ relay, on }) => ({ relay, on: on.filter((change) => changes.includes(change)) }))
+    .filter(({ on }) => on.length > 0);
+  if (heard.length === 0) return null;
+  return html`<p class="listeners"><span class="quiet">A change here sets off </span>${heard.map(
+    ({ relay, on }, at) =>
+      html`${at > 0 && ", "}<a key=${relay} href=${pagePath(place, "relays", relay)}>${relay}</a> <span class="quiet">(${on.join(", ")})</span>`,
+  )}</p>`;
+}

@@ -1,0 +1,114 @@
+/** An export that is imported: its batches, one request each, and what became of its lines. */
+import type { MissedLineView, MissedView } from "../../src/engine/receiver/import.ts";
+import { call, writeQuery } from "../base/api.ts";
+
+/** A browser holds all of it. */
+export const MAX_FILE_MB = 64;
+/** Of one request. */
+const BATCH_BYTES = 900 * 1024;
+const BATCH_LINES = 1_000;
+const SHOWN_LINES = 6;
+const LF = 0x0a;
+
+export interface MissedFile {
+  name: string;
+  bytes: Uint8Array<ArrayBuffer>;
+  /** SHA-256 in hex; null where the browser makes none, as at an address without https. */
+  hash: string | null;
+}
+
+export async function readFile(file: File): Promise<MissedFile> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const digest = globalThis.isSecureContext ? await crypto.subtle.digest("SHA-256", bytes) : null;
+  const hash =
+    digest === null
+      ? null
+      : [...new Uint8Array(digest)].map((one) => one.toString(16).padStart(2, "0")).join("");
+  return { name: file.name, bytes, hash };
+}
+
+/** Lines that did not enter for the same cause. */
+export interface MissedCause {
+  outcome: "ignored" | "refused";
+  message: string;
+  lines: number[];
+  count: number;
+}
+
+export interface MissedTally {
+  counts: Record<MissedLineView["outcome"], number>;
+  /** Of the new ones. */
+  verified: number;
+  causes: Map<string, MissedCause>;
+  version: number | null;
+  lines: number;
+}
+
+/** Has every batch planned or stored, one after another; `onStep` is told how far it is after each, from 0 to 1. */
+export async function passOver(
+  path: string,
+  { bytes, hash }: MissedFile,
+  { dryRun, version }: { dryRun: boolean; version: number | null },
+  onStep: (done: number, tally: MissedTally) => void,
+): Promise<MissedTally> {
+  const tally: MissedTally = {
+    counts: { new: 0, known: 0, ignored: 0, refused: 0 },
+    verified: 0,
+    causes: new Map(),
+    version: null,
+    lines: 0,
+  };
+  const known = new Set<string>();
+  for (const { start, end, line, lines } of batchesOf(bytes)) {
+    if (end - start > BATCH_BYTES) tell(tally, "refused", "it is too long to be sent.", line);
+    else {
+      const query = writeQuery({ dryRun: String(dryRun), file: hash, line, version });
+      const view = await call<MissedView>("POST", `${path}${query}`, new Blob([bytes.subarray(start, end)]));
+      tally.version ??= view.version;
+      for (const one of view.lines) add(tally, one, dryRun ? known : null);
+    }
+    tally.lines = line + lines - 1;
+    onStep(end / bytes.byteLength, tally);
+  }
+  return tally;
+}
+
+/** `known`: what came before it in a plan, which stores nothing. */
+function add(
+  tally: MissedTally,
+  { line, outcome, key, message, verified }: MissedLineView,
+  known: Set<string> | null,
+): void {
+  const isAgain = outcome === "new" && key !== null && known?.has(key) === true;
+  if (key !== null) known?.add(key);
+  if (outcome === "ignored" || outcome === "refused") {
+    tell(tally, outcome, message ?? "", line);
+    return;
+  }
+  tally.counts[isAgain ? "known" : outcome] += 1;
+  if (outcome === "new" && !isAgain && verified) tally.verified += 1;
+}
+
+function tell(tally: MissedTally, outcome: MissedCause["outcome"], message: string, line: number): void {
+  tally.counts[outcome] += 1;
+  const cause = tally.causes.get(message) ?? { outcome, message, lines: [], count: 0 };
+  cause.count += 1;
+  if (cause.lines.length < SHOWN_LINES) cause.lines.push(line);
+  tally.causes.set(message, cause);
+}
+
+function* batchesOf(
+  bytes: Uint8Array,
+): Generator<{ start: number; end: number; line: number; lines: number }> {
+  let [start, end, line, lines] = [0, 0, 1, 0];
+  while (end < bytes.byteLength) {
+    const found = bytes.indexOf(LF, end);
+    const next = found < 0 ? bytes.byteLength : found + 1;
+    if (lines > 0 && (next - start > BATCH_BYTES || lines === BATCH_LINES)) {
+      yield { start, end, line, lines };
+      [start, line, lines] = [end, line + lines, 0];
+    }
+    [end, lines] = [next, lines + 1];
+  }
+  if (lines > 0) yield { start, end, line, lines };
+}

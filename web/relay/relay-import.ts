@@ -1,0 +1,143 @@
+/** Importing what the provider lists and never delivered: a file is chosen, its plan shown, and then imported. */
+
+import { useState } from "preact/hooks";
+import { sentenceOf } from "../base/api.ts";
+import { sayCount, sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { invalidate } from "../base/loaded.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import {
+  MAX_FILE_MB,
+  type MissedCause,
+  type MissedFile,
+  type MissedTally,
+  passOver,
+  readFile,
+} from "./import-file.ts";
+
+const SHOWN_CAUSES = 8;
+
+type Stage =
+  | { is: "choosing" }
+  | { is: "reading" | "importing"; done: number }
+  | { is: "planned"; file: MissedFile; plan: MissedTally }
+  | { is: "imported"; tally: MissedTally };
+
+export function RelayMissed({
+  place,
+  name,
+  onClose,
+}: {
+  place: Place;
+  name: string;
+  onClose: () => void;
+}): View {
+  const [stage, setStage] = useState<Stage>({ is: "choosing" });
+  const [error, setError] = useState<string | null>(null);
+  const path = apiPath(place, "relays", name, "import-missed");
+  const choose = async (chosen: File | undefined): Promise<void> => {
+    setError(null);
+    if (chosen === undefined) return;
+    if (chosen.size > MAX_FILE_MB * 2 ** 20) {
+      setError(
+        `The file is larger than ${MAX_FILE_MB} MB: import it with relay import-missed ${name} < file.`,
+      );
+      return;
+    }
+    setStage({ is: "reading", done: 0 });
+    try {
+      const file = await readFile(chosen);
+      const asked = { dryRun: true, version: null };
+      const plan = await passOver(path, file, asked, (done) => setStage({ is: "reading", done }));
+      setStage({ is: "planned", file, plan });
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      setStage({ is: "choosing" });
+    }
+  };
+  const carry = async ({ file, plan }: Extract<Stage, { is: "planned" }>): Promise<void> => {
+    setError(null);
+    let entered = 0;
+    setStage({ is: "importing", done: 0 });
+    try {
+      const tally = await passOver(
+        path,
+        file,
+        { dryRun: false, version: plan.version },
+        (done, { counts }) => {
+          entered = counts.new;
+          setStage({ is: "importing", done });
+        },
+      );
+      setStage({ is: "imported", tally });
+    } catch (thrown) {
+      setError(
+        `${sentenceOf(thrown)} ${sayCount(entered, "event")} entered before this; choose the same file again, and what entered is known.`,
+      );
+      setStage({ is: "choosing" });
+    }
+    invalidate(apiPath(place, "events"));
+  };
+  const isBusy = stage.is === "reading" || stage.is === "importing";
+  return html`<${Dialog} title="Import missed events into ${name}" onClose=${onClose} mustAnswer=${isBusy} wide>
+    <div class="stack">
+      ${
+        stage.is === "choosing" &&
+        html`<p>A file with one event a line: its body as the provider lists it, or the delivery as it was sent, as
+          ${" "}<code>{"headers":{…},"body":"…"}</code>. What was received before is not done again.</p>
+          <p class="quiet">What its sender’s signature does not prove is unsigned, and a relay that acts on people takes none of that.</p>
+          <label class="field"><span>Export (JSON lines)</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
+            onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>`
+      }
+      ${
+        isBusy &&
+        html`<p role="status">${stage.is === "reading" ? "Looking at each line…" : "Importing…"}</p>
+          <progress class="missed-progress" value=${stage.done} max="1" aria-label=${stage.is === "reading" ? "Read" : "Imported"} />`
+      }
+      ${
+        stage.is === "planned" &&
+        html`<p>The plan of <b><${SafeText} text=${stage.file.name} limit=${80} /></b>; nothing is imported yet.</p>
+        <${TallyView} tally=${stage.plan} />`
+      }
+      ${
+        stage.is === "imported" &&
+        html`<${Notice} kind="good">${sayCount(stage.tally.counts.new, "event")} imported; they run as if they had been received now.<//>
+          <${TallyView} tally=${stage.tally} />`
+      }
+      ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    </div>
+    <div class="dialog-actions">
+      <button type="button" disabled=${isBusy} onClick=${onClose}>${stage.is === "imported" ? "Close" : "Cancel"}</button>
+      ${
+        stage.is === "planned" &&
+        html`<button type="button" class="primary" disabled=${stage.plan.counts.new === 0} onClick=${() => void carry(stage)}>
+          ${stage.plan.counts.new === 0 ? "Nothing to import" : `Import ${sayCount(stage.plan.counts.new, "event")}`}</button>`
+      }
+    </div><//>`;
+}
+
+function TallyView({ tally: { counts, verified, causes, lines } }: { tally: MissedTally }): View {
+  const sorted = [...causes.values()].sort((one, other) => other.count - one.count);
+  const left = sorted.slice(SHOWN_CAUSES).reduce((sum, one) => sum + one.count, 0);
+  const unsigned = counts.new - verified;
+  return html`<dl class="facts">
+      <div><dt>Lines</dt><dd>${sayNumber(lines)}</dd></div>
+      <div><dt>New</dt><dd><b>${sayNumber(counts.new)}</b>${counts.new > 0 && html`<span class="quiet"> ${sayNumber(verified)} verified, ${sayNumber(unsigned)} not</span>`}</dd></div>
+      <div><dt>Already known</dt><dd>${sayNumber(counts.known)}</dd></div>
+      <div><dt>Ignored by when</dt><dd>${sayNumber(counts.ignored)}</dd></div>
+      <div><dt>Refused</dt><dd>${sayNumber(counts.refused)}</dd></div>
+    </dl>
+    ${sorted.length > 0 && html`<${Causes} causes=${sorted.slice(0, SHOWN_CAUSES)} />`}
+    ${left > 0 && html`<details><summary>${sayCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
+}
+
+function Causes({ causes }: { causes: readonly MissedCause[] }): View {
+  return html`<ul class="missed-causes">${causes.map(
+    (cause) =>
+      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Refused" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
+  )}</ul>`;
+}

@@ -1,0 +1,44 @@
+/** The last calls of one receiver that became no event, each with its cause, and those to a name that was probably meant for it. */
+
+import { useState } from "preact/hooks";
+import type { Page, RecentCall, UnknownCall } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Notice, Skeleton } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { RelayMissed } from "../relay/relay-import.ts";
+import { CallRow, UnknownCallNotice } from "./request-row.ts";
+import { gatherLike } from "./similar-requests.ts";
+
+const REFRESH_MS = 5_000;
+const SHOWN_CALLS = 6;
+
+export function RelayCalls({ place, name }: { place: Place; name: string }): View {
+  const [isImporting, setImporting] = useState(false);
+  const query = writeQuery({ relay: name, limit: SHOWN_CALLS });
+  const calls = useLoad<Page<RecentCall>>(apiPath(place, "calls") + query, REFRESH_MS);
+  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const meant = (unknown.data?.items ?? []).filter(({ nearest }) => nearest === name);
+  const items = calls.data?.items;
+  return html`<section class="block" aria-label="Calls that became no event">
+    <div class="block-head"><h2>Calls that became no event</h2><div class="page-actions">
+      <button type="button" onClick=${() => setImporting(true)}>Import missed events…</button>
+      ${
+        items !== undefined &&
+        items.length > 0 &&
+        html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay: name })}>All calls</a>`
+      }</div></div>
+    ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
+    ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}
+    ${calls.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${calls.error} /><//>`}
+    ${
+      items === undefined
+        ? calls.error === null && html`<${Skeleton} rows=${2} />`
+        : items.length === 0
+          ? html`<p class="none">None: every call that came is an event.</p>`
+          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} />`)}</ul>`
+    }
+  </section>`;
+}

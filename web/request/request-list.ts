@@ -1,0 +1,154 @@
+/**
+ * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
+ * with their cause; those that became one stand between them and lead to it.
+ */
+import type { CallCountsView } from "../../src/engine/receiver/request.ts";
+import type { EventItem, Page, RecentCall, UnknownCall } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
+import { type List, useList } from "../base/use-list.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Choice, RelayChoice } from "../component/choice.ts";
+import { DOCS, DocsLink } from "../component/docs-link.ts";
+import { LiveMark } from "../component/live-mark.ts";
+import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { OlderButton } from "../component/older-button.ts";
+import { PageHead } from "../component/page-head.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago } from "../component/time.ts";
+import { sayRefusal } from "./rejection-text.ts";
+import { CallRow, UnknownCallNotice } from "./request-row.ts";
+import { isLike, type LikeCalls } from "./similar-requests.ts";
+
+const REFRESH_MS = 2_000;
+const COUNTS_MS = 10_000;
+const NAMES = ["relay", "outcome", "code"] as const;
+const OUTCOMES = [
+  ["refused", "Refused"],
+  ["ignored", "Ignored"],
+  ["duplicate", "Duplicates"],
+  ["answered", "Handshakes"],
+  ["accepted", "Accepted"],
+] as const;
+
+/** One line of the list. */
+type Line = { at: string } & ({ calls: LikeCalls } | { event: EventItem });
+
+export function CallListPage({ place, query }: PageProps): View {
+  const relay = query.get("relay") ?? "";
+  const outcome = query.get("outcome") ?? "";
+  const code = query.get("code") ?? "";
+  const refused = outcome === "accepted" ? "" : outcome;
+  const calls = useList<RecentCall>(
+    apiPath(place, "calls") + writeQuery({ relay, outcome: refused, code }),
+    REFRESH_MS,
+  );
+  const accepted = useList<EventItem>(
+    apiPath(place, "events") + writeQuery({ trigger: "receiver", relay }),
+    REFRESH_MS,
+  );
+  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const lists: List<unknown>[] =
+    code !== "" ? [calls] : outcome === "" ? [calls, accepted] : [outcome === "accepted" ? accepted : calls];
+  const isFiltered = NAMES.some((name) => (query.get(name) ?? "") !== "");
+  const error = lists.find((list) => list.error !== null)?.error ?? null;
+  const isKnown = lists.every(({ items }) => items !== undefined);
+  const lines = merge(lists.includes(calls) ? calls : null, lists.includes(accepted) ? accepted : null);
+  const retry = (): void => {
+    for (const list of lists) list.reload();
+  };
+  const further = lists.find(({ next }) => next !== null);
+  return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`}><${DocsLink} to=${DOCS.sent}>The provider says it sent it<//><//>
+    <div class="filters" role="search" aria-label="Filter calls">
+      <${RelayChoice} place=${place} query=${query} />
+      <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} without=${["code"]} />
+      ${outcome !== "accepted" && html`<${CauseChoice} place=${place} query=${query} />`}
+      ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
+    </div>
+    ${
+      outcome === "" &&
+      code === "" &&
+      (unknown.data?.items ?? [])
+        .filter(({ nearest }) => relay === "" || nearest === relay)
+        .map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)
+    }
+    ${error !== null && isKnown && html`<${FromBefore} error=${error} />`}
+    ${
+      !isKnown
+        ? html`<${NotYet} error=${error} rows=${8} onRetry=${retry} />`
+        : lines.length === 0 && further === undefined
+          ? html`<${None} place=${place} isFiltered=${isFiltered} />`
+          : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"calls" in line ? line.calls.at(-1)?.id : line.event.id} place=${place} line=${line} />`)}</ul>
+            <${OlderButton} list=${further ?? lists[0]} none="These are all: the last 1,000 that became no event, and events of 30 days." />`
+    }`;
+}
+
+/** What calls were refused for, each with how many. */
+function CauseChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const relay = query.get("relay") ?? "";
+  const path = apiPath(place, "calls", "counts") + writeQuery({ relay });
+  const { codes = [] } = useLoad<{ counts: CallCountsView }>(path, COUNTS_MS).data?.counts ?? {};
+  const options: [code: string, words: string][] = codes.map(({ code, calls }) => [
+    code,
+    `${sayRefusal(code)} · ${sayNumber(calls)}`,
+  ]);
+  const chosen = query.get("code") ?? "";
+  if (chosen !== "" && !codes.some(({ code }) => code === chosen)) options.push([chosen, sayRefusal(chosen)]);
+  if (options.length === 0) return null;
+  return html`<${Choice} name="code" label="Refused for" none="Every cause" query=${query} options=${options} without=${["outcome"]} />`;
+}
+
+function showAll(): void {
+  setQuery(Object.fromEntries(NAMES.map((name) => [name, ""])));
+}
+
+/** Both by time, as far back as both are known; calls of one cause one after the other are a line. */
+function merge(calls: List<RecentCall> | null, accepted: List<EventItem> | null): Line[] {
+  const lines: Line[] = [
+    ...(calls?.items ?? []).map((call): Line => ({ at: call.at, calls: [call] })),
+    ...(accepted?.items ?? []).map((event) => ({ at: event.createdAt, event })),
+  ];
+  const ends = [calls, accepted].flatMap((list) => {
+    const last = list?.items?.at(-1);
+    if (list === null || list.next === null || last === undefined) return [];
+    return ["at" in last ? last.at : last.createdAt];
+  });
+  const from = ends.sort().at(-1) ?? "";
+  const shown = lines
+    .filter(({ at }) => at >= from)
+    .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0));
+  const rows: Line[] = [];
+  for (const line of shown) {
+    const last = rows.at(-1);
+    const goesOn =
+      last !== undefined && "calls" in last && "calls" in line && isLike(last.calls[0], line.calls[0]);
+    if (goesOn) last.calls.push(...line.calls);
+    else rows.push(line);
+  }
+  return rows;
+}
+
+function LineRow({ place, line }: { place: Place; line: Line }): View {
+  if ("calls" in line) return html`<${CallRow} place=${place} calls=${line.calls} withRelay />`;
+  const { id, relay, createdAt, state } = line.event;
+  return html`<li>
+    <p class="call-head"><${StateMark} state="done" word="Accepted" />
+      <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
+      <span class="quiet">became an event, now ${state}</span>
+      <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Try it in the Test tab of ${relay.name}">Try it</a>
+      <span class="call-time"><${Ago} at=${createdAt} /></span></p>
+  </li>`;
+}
+
+function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): View {
+  if (isFiltered) {
+    return html`<${EmptyState} icon="search" title="No call matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
+  }
+  return html`<${EmptyState} icon="calls" title="Nobody has called yet">
+    <p>Each call of a receiver’s URL appears here at once: accepted, ignored, a duplicate, or refused with its cause.</p>
+    <a class="button" href=${pagePath(place, "relays")}>Go to the relays</a><//>`;
+}

@@ -1,0 +1,79 @@
+/** Calls of receivers as rows: what became of each, and why. */
+import { useState } from "preact/hooks";
+import type { RecentCall, UnknownCall } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { sayCount } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import { Notice } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
+import { Ago, Moment } from "../component/time.ts";
+import { countOf, firstOf, type LikeCalls } from "./similar-requests.ts";
+
+/** Of calls that are one row, the first is told where it came so much earlier. */
+const TOLD_APART_MS = 60_000;
+
+const MARKS = {
+  refused: { state: "refused", word: "Refused" },
+  ignored: { state: "skipped", word: "Ignored" },
+  duplicate: { state: "skipped", word: "Duplicate" },
+  answered: { state: "done", word: "Handshake" },
+} as const;
+
+export function CallRow({
+  place,
+  calls,
+  withRelay = false,
+}: {
+  place: Place;
+  calls: LikeCalls;
+  withRelay?: boolean;
+}): View {
+  const [isOpen, setOpen] = useState(false);
+  const [newest] = calls;
+  const { outcome, code, cause, source, eventId, relay } = newest;
+  const count = countOf(calls);
+  const since = firstOf(calls);
+  const isLong = Date.parse(newest.at) - Date.parse(since) >= TOLD_APART_MS;
+  return html`<li>
+    <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
+      ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
+      ${outcome === "refused" && html`<code>${code}</code>`}
+      ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
+      <span class="call-time"><${Ago} at=${newest.at} /></span></p>
+    <p class="call-cause"><${Sentence} text=${cause} />${
+      eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
+    } <span class="quiet">· ${calls.length > 1 ? "the last " : ""}from ${source}${isLong && html`, the first <${Ago} at=${since} />`}</span>
+      ${withRelay && html` <${TryIt} place=${place} call=${newest} />`}
+      ${calls.length > 1 && html` <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show them as one" : "Show each"}</button>`}</p>
+    ${
+      isOpen &&
+      html`<ol class="like-calls">${calls.map(
+        (call) => html`<li key=${call.id} class="like-call"><${Moment} at=${call.at} />
+          <span>${call.count > 1 && `${sayCount(call.count, "call")} `}from ${call.source}</span>
+          ${withRelay && html`<${TryIt} place=${place} call=${call} />`}</li>`,
+      )}</ol>`
+    }
+  </li>`;
+}
+
+function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentCall }): View {
+  return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`;
+}
+
+/** Calls to a name that no receiver has. */
+export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownCall }): View {
+  const { name, hidden, nearest, count, at, source } = call;
+  return html`<${Notice} kind="warn">
+    ${sayCount(count, "call")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
+    no receiver has this name. ${
+      hidden &&
+      "The name may be a secret that was pasted there, so only its length and fingerprint are kept: compare the fingerprint with those of your relays’ secrets, and rotate the one that it is. "
+    }${
+      nearest === null
+        ? "Compare the URL that the sender calls with a relay’s."
+        : html`Did the sender mean <a href=${pagePath(place, "relays", nearest)}>${nearest}</a>?`
+    }<//>`;
+}

@@ -1,0 +1,108 @@
+/** Backups: the last one, making one now, and the command that puts one back. */
+import type { BackupsView } from "../../src/interfaces/api/server.ts";
+import { sayBytes } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { CopyButton } from "../component/copy-button.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+
+type BackupFile = BackupsView["files"][number] & { id: string };
+
+const PATH = "/api/backups";
+/** While one is made, and else. */
+const BUSY_MS = 1_000;
+const REST_MS = 60_000;
+
+const KINDS: readonly (readonly [start: string, words: string])[] = [
+  ["scheduled-", "by itself"],
+  ["by-hand-", "asked for here"],
+  ["before-restore-", "before a restore"],
+  ["before-migration-", "before an update"],
+  ["before-move-", "before a move"],
+];
+
+const COLUMNS: readonly Column<BackupFile>[] = [
+  {
+    name: "file",
+    title: "File",
+    priority: 1,
+    cell: ({ name }) => html`<span class="clip mono"><${SafeText} text=${name} limit=${80} /></span>`,
+  },
+  {
+    name: "kind",
+    title: "Made",
+    priority: 3,
+    size: "name",
+    cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "by hand",
+  },
+  { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
+  { name: "time", title: "When", priority: 2, size: "short", cell: ({ at }) => html`<${Ago} at=${at} />` },
+];
+
+export function BackupList(): View {
+  const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) =>
+    loaded?.backups.running == null ? REST_MS : BUSY_MS,
+  );
+  const { send, isSending, error: refused } = useSend();
+  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  const { folder, database, schedule, files, running, failed } = data.backups;
+  if (database !== null) return html`<${Elsewhere} database=${database} />`;
+  const make = async (): Promise<void> => {
+    const sent = await send<{ backups: BackupsView }>({
+      method: "POST",
+      path: PATH,
+      changes: ["/api/overview"],
+    });
+    if (sent !== null) put(sent.answer);
+  };
+  const newest = files[0];
+  return html`
+    <p class="tab-lead">${
+      newest === undefined
+        ? html`<b>There is no backup yet.</b> A disk that breaks would take everything with it.`
+        : html`The last one was made <b><${Ago} at=${newest.at} /></b>.`
+    } ${
+      schedule === null
+        ? html`The server makes none by itself: start it with <code>--backup-every 1d</code> (RELAY_BACKUP_EVERY) and it does.`
+        : html`The server makes one by itself ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of these.`
+    }</p>
+    <div class="tab-actions"><button type="button" class="primary" disabled=${isSending || running !== null} onClick=${() => void make()}>
+      ${running === null ? "Back up now" : "Backing up…"}</button></div>
+    <div role="status">${running !== null && html`<${Notice} kind="info">A backup is being made since <${Ago} at=${running.startedAt} />, while the server goes on. You may leave this page.<//>`}</div>
+    ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
+    ${failed !== null && html`<${Notice} kind="bad">The backup that was asked for <${Ago} at=${failed.startedAt} /> was not made: <${Sentence} text=${failed.message} />.<//>`}
+    ${
+      files.length > 0 &&
+      html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
+    }
+    <section class="block setting-after" aria-label="Where they are and how one is put back"><h2>Where they are, and how one is put back</h2>
+      <p class="quiet">In <code>${folder}</code> on the server’s own disk: copy them to another machine. <code>master.key</code> is in none of them; keep it too, in another place. To put one back, stop the server and run:</p>
+      <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
+      <p class="quiet">What was there is kept. A backup to a place of your choice, while the server runs:</p>
+      <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
+}
+
+/** PostgreSQL has means of its own, which know its disks and users. */
+function Elsewhere({ database }: { database: string }): View {
+  return html`
+    <p class="tab-lead">The rows are in PostgreSQL, <code><${SafeText} text=${database} limit=${200} /></code>: <b>this server makes no copies of them.</b></p>
+    <section class="block setting-after" aria-label="How they are copied"><h2>How they are copied</h2>
+      <p class="quiet">By your provider’s snapshots, or while the servers run by:</p>
+      <${Command} text="pg_dump --format=custom --file=relay.dump" />
+      <p class="quiet">The master key (<code>RELAY_MASTER_KEY</code> or <code>master.key</code>) is in none of them; keep it too, in another place. To put one back, stop every server, restore into an empty database with <code>pg_restore</code>, and start with that one.</p></section>`;
+}
+
+function sayHours(hours: number): string {
+  if (hours === 1) return "every hour";
+  if (hours === 24) return "every day";
+  return hours === 168 ? "every week" : `every ${hours} hours`;
+}
+
+function Command({ text }: { text: string }): View {
+  return html`<div class="copy-row"><code>${text}</code><${CopyButton} text=${text} label="Copy the command" /></div>`;
+}

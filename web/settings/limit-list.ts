@@ -1,0 +1,43 @@
+/** The limits in force: what each counts, its value and where that comes from, and what hitting it looks like. */
+import type { ServerView } from "../../src/interfaces/api/server.ts";
+import { sayNumber } from "../base/count-words.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { NotYet } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Column, Table } from "../component/table.ts";
+
+type Limit = ServerView["limits"][number] & { id: string };
+
+const COLUMNS: readonly Column<Limit>[] = [
+  {
+    name: "limit",
+    title: "What is limited",
+    priority: 1,
+    cell: ({ counts, hit }) =>
+      html`<div class="two-lines">${counts}<span class="quiet"><${Sentence} text=${hit} /></span></div>`,
+  },
+  {
+    name: "value",
+    title: "Limit",
+    priority: 2,
+    size: "name",
+    cell: ({ value }) => html`<b>${sayNumber(value)}</b>`,
+  },
+  {
+    name: "from",
+    title: "From",
+    priority: 2,
+    cell: ({ value, usual, variable }) => html`<span class="two-lines">
+      ${value === usual ? "as usual" : html`<b>set at the start</b>, usually ${sayNumber(usual)}`}
+      <span class="quiet"><code>${variable}</code></span></span>`,
+  },
+];
+
+export function LimitList(): View {
+  const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
+  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  const items = data.server.limits.map((limit) => ({ ...limit, id: limit.name }));
+  return html`<p class="tab-lead">These hold for the whole server. Each is changed by a variable when the server is started: set it, such as <code>RELAY_LIMIT_RELAYS=50</code>, and start the server again.</p>
+    <div class="limits"><${Table} label="Limits" columns=${COLUMNS} items=${items} /></div>`;
+}

@@ -1,0 +1,53 @@
+/** The processes that serve one database side by side, and which environments each of them runs; nothing where there is one. */
+import type { NodesView } from "../../src/interfaces/api/server.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { NotYet } from "../component/notice.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+
+type Node = NodesView[number];
+
+/** A node that ends is seen to have ended, and what it ran with whom it is now. */
+const REFRESH_MS = 5_000;
+
+const COLUMNS: readonly Column<Node>[] = [
+  {
+    name: "node",
+    title: "Node",
+    priority: 1,
+    cell: ({
+      host,
+      pid,
+      url,
+      answers,
+    }) => html`<div class="two-lines"><span><b>${host}</b>${answers && " (this page)"}</span>
+      <span class="quiet">process ${pid}${url !== null && html`, <code>${url}</code>`}</span></div>`,
+  },
+  {
+    name: "runs",
+    title: "Runs",
+    priority: 2,
+    cell: ({ live, house, environments }) =>
+      live
+        ? html`<span class="wrap">${[...(house ? ["what is done once for all"] : []), ...environments.map(({ app, environment }) => `${app} ${environment}`)].join(", ") || html`<span class="quiet">nothing by itself</span>`}</span>`
+        : html`<span class="quiet">nothing: it shows up no more</span>`,
+  },
+  { name: "version", title: "Version", priority: 4, size: "short", cell: ({ version }) => version },
+  {
+    name: "since",
+    title: "Since",
+    priority: 3,
+    size: "short",
+    cell: ({ startedAt }) => html`<${Ago} at=${startedAt} />`,
+  },
+];
+
+export function NodeList(): View {
+  const { data, error, reload } = useLoad<{ nodes: NodesView }>("/api/nodes", REFRESH_MS);
+  if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data.nodes.length === 0) return null;
+  return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>
+    <p class="tab-lead">Each of them takes calls, runs at once what only touches the database, and serves this page. What happens by itself in an environment, its schedules, retries and calls out, is run by one of them; when that one ends, another takes it over.</p>
+    <${Table} label="Nodes" columns=${COLUMNS} items=${data.nodes} /></section>`;
+}

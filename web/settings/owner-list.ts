@@ -1,0 +1,143 @@
+/** The owners of the server: who they are, inviting one by a one-time link, removing one. */
+import { useState } from "preact/hooks";
+import type { OwnerView } from "../../src/platform/account/owner.ts";
+import { session } from "../account/session.ts";
+import { useCell } from "../base/cell.ts";
+import { html, type View } from "../base/html.ts";
+import { useLoad } from "../base/use-load.ts";
+import { Dialog } from "../component/dialog.ts";
+import { Icon } from "../component/icon.ts";
+import { Notice, NotYet } from "../component/notice.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { SecretOnce } from "../component/secret-once.ts";
+import { Sentence } from "../component/sentence.ts";
+import { type Column, Table } from "../component/table.ts";
+import { Ago } from "../component/time.ts";
+import { useSend } from "../component/use-send.ts";
+
+const PATH = "/api/owners";
+
+interface Link {
+  url: string;
+  expiresAt: string;
+}
+
+export function OwnerList(): View {
+  const { data, error, reload } = useLoad<{ owners: OwnerView[] }>(PATH, 60_000);
+  const known = useCell(session);
+  const [isInviting, setInviting] = useState(false);
+  const [removing, setRemoving] = useState<OwnerView | null>(null);
+  const [link, setLink] = useState<{ email: string; link: Link } | null>(null);
+  const { send, isSending, error: refused } = useSend();
+  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (known?.mode === "local")
+    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords: whoever holds the link that <code>relay dev</code> prints is it. On a server, owners are invited here.</p>`;
+  const relink = async (owner: OwnerView): Promise<void> => {
+    const sent = await send<{ link: Link }>({ method: "POST", path: `${PATH}/${owner.id}/link` });
+    if (sent !== null) setLink({ email: owner.email, link: sent.answer.link });
+  };
+  const you = known?.owner?.email;
+  return html`<p class="tab-lead">Owners sign in to this dashboard. All are alike: each sees and changes every app of this server.</p>
+    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite an owner</button></div>
+    ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
+    <${Table} label="Owners" columns=${columnsOf({ you, isSending, onLink: (owner) => void relink(owner), onRemove: setRemoving })} items=${data.owners} />
+    ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} />`}
+    ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} onClose=${() => setLink(null)} /><//>`}
+    ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}`;
+}
+
+interface Acts {
+  you: string | undefined;
+  isSending: boolean;
+  onLink: (owner: OwnerView) => void;
+  onRemove: (owner: OwnerView) => void;
+}
+
+function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView>[] {
+  return [
+    {
+      name: "owner",
+      title: "Owner",
+      priority: 1,
+      cell: ({ email }) =>
+        html`<span class="clip"><b><${SafeText} text=${email} limit=${80} /></b>${email === you && html` <span class="chip">you</span>`}</span>`,
+    },
+    {
+      name: "seen",
+      title: "Last seen",
+      priority: 2,
+      size: "short",
+      cell: ({ seenAt, hasPassword }) =>
+        hasPassword || seenAt !== null
+          ? html`<${Ago} at=${seenAt} />`
+          : html`<span class="quiet">invited</span>`,
+    },
+    {
+      name: "sessions",
+      title: "Signed in",
+      priority: 3,
+      size: "short",
+      cell: ({ sessions }) => String(sessions),
+    },
+    {
+      name: "made",
+      title: "Since",
+      priority: 3,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+    {
+      name: "acts",
+      title: "",
+      priority: 1,
+      size: "name",
+      cell: (owner) => html`<span class="row-acts">
+        ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="New link for ${owner.email}" onClick=${() => onLink(owner)}>New link</button>`}
+        ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
+    },
+  ];
+}
+
+function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View {
+  const hint = "Hand it to the new owner alone. It sets their password and works once.";
+  return html`<${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
+    <p class="quiet">It ends <${Ago} at=${link.expiresAt} />.</p>
+    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have copied it</button></div>`;
+}
+
+function Invite({ onClose }: { onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const [made, setMade] = useState<Link | null>(null);
+  const invite = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const email = String(new FormData(event.target as HTMLFormElement).get("email") ?? "");
+    const wanted = { method: "POST", path: PATH, body: { email }, changes: [PATH] } as const;
+    const sent = await send<{ link: Link }>(wanted);
+    if (sent !== null) setMade(sent.answer.link);
+  };
+  if (made !== null)
+    return html`<${Dialog} title="The new owner’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
+  // A link that is on its way is shown once: nothing closes the window before it is there.
+  return html`<${Dialog} title="Invite an owner" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
+    <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
+      <small>They sign in with it. Nothing is mailed: you get a link to hand on.</small></label>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
+      <button class="primary" disabled=${isSending}>${isSending ? "Making the link…" : "Make the link"}</button></div>
+  </form><//>`;
+}
+
+function Remove({ owner, onClose }: { owner: OwnerView; onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const remove = async (): Promise<void> => {
+    const path = `${PATH}/${owner.id}`;
+    const done = `${owner.email} is no owner any more.`;
+    if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
+  };
+  return html`<${Dialog} title="Remove ${owner.email}?" onClose=${onClose}>
+    <p>Their sessions and the keys of their logins end at once. What they changed stays in the audit. Keys that they made on the Keys page go on working.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>${isSending ? "Removing…" : "Remove owner"}</button></div>
+  <//>`;
+}

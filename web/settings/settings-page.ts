@@ -1,0 +1,50 @@
+/** Settings: of the environment, and of the server whose owner one is. Each tab is a file of its own, and stands in the address. */
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import { pagePath } from "../base/place.ts";
+import { ErrorState, Skeleton } from "../component/notice.ts";
+import { PageHead } from "../component/page-head.ts";
+import { TabLinks } from "../component/tab-links.ts";
+import { BackupList } from "./backup-list.ts";
+import { GeneralTab } from "./general-tab.ts";
+import { KeyList } from "./key-list.ts";
+import { LimitList } from "./limit-list.ts";
+import { OwnerList } from "./owner-list.ts";
+import { ServerFacts } from "./server-facts.ts";
+import { SessionList } from "./session-list.ts";
+import { useSettings } from "./use-settings.ts";
+
+const TABS = [
+  ["", "General"],
+  ["keys", "Keys"],
+  ["limits", "Limits"],
+  ["server", "Server"],
+  ["backups", "Backups"],
+  ["owners", "Owners"],
+  ["sessions", "Sessions"],
+] as const;
+
+export function SettingsPage({ place, query }: PageProps): View {
+  const asked = query.get("tab") ?? "";
+  const chosen = TABS.find(([name]) => name === asked)?.[0] ?? "";
+  const path = pagePath(place, "settings");
+  const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
+  return html`<${PageHead} title="Settings" />
+    <${TabLinks} label="Settings" tabs=${tabs} chosen=${chosen} />
+    ${chosen === "" && html`<${General} place=${place} />`}
+    ${chosen === "keys" && html`<${KeyList} place=${place} />`}
+    ${chosen === "limits" && html`<${LimitList} />`}
+    ${chosen === "server" && html`<${ServerFacts} />`}
+    ${chosen === "backups" && html`<${BackupList} />`}
+    ${chosen === "owners" && html`<${OwnerList} />`}
+    ${chosen === "sessions" && html`<${SessionList} />`}`;
+}
+
+function General({ place }: Pick<PageProps, "place">): View {
+  const { settings, loadError, reload } = useSettings(place);
+  if (settings !== undefined) return html`<${GeneralTab} place=${place} />`;
+  return loadError === null
+    ? html`<${Skeleton} />`
+    : html`<${ErrorState} error=${loadError} onRetry=${reload} />`;
+}

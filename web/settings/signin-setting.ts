@@ -1,0 +1,19 @@
+/** Who may sign in to the app that the app keys belong to: anyone with an address, or invited people only. */
+import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
+import { SettingCard, SettingSwitch } from "./setting-card.ts";
+import { useSettings } from "./use-settings.ts";
+
+export function SigninSetting({ place }: { place: Place }): View {
+  const { settings, error, change } = useSettings(place);
+  if (settings === undefined) return null;
+  const set = (invitedOnly: boolean) =>
+    change(
+      { signin: { invitedOnly } },
+      invitedOnly ? "Only invited people sign in now." : "Anyone may sign up now.",
+    );
+  return html`<${SettingCard} title="Signing in to your app" error=${error}>
+    <${SettingSwitch} label="Invited people only" isOn=${settings.signin.invitedOnly} onSet=${set} />
+    <p class="quiet">People whom you invited, or whom an event made, sign in with a code. Anyone else is answered the same, gets no mail and is not signed up.</p>
+  <//>`;
+}

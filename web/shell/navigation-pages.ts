@@ -1,0 +1,171 @@
+/**
+ * Every room of the dashboard, in the order of the navigation, and the pages each has. A new room is its own folder and one entry here;
+ * the navigation, the addresses, the keyboard's letters and what is found by name are read from it. A page that few open first is a
+ * `laterPage`, whose code is loaded when it is.
+ */
+import type { ComponentType } from "preact";
+import type { View } from "../base/html.ts";
+import type { PageProps } from "../base/page.ts";
+import type { IconName } from "../component/icon.ts";
+import { EventListPage } from "../event/event-list.ts";
+import { EventPage } from "../event/event-page.ts";
+import { HomePage } from "../home/home-page.ts";
+import { RelayListPage } from "../relay/relay-list.ts";
+import { CallListPage } from "../request/request-list.ts";
+import { laterPage } from "./later-page.ts";
+
+type PageOf = (props: PageProps) => View;
+
+/** What the navigation gathers, in its order; what comes before them stands alone. */
+export const GROUPS = { happen: "What happens", hold: "What you hold", keep: "Look after" } as const;
+
+export interface Room {
+  /** First part of its addresses. */
+  path: string;
+  title: string;
+  icon: IconName;
+  group: keyof typeof GROUPS | null;
+  /** With g before it, goes there. */
+  letter: string;
+  /** By pattern below `path`; the longest literal match is listed first. */
+  pages: readonly (readonly [pattern: string, page: PageOf])[];
+}
+
+export const ROOMS: readonly Room[] = [
+  { path: "home", title: "Home", icon: "home", group: null, letter: "h", pages: [["", HomePage]] },
+  {
+    path: "relays",
+    title: "Relays",
+    icon: "relays",
+    group: "happen",
+    letter: "r",
+    pages: [
+      ["", RelayListPage],
+      ["new", laterPage("New relay", async () => (await import("../relay/new-relay.ts")).NewRelayPage)],
+      // Two parts, because a relay may have any name of one.
+      [
+        "to/production",
+        laterPage(
+          "Promote to production",
+          async () => (await import("../approval/promote-page.ts")).PromotePage,
+        ),
+      ],
+      [":name", laterPage("Relay", async () => (await import("../relay/relay-page.ts")).RelayPage)],
+    ],
+  },
+  {
+    path: "events",
+    title: "Events",
+    icon: "events",
+    group: "happen",
+    letter: "e",
+    pages: [
+      ["", EventListPage],
+      [":id", EventPage],
+    ],
+  },
+  { path: "calls", title: "Calls", icon: "calls", group: "happen", letter: "l", pages: [["", CallListPage]] },
+  {
+    path: "people",
+    title: "People",
+    icon: "person",
+    group: "hold",
+    letter: "p",
+    pages: [
+      ["", laterPage("People", async () => (await import("../people/person-list.ts")).PersonListPage)],
+      [":id", laterPage("Person", async () => (await import("../people/person-page.ts")).PersonPage)],
+    ],
+  },
+  {
+    path: "collections",
+    title: "Records",
+    icon: "records",
+    group: "hold",
+    letter: "c",
+    pages: [
+      [
+        "",
+        laterPage("Records", async () => (await import("../records/collection-list.ts")).CollectionListPage),
+      ],
+      [
+        ":collection",
+        laterPage("Records", async () => (await import("../records/record-list.ts")).RecordListPage),
+      ],
+      [
+        ":collection/:id",
+        laterPage("Record", async () => (await import("../records/record-page.ts")).RecordPage),
+      ],
+    ],
+  },
+  {
+    path: "selling",
+    title: "Selling",
+    icon: "selling",
+    group: "hold",
+    letter: "s",
+    pages: [["", laterPage("Selling", async () => (await import("../selling/selling-page.ts")).SellingPage)]],
+  },
+  {
+    path: "mail",
+    title: "Mail",
+    icon: "mail",
+    group: "hold",
+    letter: "m",
+    pages: [["", laterPage("Mail", async () => (await import("../mail/mail-page.ts")).MailPage)]],
+  },
+  {
+    path: "attention",
+    title: "Attention",
+    icon: "attention",
+    group: "keep",
+    letter: "a",
+    pages: [["", laterPage("Attention", async () => (await import("../alert/attention.ts")).AttentionPage)]],
+  },
+  {
+    path: "audit",
+    title: "Audit",
+    icon: "audit",
+    group: "keep",
+    letter: "u",
+    pages: [["", laterPage("Audit", async () => (await import("../audit/audit-page.ts")).AuditPage)]],
+  },
+  {
+    path: "settings",
+    title: "Settings",
+    icon: "settings",
+    group: "keep",
+    letter: ",",
+    pages: [
+      ["", laterPage("Settings", async () => (await import("../settings/settings-page.ts")).SettingsPage)],
+    ],
+  },
+];
+
+export interface FoundPage {
+  room: Room;
+  page: ComponentType<PageProps>;
+  params: Record<string, string>;
+}
+
+/** The page at the parts of an address below the place; null where there is none. */
+export function findPage([first = "", ...rest]: readonly string[]): FoundPage | null {
+  const room = ROOMS.find(({ path }) => path === first);
+  for (const [pattern, page] of room?.pages ?? []) {
+    const params = match(pattern, rest);
+    if (room !== undefined && params !== null)
+      return { room, page: page as ComponentType<PageProps>, params };
+  }
+  return null;
+}
+
+function match(pattern: string, parts: readonly string[]): Record<string, string> | null {
+  const wanted = pattern === "" ? [] : pattern.split("/");
+  if (wanted.length !== parts.length) return null;
+  const params: Record<string, string> = {};
+  for (const [at, part] of wanted.entries()) {
+    const given = parts[at] ?? "";
+    if (part.startsWith(":")) params[part.slice(1)] = given;
+    else if (part !== given) return null;
+  }
+  return params;
+}

@@ -1,0 +1,249 @@
+/** What the palette offers for what was typed: what the page knows by itself at once, what the service finds a moment later. */
+import { useEffect, useState } from "preact/hooks";
+import type { AlertView } from "../../src/platform/audit/alert.ts";
+import { type Session, signOut } from "../account/session.ts";
+import { sayKind } from "../alert/kind-text.ts";
+import type { Page } from "../base/answer.ts";
+import { call, sentenceOf, writeQuery } from "../base/api.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { chooseZone, isAwayFromUtc, timeZone } from "../base/time-words.ts";
+import { useLoad } from "../base/use-load.ts";
+import { DOCS } from "../component/docs-link.ts";
+import type { IconName } from "../component/icon.ts";
+import { helpShown } from "../component/keyboard.ts";
+import { tellFailed } from "../component/toast.ts";
+import { type FoundSection, openDocs, useFoundSections } from "./docs-result.ts";
+import { ROOMS } from "./navigation-pages.ts";
+import { chooseTheme } from "./theme.ts";
+
+export type Finding = {
+  key: string;
+  icon: IconName;
+  title: string;
+  /** What it is. */
+  hint: string;
+} & ({ to: string; act?: undefined } | { act: () => void; to?: undefined });
+
+/** Below so many letters nobody is looked for at the service. */
+const MIN_ASKED = 3;
+const ASK_AFTER_MS = 150;
+const MAX_ASKED = 200;
+const MAX_SHOWN = 40;
+const MAX_NAMES = 200;
+
+interface Found {
+  kind: "event" | "person" | "record";
+  id: string;
+  name: string;
+  collection?: string;
+}
+
+export function useFindings(
+  session: Session,
+  place: Place,
+  typed: string,
+): { findings: Finding[]; isLooking: boolean; error: string | null } {
+  const names = useNames(place);
+  const { found, isLooking, error } = useFound(place, typed);
+  const own = [...listRooms(place), ...names, ...listActs(session, place)]
+    .filter((one) => fits(one, typed))
+    .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
+  const things = found.flatMap((one) => showFound(place, one));
+  const pages = useFoundSections(typed).map(showSection);
+  return {
+    findings: [...things, ...own, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
+    isLooking,
+    error,
+  };
+}
+
+/** Each word of what was typed stands somewhere in it. */
+function fits({ title, hint }: Finding, typed: string): boolean {
+  const said = `${title} ${hint}`.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => said.includes(word));
+}
+
+/** 1 where what was typed begins its title. */
+function beginsWith({ title }: Finding, typed: string): number {
+  return title.toLowerCase().startsWith(typed.toLowerCase()) ? 1 : 0;
+}
+
+/** What the service finds, asked once the typing rests. */
+function useFound(
+  place: Place,
+  typed: string,
+): { found: readonly Found[]; isLooking: boolean; error: string | null } {
+  const [answer, setAnswer] = useState<{ typed: string; found: readonly Found[]; error: string | null }>({
+    typed: "",
+    found: [],
+    error: null,
+  });
+  const isAsked = typed.length >= MIN_ASKED;
+  useEffect(() => {
+    if (!isAsked) return;
+    const own = new AbortController();
+    const path = apiPath(place, "find") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
+    const ask = (): void => {
+      call<{ found: Found[] }>("GET", path, undefined, own.signal)
+        .then(({ found }) => setAnswer({ typed, found, error: null }))
+        .catch((thrown) => own.signal.aborted || setAnswer({ typed, found: [], error: sentenceOf(thrown) }));
+    };
+    const timer = setTimeout(ask, ASK_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      own.abort();
+    };
+  }, [typed]);
+  const isAnswered = answer.typed === typed;
+  const { found, error } = isAsked && isAnswered ? answer : { found: [], error: null };
+  return { found, isLooking: isAsked && !isAnswered, error };
+}
+
+function showFound(place: Place, { kind, id, name, collection = "" }: Found): Finding[] {
+  const key = `${kind} ${id}`;
+  if (kind === "event")
+    return [{ key, icon: "events", title: name, hint: "Event", to: pagePath(place, "events", id) }];
+  if (kind === "record") {
+    const to = pagePath(place, "collections", collection, id);
+    return [{ key, icon: "records", title: name, hint: `Record of ${collection}`, to }];
+  }
+  const room = ROOMS.find(({ title }) => title === "People")?.path;
+  const to =
+    room === undefined ? pagePath(place, "events") + writeQuery({ person: id }) : pagePath(place, room, id);
+  return [{ key, icon: "person", title: name, hint: "Person", to }];
+}
+
+function showSection({ title, section, path }: FoundSection): Finding {
+  const hint = section === title ? "Docs" : `Docs · ${title}`;
+  return { key: `docs ${path}`, icon: "help", title: section, hint, act: () => openDocs(path) };
+}
+
+function listRooms(place: Place): Finding[] {
+  return ROOMS.map(({ path, title, icon, letter }) => ({
+    key: `room ${path}`,
+    icon,
+    title,
+    hint: `g ${letter}`,
+    to: pagePath(place, path),
+  }));
+}
+
+/** What has a name: relays, collections, what is sold; and what stands of alerts. */
+function useNames(place: Place): Finding[] {
+  const selling = pagePath(place, "selling");
+  return [
+    ...useNamed(place, "relays", "Relay", "relays", (name) => pagePath(place, "relays", name)),
+    ...useNamed(place, "collections", "Collection", "records", (name) =>
+      pagePath(place, "collections", name),
+    ),
+    ...useNamed(place, "products", "Product", "selling", (open) => selling + writeQuery({ open })),
+    ...useNamed(place, "plans", "Plan", "selling", (open) => selling + writeQuery({ tab: "plans", open })),
+    ...useNamed(
+      place,
+      "access",
+      "Access",
+      "selling",
+      (open) => selling + writeQuery({ tab: "access", open }),
+    ),
+    ...useAlerts(place),
+  ];
+}
+
+interface Named {
+  name: string;
+  /** An access slug's name. */
+  slug?: string;
+  /** Of what is sold, in words. */
+  title?: string;
+}
+
+function useNamed(
+  place: Place,
+  list: string,
+  hint: string,
+  icon: IconName,
+  to: (name: string) => string,
+): Finding[] {
+  const path = apiPath(place, list) + writeQuery({ limit: MAX_NAMES });
+  return (useLoad<Page<Named>>(path).data?.items ?? []).map((one) => {
+    const name = one.slug ?? one.name;
+    const words = one.title === undefined || one.title === name ? hint : `${hint} · ${one.title}`;
+    return { key: `${list} ${name}`, icon, title: name, hint: words, to: to(name) };
+  });
+}
+
+function useAlerts(place: Place): Finding[] {
+  const path = apiPath(place, "alerts") + writeQuery({ open: "true", limit: MAX_NAMES });
+  const to = pagePath(place, "attention") + writeQuery({ tab: "alerts" });
+  const items = useLoad<Page<AlertView>>(path).data?.items ?? [];
+  // Told anew every hour, each cause is one.
+  const causes = new Map(items.toReversed().map((one) => [`${one.code} ${one.target}`, one]));
+  return [...causes.values()].map(({ id, code, message }) => ({
+    key: id,
+    icon: "attention",
+    title: message,
+    hint: `Alert · ${sayKind(code) ?? code}`,
+    to,
+  }));
+}
+
+function listActs(session: Session, place: Place): Finding[] {
+  const go = (title: string, icon: IconName, to: string): Finding => ({
+    key: title,
+    icon,
+    title,
+    hint: "Go",
+    to,
+  });
+  const act = (title: string, icon: IconName, work: () => void): Finding => ({
+    key: title,
+    icon,
+    title,
+    hint: "Do",
+    act: work,
+  });
+  const switches = session.apps.flatMap(({ id, name, environments }) =>
+    environments
+      .filter((environment) => id !== place.app || environment !== place.environment)
+      .map((environment) => {
+        const app = session.apps.length > 1 ? ` of ${name}` : "";
+        return go(`Switch to ${environment}${app}`, "screen", pagePath({ app: id, environment }, "home"));
+      }),
+  );
+  return [
+    go("New relay", "plus", pagePath(place, "relays", "new")),
+    go("Replay dead events", "replay", `${pagePath(place, "events")}?state=dead`),
+    go("See refused calls", "calls", pagePath(place, "calls")),
+    ...(place.environment === "development"
+      ? [go("Promote to production", "relays", pagePath(place, "relays", "to", "production"))]
+      : []),
+    ...switches,
+    ...(session.mode === "server" ? [go("New app", "plus", "/new-app")] : []),
+    act("Documentation", "help", () => openDocs(DOCS.all)),
+    act("Keyboard help", "help", () => helpShown.set(true)),
+    ...(isAwayFromUtc()
+      ? [
+          timeZone.get() === "utc"
+            ? act("Say times in this machine’s zone", "clock", () => chooseZone("local"))
+            : act("Say times in UTC", "clock", () => chooseZone("utc")),
+        ]
+      : []),
+    act("Light theme", "sun", () => chooseTheme("light")),
+    act("Dark theme", "moon", () => chooseTheme("dark")),
+    act("Theme as the system", "screen", () => chooseTheme("system")),
+    act("Sign out", "exit", () => signOut().catch((error) => tellFailed(sentenceOf(error)))),
+  ];
+}
+
+/** The key of the finding that searches the events. */
+export const SEARCH_EVENTS = "search events";
+
+/** Rooms that look through more than names. */
+function listSearches(place: Place, typed: string): Finding[] {
+  if (typed === "") return [];
+  const to = pagePath(place, "events") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
+  return [{ key: SEARCH_EVENTS, icon: "search", title: `Events with “${typed}”`, hint: "Search", to }];
+}
