@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { hashMigration } from "../src/store/migration-record.ts";
+import { hashMigration } from "../src/store/migrate/migration-record.ts";
 
 const PROJECT = resolve(import.meta.dir, "..");
 const FILE = join(PROJECT, "migrations/released.txt");

@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { hashMigration } from "../src/store/migration-record.ts";
+import { hashMigration } from "../src/store/migrate/migration-record.ts";
 import { AFTER_0_17, RELEASES, type Release } from "../test/upgrade/releases.ts";
 
 const PROJECT = resolve(import.meta.dir, "..");

@@ -47,7 +47,7 @@ import type { Sealer } from "./platform/secret/seal.ts";
 import { LiveRelays } from "./rules/relay/live-relay.ts";
 import { ClientWrites } from "./shop/portal/person-record.ts";
 import { PersonSignin } from "./shop/portal/person-signin.ts";
-import { HOUSE, type Holding } from "./store/lease-holder.ts";
+import { HOUSE, type Holding } from "./store/lease/lease-holder.ts";
 import type { Store } from "./store/port.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */

@@ -10,13 +10,13 @@ import { fileErrorCode } from "../base/durable-file.ts";
 import { ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
 import { removeParts } from "../operator/backup/restore.ts";
-import { NoCopyKept } from "../store/database-copy.ts";
-import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
-import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/migrate.ts";
+import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
-import { SchemaDiffers } from "../store/schema-difference.ts";
-import { openSqlite, type SqliteOptions } from "../store/sqlite.ts";
-import { MovedAway, refuseMoved } from "../store/transfer-mark.ts";
+import { NoCopyKept } from "../store/sqlite/database-copy.ts";
+import { openDatabaseFile, readSchemaVersion } from "../store/sqlite/database-file.ts";
+import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/sqlite/migrate.ts";
+import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
+import { MovedAway, refuseMoved } from "../store/transfer/mark.ts";
 
 /** What this program is called with to be that process; no command of the command line. */
 export const MIGRATION_WORD = "--bring-database-to-schema";

@@ -11,9 +11,9 @@ import type { Log } from "../base/log.ts";
 import type { Runner } from "../engine/runner/runner.ts";
 import { answerJson } from "../interfaces/http/answer.ts";
 import type { HttpDeps } from "../interfaces/http/deps.ts";
-import type { Holding } from "../store/lease-holder.ts";
+import type { Holding } from "../store/lease/lease-holder.ts";
 import type { Store } from "../store/port.ts";
-import { adviseOn, LET_GO } from "../store/postgres/advice.ts";
+import { adviseOn, LET_GO } from "../store/postgres/connection-advice.ts";
 import { isAway } from "../store/postgres/error.ts";
 
 const TRY_EVERY_MS = 2_000;

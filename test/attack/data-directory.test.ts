@@ -18,9 +18,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
-import { RunnerLease } from "../../src/store/lease.ts";
-import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { RunnerLease } from "../../src/store/lease/directory-lease.ts";
+import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
@@ -32,7 +32,7 @@ import { VirtualClock } from "../kit/virtual-clock.ts";
 /** In a process of its own: whoever closes the file loses the locks that his process has on it. */
 const SPOIL_AND_TAKE = `
   import { writeFileSync } from "node:fs";
-  import { lockDataDirectory } from ${JSON.stringify(join(import.meta.dir, "../../src/store/lock.ts"))};
+  import { lockDataDirectory } from ${JSON.stringify(join(import.meta.dir, "../../src/store/sqlite/directory-lock.ts"))};
   writeFileSync(process.argv[1] + "/runner.lock", Buffer.alloc(5_000, 7));
   try { lockDataDirectory(process.argv[1], "another", 0); console.log("taken"); } catch (error) { console.log(error.message); }
 `;

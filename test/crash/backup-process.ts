@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { makeBackup } from "../../src/operator/backup/backup.ts";
 import { restoreBackup } from "../../src/operator/backup/restore.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 const [what, dataDir = "", file = ""] = process.argv.slice(2);
 const clock = systemClock;

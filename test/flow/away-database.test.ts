@@ -7,7 +7,7 @@ import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import type { Service } from "../../src/service.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { isAway } from "../../src/store/postgres/error.ts";
-import { refuseUnfit } from "../../src/store/postgres/look.ts";
+import { refuseUnfit } from "../../src/store/postgres/inspection.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";

@@ -20,7 +20,7 @@ import { findCollection } from "../../src/shop/records/collection.ts";
 import { plans } from "../../src/shop/selling/plan.ts";
 import { products } from "../../src/shop/selling/product.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { poll } from "../kit/patience.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

@@ -4,7 +4,7 @@ import { SQL } from "bun";
 import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
-import { HOUSE } from "../../src/store/lease-holder.ts";
+import { HOUSE } from "../../src/store/lease/lease-holder.ts";
 import { until } from "../kit/event-flow.ts";
 import { callApi, makeTenants, type Node, post, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { toPostgres } from "../../src/store/postgres/dialect.ts";
-import { readPostgresShape } from "../../src/store/postgres/shape.ts";
+import { readPostgresShape } from "../../src/store/postgres/schema-shape.ts";
 import { readExpected } from "../kit/expected-schema.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 import { placeSchema } from "../kit/schema-copy.ts";

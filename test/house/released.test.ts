@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { listMigrations, readReleased } from "../../scripts/release-migrations.ts";
-import { hashMigration } from "../../src/store/migration-record.ts";
+import { hashMigration } from "../../src/store/migrate/migration-record.ts";
 import { RELEASES } from "../upgrade/releases.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 

@@ -6,8 +6,8 @@ import { type SqlValue, type Store, StoreUnavailable, type Topic } from "../../s
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { TOUCHED_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { followBlocks } from "../../src/store/sqlite-index-hint.ts";
+import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 export interface BesideStore {
   /** A statement of another process, of which the store, where it is open, has heard then as of any other's. */

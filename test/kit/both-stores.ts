@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { freshDatabase } from "./postgres.ts";
 import { placeSchema } from "./schema-copy.ts";
 

@@ -9,7 +9,7 @@ import { createApp } from "../../src/platform/account/app.ts";
 import { loadMasterKey } from "../../src/platform/secret/master-key.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 /** A new folder for one test file; remove it after the last test. */
 export function makeFolder(): string {

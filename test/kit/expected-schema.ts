@@ -1,7 +1,7 @@
 /** The tables that migrations/tables.json holds for each database; UPDATE_GOLDEN writes a part of it anew. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { SchemaShape } from "../../src/store/schema-difference.ts";
+import type { SchemaShape } from "../../src/store/migrate/schema-difference.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 
 const FILE = join(PROJECT_ROOT, "migrations/tables.json");

@@ -7,7 +7,7 @@ import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { createPersonSession } from "../../src/shop/portal/person-session.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { fillStore, firstEventMs, rowId } from "./filled-store.ts";
 import { RAISED_LIMITS, serviceConfig } from "./service-config.ts";
 

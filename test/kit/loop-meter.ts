@@ -2,7 +2,7 @@
  * Counts the work between two turns of the event loop: statements of SQLite, the rows that they returned or changed, their bytes, and values
  * that were read from JSON or written as JSON. Unlike milliseconds, counts are the same on every machine.
  */
-import { SqliteConnection } from "../../src/store/sqlite-connection.ts";
+import { SqliteConnection } from "../../src/store/sqlite/connection.ts";
 
 /** The most of one turn, each since the meter was reset. */
 export interface TurnWork {

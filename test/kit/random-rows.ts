@@ -1,6 +1,6 @@
 /** Rows that no version of the service wrote, in every table of a SQLite database: what any column may hold, as far as its table takes it. */
 import { Database } from "bun:sqlite";
-import { SqliteEnd } from "../../src/store/sqlite-transfer.ts";
+import { SqliteEnd } from "../../src/store/sqlite/transfer.ts";
 
 const TEXTS = ["", " ", "a", "Ünïcödé ẞ", "😀 \u{10ffff}", "'\"\\\\\n\r\t\u0001\u2028\ufffd", '{"a":"\\u0000"}', "%s $1 ?1 null", "é", "e\u0301"];
 const INTEGERS = [0n, 1n, -1n, 255n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n + 1n, 2n ** 62n, -(2n ** 63n)];

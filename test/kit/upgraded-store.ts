@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { olderDatabase } from "./older-postgres.ts";
 
 const TABLE = "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)";

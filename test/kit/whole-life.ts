@@ -1,7 +1,7 @@
 /** A service through all that it does by itself, and the statements that it asks its database file on the way. */
 import { Database } from "bun:sqlite";
 import { HOUR_MS } from "../../src/base/limit.ts";
-import { SqliteConnection } from "../../src/store/sqlite-connection.ts";
+import { SqliteConnection } from "../../src/store/sqlite/connection.ts";
 import { CALL, GRANT, sendEvent, WRITE } from "./event-flow.ts";
 import { BROKEN, FakeCaller } from "./fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "./relay-definition.ts";

@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { numberedId } from "../../src/base/id.ts";
-import { MIGRATIONS } from "../../src/store/migrate.ts";
-import { runMigration } from "../../src/store/migration-rehearsal.ts";
 import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { runMigration } from "../../src/store/sqlite/migration-rehearsal.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 

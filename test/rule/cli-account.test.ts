@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { requireMode } from "../../src/boot/open-data.ts";
 import { createApp } from "../../src/platform/account/app.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

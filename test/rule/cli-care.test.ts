@@ -9,7 +9,7 @@ import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { grantByHand } from "../../src/shop/people/access-grant.ts";
 import { addCreditsByHand } from "../../src/shop/people/credit.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { intendEmail } from "../../src/platform/mail/email.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

@@ -11,7 +11,7 @@ import { setServerSecrets } from "../../src/platform/secret/local-secrets.ts";
 import { openSealer } from "../../src/rules/relay/master-key-proof.ts";
 import { relayTarget } from "../../src/rules/relay/relay.ts";
 import { createRelay } from "../../src/rules/relay/relay-save.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { CALL, OWNER, receiver, schedule } from "../kit/relay-kit.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { systemClock } from "../../src/base/clock.ts";
-import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
-import { followBlocks } from "../../src/store/sqlite-index-hint.ts";
+import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 const BLOCK = 2_048;
 const NAMES = [1, 2, 3, 4, 5];

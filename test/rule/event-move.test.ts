@@ -12,10 +12,10 @@ import { findEventSeq, listDueEvents, listReadyRelays } from "../../src/engine/e
 import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/engine/event/insert.ts";
 import { listEvents } from "../../src/engine/event/list.ts";
 import { findEventView } from "../../src/engine/event/view.ts";
-import { encodeNumbers } from "../../src/store/dedupe-segment.ts";
+import { encodeNumbers } from "../../src/store/dedupe/segment.ts";
 import { readPage } from "../../src/store/index-scan.ts";
-import { MIGRATIONS } from "../../src/store/migrate.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -24,7 +24,7 @@ const LAST_SEQ = EVENTS + 500;
 const folder = mkdtempSync(join(tmpdir(), "relay-move-"));
 const file = join(folder, "relay.db");
 const clock = new VirtualClock(START_MS);
-const script = join(import.meta.dir, "../../src/store/sqlite.ts");
+const script = join(import.meta.dir, "../../src/store/sqlite/sqlite.ts");
 const idOf = (seq: number) => `evt_${(START_MS + seq).toString(16).padStart(12, "0")}70008${seq.toString(16).padStart(15, "0")}`;
 const keyOf = (seq: number) => keyOfEventId(1, "orders", `sent-${seq}`).hash;
 

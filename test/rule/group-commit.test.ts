@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { GroupCommit } from "../../src/store/group-commit.ts";
-import type { GroupDatabase } from "../../src/store/group-database.ts";
+import { GroupCommit } from "../../src/store/group-commit/group-commit.ts";
+import type { GroupDatabase } from "../../src/store/group-commit/group-database.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 import { holdRealClock } from "../kit/still-clock.ts";
 

@@ -9,10 +9,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { numberOfHash } from "../../src/base/id.ts";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { makeFreeze } from "../../src/store/dedupe-flush.ts";
-import { KeyFilters } from "../../src/store/dedupe-segment.ts";
+import { makeFreeze } from "../../src/store/dedupe/flush.ts";
+import { KeyFilters } from "../../src/store/dedupe/segment.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folders: string[] = [];

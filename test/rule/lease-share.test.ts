@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type SharedLease, shareOf } from "../../src/store/lease-share.ts";
+import { type SharedLease, shareOf } from "../../src/store/lease/lease-share.ts";
 
 /** The leases of numbers 0, 1, …, each with who holds it. */
 function leasesOf(...holders: (string | null)[]): SharedLease[] {

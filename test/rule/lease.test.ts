@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { RunnerLease } from "../../src/store/lease.ts";
-import { DataDirectoryTaken, type DirectoryLock } from "../../src/store/lock.ts";
+import { RunnerLease } from "../../src/store/lease/directory-lease.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { DataDirectoryTaken, type DirectoryLock } from "../../src/store/sqlite/directory-lock.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 const opened: { folder: string; stores: Store[] }[] = [];
 afterEach(async () => {

@@ -1,8 +1,8 @@
 /** Several nodes over one database, each with a clock of its own that the test moves, beside the database's. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/platform/account/app.ts";
-import { HOUSE } from "../../src/store/lease-holder.ts";
-import { NodeHolding } from "../../src/store/node-lease-holder.ts";
+import { HOUSE } from "../../src/store/lease/lease-holder.ts";
+import { NodeHolding } from "../../src/store/lease/node-lease-holder.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openTestStore, type TestStore } from "../kit/fresh-store.ts";

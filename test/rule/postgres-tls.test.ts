@@ -8,7 +8,7 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.t
 import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
-import { connectionOptions } from "../../src/store/postgres/option.ts";
+import { connectionOptions } from "../../src/store/postgres/connection-option.ts";
 import { type Authority, makeAuthority } from "../kit/certificate.ts";
 import { startPostgres } from "../kit/postgres.ts";
 

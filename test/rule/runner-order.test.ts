@@ -1,7 +1,7 @@
 /** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
-import { LEASE_MS } from "../../src/store/node-lease.ts";
+import { LEASE_MS } from "../../src/store/lease/node-lease.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { NEXT_SEQ } from "../kit/event-sql.ts";

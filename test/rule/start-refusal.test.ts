@@ -6,8 +6,8 @@ import { join } from "node:path";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { explainDirectory, explainListening } from "../../src/interfaces/cli/start-refusal.ts";
 import { startService } from "../../src/service.ts";
-import { lockDataDirectory } from "../../src/store/lock.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

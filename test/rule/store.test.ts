@@ -6,10 +6,10 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
-import { MigrationRefused } from "../../src/store/migrate.ts";
 import { type Reader, type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
+import { MigrationRefused } from "../../src/store/sqlite/migrate.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

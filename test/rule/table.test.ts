@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openDatabaseFile } from "../../src/store/database-file.ts";
 import type { Store, Touched, Writer } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openDatabaseFile } from "../../src/store/sqlite/database-file.ts";
+import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { bytes, defineTable, flag, given, integer, json, type NewRowOf, orNull, text } from "../../src/store/table.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
 import { placeExecutable } from "../kit/executable.ts";

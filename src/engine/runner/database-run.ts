@@ -7,7 +7,7 @@
 
 import type { Clock } from "../../base/clock.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import type { Holder } from "../../store/lease-holder.ts";
+import type { Holder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, StoreUnavailable, type WholeTransaction, type Writer } from "../../store/port.ts";
 import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
 import type { EndedRun, EventCame } from "../event/run.ts";

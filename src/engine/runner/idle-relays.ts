@@ -4,7 +4,7 @@
  */
 
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import type { Holder } from "../../store/lease-holder.ts";
+import type { Holder } from "../../store/lease/lease-holder.ts";
 import type { Ahead, Reader } from "../../store/port.ts";
 import type { EventDraft } from "../event/insert.ts";
 

@@ -6,7 +6,7 @@
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { endInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
-import { HOUSE, type Holder } from "../../store/lease-holder.ts";
+import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";

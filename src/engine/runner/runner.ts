@@ -12,7 +12,7 @@ import type { Log } from "../../base/log.ts";
 import type { ToldRun } from "../../platform/audit/call-notifier.ts";
 import type { ActionPorts } from "../../rules/action/contract.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import { HOUSE, type Holder } from "../../store/lease-holder.ts";
+import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
 import {
   type Ahead,
   ANYWHERE,

@@ -8,7 +8,7 @@ import type { ActionOutcome, ActionPorts, ActionTime } from "../../rules/action/
 import type { Intended } from "../../rules/action/registry.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import { undone } from "../../store/dry-run.ts";
-import type { Holder } from "../../store/lease-holder.ts";
+import type { Holder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";

@@ -13,7 +13,7 @@ import type { Log } from "../../base/log.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import { RELAY } from "../../rules/relay/relay.ts";
 import { periodOf } from "../../rules/trigger/schedule.ts";
-import { HOUSE, type Holder } from "../../store/lease-holder.ts";
+import { HOUSE, type Holder } from "../../store/lease/lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { alertMissed, type Missed } from "../event/alert.ts";

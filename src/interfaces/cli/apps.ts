@@ -15,8 +15,12 @@ import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import { createApp, listApps, renameApp } from "../../platform/account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../../platform/account/environment.ts";
 import { WHOLE_SERVER, writeAudit } from "../../platform/audit/audit.ts";
-import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../../store/lock.ts";
 import type { Store } from "../../store/port.ts";
+import {
+  DataDirectoryTaken,
+  type DirectoryLock,
+  lockDataDirectory,
+} from "../../store/sqlite/directory-lock.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { requireYes } from "./confirm.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";

@@ -7,8 +7,8 @@ import { type DatabaseUrl, sayHowBack, sayHowElse } from "../../base/database-ur
 import { writeJson } from "../../base/json.ts";
 import { BackupRefused, makeBackup } from "../../operator/backup/backup.ts";
 import { restoreBackup } from "../../operator/backup/restore.ts";
-import type { CopyStep } from "../../store/database-copy.ts";
-import { DatabaseRefused } from "../../store/database-file.ts";
+import type { CopyStep } from "../../store/sqlite/database-copy.ts";
+import { DatabaseRefused } from "../../store/sqlite/database-file.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";

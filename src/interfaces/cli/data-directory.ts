@@ -10,12 +10,16 @@ import { listApps } from "../../platform/account/app.ts";
 import { type Environment, listEnvironments } from "../../platform/account/environment.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { openSealer } from "../../rules/relay/master-key-proof.ts";
-import { refuseLostDatabase } from "../../store/database-file.ts";
-import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../../store/lock.ts";
-import type { MigrationProgress } from "../../store/migrate.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { openPostgres } from "../../store/postgres/postgres.ts";
-import { openSqlite } from "../../store/sqlite.ts";
+import { refuseLostDatabase } from "../../store/sqlite/database-file.ts";
+import {
+  DataDirectoryTaken,
+  type DirectoryLock,
+  lockDataDirectory,
+} from "../../store/sqlite/directory-lock.ts";
+import type { MigrationProgress } from "../../store/sqlite/migrate.ts";
+import { openSqlite } from "../../store/sqlite/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { World } from "./io.ts";
 import { sayFar } from "./progress.ts";

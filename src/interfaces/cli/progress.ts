@@ -2,7 +2,7 @@
  * How far something long is, on one line of standard error that is drawn again; only where somebody looks at it. SQLite copies and checks a database
  * in one call, so a thread of its own looks at the file that grows.
  */
-import type { CopyStep } from "../../store/database-copy.ts";
+import type { CopyStep } from "../../store/sqlite/database-copy.ts";
 import type { World } from "./io.ts";
 import thread from "./progress-thread.txt" with { type: "text" };
 

@@ -19,7 +19,7 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { ClientWrites } from "../../shop/portal/person-record.ts";
 import type { PersonSignin } from "../../shop/portal/person-signin.ts";
-import type { HeldCount, Holding } from "../../store/lease-holder.ts";
+import type { HeldCount, Holding } from "../../store/lease/lease-holder.ts";
 import type { Store } from "../../store/port.ts";
 import type { Docs } from "../docs/docs.ts";
 import type { BodyRoom } from "./body.ts";

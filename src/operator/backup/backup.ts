@@ -7,7 +7,7 @@ import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { toIso } from "../../base/clock.ts";
 import { findMasterKey, placeKeyFile } from "../../platform/secret/master-key.ts";
-import { type CopyStep, copyDatabase } from "../../store/database-copy.ts";
+import { type CopyStep, copyDatabase } from "../../store/sqlite/database-copy.ts";
 
 /** Why a backup or a restore was not made: one sentence for the person who asked for it. */
 export class BackupRefused extends Error {}

@@ -10,14 +10,14 @@ import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { trySealed } from "../../rules/relay/master-key-proof.ts";
-import { type CopyStep, copyDatabase, holdDatabase } from "../../store/database-copy.ts";
+import { type CopyStep, copyDatabase, holdDatabase } from "../../store/sqlite/database-copy.ts";
 import {
   checkDatabase,
   type DatabaseRefusal,
   DatabaseRefused,
   openDatabaseFile,
-} from "../../store/database-file.ts";
-import { lockDataDirectory } from "../../store/lock.ts";
+} from "../../store/sqlite/database-file.ts";
+import { lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
 import { BackupRefused, backupFile, databaseFile, listAllParts } from "./backup.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */

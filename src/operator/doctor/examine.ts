@@ -7,9 +7,14 @@ import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { trySealed } from "../../rules/relay/master-key-proof.ts";
-import { findFaults, findLoss, openDatabaseFile, readSchemaVersion } from "../../store/database-file.ts";
-import { listTableFaults, SCHEMA_VERSION } from "../../store/migrate.ts";
 import type { Reader } from "../../store/port.ts";
+import {
+  findFaults,
+  findLoss,
+  openDatabaseFile,
+  readSchemaVersion,
+} from "../../store/sqlite/database-file.ts";
+import { listTableFaults, SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { lookAtServer } from "./server-check.ts";
 import {

@@ -2,9 +2,9 @@
 import { type Clock, toIso } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
-import { SCHEMA_VERSION } from "../../store/migrate.ts";
 import type { Reader } from "../../store/port.ts";
-import { adviseOn } from "../../store/postgres/advice.ts";
+import { adviseOn } from "../../store/postgres/connection-advice.ts";
+import { LIMITS, READ_LIMITS, requireLimits } from "../../store/postgres/connection-option.ts";
 import { LimitsNotKept } from "../../store/postgres/error.ts";
 import {
   findUnfit,
@@ -13,10 +13,10 @@ import {
   type OpenReader,
   readOwnSettings,
   readSchemaThere,
-} from "../../store/postgres/look.ts";
+} from "../../store/postgres/inspection.ts";
 import { listTableFaults } from "../../store/postgres/migrate.ts";
-import { LIMITS, READ_LIMITS, requireLimits } from "../../store/postgres/option.ts";
-import { readMark } from "../../store/transfer-mark.ts";
+import { SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
+import { readMark } from "../../store/transfer/mark.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";

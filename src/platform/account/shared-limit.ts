@@ -5,7 +5,7 @@
  */
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Limiter, Nodes, PlaceAsk, Places } from "../../base/limiter.ts";
-import { readDatabaseTime } from "../../store/node-lease.ts";
+import { readDatabaseTime } from "../../store/lease/node-lease.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer } from "../../store/table.ts";
 

@@ -5,10 +5,18 @@
 import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
+import type { GroupConnection } from "../group-commit/transaction.ts";
 import type { Reader, SqlArguments, SqlNames } from "../port.ts";
-import type { GroupConnection } from "../transaction.ts";
-import { sayWhere } from "./advice.ts";
 import { COLUMN_TYPES } from "./bulk-insert.ts";
+import { sayWhere } from "./connection-advice.ts";
+import {
+  BEGINS,
+  CONNECT_WITHIN_S,
+  READ_LIMITS,
+  requireLimits,
+  SET_LIMITS,
+  soleOptions,
+} from "./connection-option.ts";
 import { toPostgres } from "./dialect.ts";
 import {
   ConnectionLost,
@@ -19,8 +27,7 @@ import {
   refusalOf,
   tellApart,
 } from "./error.ts";
-import { BEGINS, CONNECT_WITHIN_S, READ_LIMITS, requireLimits, SET_LIMITS, soleOptions } from "./option.ts";
-import { Posted } from "./posted.ts";
+import { Posted } from "./pending-insert.ts";
 import { ReadsAhead } from "./prefetch.ts";
 import { arrange, asSqliteGives } from "./value.ts";
 

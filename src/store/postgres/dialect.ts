@@ -3,7 +3,7 @@
  * only one of them can do is written in the room so that both take it. A text is translated once.
  */
 
-import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "../sql-token.ts";
+import { closing, forCalls, hasComma, isSign, isWord, next, split, type Token } from "../sql/token.ts";
 import { followIndexes } from "./index-hint.ts";
 
 /** A statement for PostgreSQL: its text, with `$1`, `$2`, …, and which of the given values stands at each of them. */

@@ -6,7 +6,7 @@
 import { sleep, systemClock } from "../../base/clock.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
-import type { PostgresSilence } from "./silent-connection.ts";
+import type { PostgresSilence } from "./liveness.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 /** `connection`: of a writer's, as its numbers rise and none of them is there without those before. */

@@ -3,14 +3,14 @@
  * the other nodes what was touched.
  */
 import { systemClock } from "../../base/clock.ts";
-import type { Ending, GroupDatabase, Kept, WorkWatch } from "../group-database.ts";
+import type { Ending, GroupDatabase, Kept, WorkWatch } from "../group-commit/group-database.ts";
+import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
 import { OutcomeUnknown, StoreUnavailable, type Touched } from "../port.ts";
-import type { GroupConnection, UndoableKeys } from "../transaction.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
 import { askOnDisk, NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
+import type { PostgresSilence } from "./liveness.ts";
 import { Notices, TOUCHED_CHANNEL } from "./notification.ts";
-import type { PostgresSilence } from "./silent-connection.ts";
 import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
 
 interface GroupOptions {

@@ -4,8 +4,8 @@
  * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
  */
 
-import { type Comparison, findComparison, findSorted, placesOf } from "../sql-select.ts";
-import { isSign, isWord, next, split, type Token } from "../sql-token.ts";
+import { type Comparison, findComparison, findSorted, placesOf } from "../sql/select.ts";
+import { isSign, isWord, next, split, type Token } from "../sql/token.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
 
 /** The columns of each index, by its name, as the last migration that made one of that name says it. */

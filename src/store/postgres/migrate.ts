@@ -5,18 +5,23 @@
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "../migrate.ts";
-import { type AppliedMigration, hashMigration, listEdited, RECORD_HASH } from "../migration-record.ts";
+import {
+  type AppliedMigration,
+  hashMigration,
+  listEdited,
+  RECORD_HASH,
+} from "../migrate/migration-record.ts";
+import { differs, listDifferences, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
-import { differs, listDifferences, TABLES } from "../schema-difference.ts";
-import { MOVED_NUMBER, refuseMoved } from "../transfer-mark.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../sqlite/migrate.ts";
+import { MOVED_NUMBER, refuseMoved } from "../transfer/mark.ts";
 import { PostgresConnection } from "./connection.ts";
+import { AS_LONG_AS_IT_TAKES } from "./connection-option.ts";
 import { causesOf } from "./error.ts";
-import { refuseUnfit, UnfitServer } from "./look.ts";
-import { AS_LONG_AS_IT_TAKES } from "./option.ts";
+import { refuseUnfit, UnfitServer } from "./inspection.ts";
+import { LOOK_EVERY_MS, PostgresSilence } from "./liveness.ts";
 import { POSTGRES_MIGRATIONS } from "./schema.ts";
-import { readPostgresShape } from "./shape.ts";
-import { LOOK_EVERY_MS, PostgresSilence } from "./silent-connection.ts";
+import { readPostgresShape } from "./schema-shape.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** Of the advisory lock of who migrates: another one than the writers'. */

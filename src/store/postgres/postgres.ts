@@ -5,7 +5,8 @@
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import type { Room } from "../disk-space.ts";
-import { GroupCommit } from "../group-commit.ts";
+import { GroupCommit } from "../group-commit/group-commit.ts";
+import { CommitListeners } from "../group-commit/transaction.ts";
 import {
   type Fence,
   type FencedStore,
@@ -19,15 +20,14 @@ import {
   type Touched,
   type Writer,
 } from "../port.ts";
-import { CommitListeners } from "../transaction.ts";
-import { roomOf } from "./disk-room.ts";
+import { hearChannel } from "./channel-listener.ts";
+import { roomOf } from "./disk-space.ts";
 import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
-import { hearChannel } from "./hearing.ts";
+import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
 import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
 import { readNotice, TOUCHED_CHANNEL } from "./notification.ts";
-import { Readers } from "./readers.ts";
-import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./silent-connection.ts";
+import { Readers } from "./reader-pool.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** A node that has heard nothing for so long tells itself something, and listens anew where it does not hear that either. */

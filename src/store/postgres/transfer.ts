@@ -6,7 +6,7 @@
 import { type Clock, sleep, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { StoreUnavailable } from "../port.ts";
-import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../transfer-mark.ts";
+import { LET_WRITE, MARK, NO_MORE_WRITES, readMark, refuseMoved, UNMARK } from "../transfer/mark.ts";
 import {
   type Cell,
   type MovedTable,
@@ -14,11 +14,11 @@ import {
   moves,
   rowsAtOnce,
   type TargetEnd,
-} from "../transfer-tables.ts";
+} from "../transfer/tables.ts";
 import { PostgresConnection } from "./connection.ts";
-import { refuseUnfit } from "./look.ts";
+import { AS_LONG_AS_IT_TAKES } from "./connection-option.ts";
+import { refuseUnfit } from "./inspection.ts";
 import { migratePostgres } from "./migrate.ts";
-import { AS_LONG_AS_IT_TAKES } from "./option.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
 /** A node shows up more often than this, and one that died is looked at so long. */

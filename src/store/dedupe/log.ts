@@ -1,0 +1,350 @@
+/**
+ * A memory of keys that are each spent once, such as an event's dedupe key: a log that is looked up in memory, because an index over keys in no
+ * order costs each key a page of its own. A transaction that keeps keys ends with one row that holds them all. When memory holds a run's worth,
+ * that table is frozen and written as a run behind the groups that follow (flush.ts); a run goes when the newest row of its keys has gone.
+ * What is found are candidates: the row that a key was kept for has the whole hash and decides.
+ */
+import { numberOfHash } from "../../base/id.ts";
+import type { KeyMemory } from "../port.ts";
+import type { SqliteConnection } from "../sqlite/connection.ts";
+import { type Freeze, makeFreeze, writeFreezeStep } from "./flush.ts";
+import {
+  decodeNumbers,
+  deleteRun,
+  deleteSlot,
+  findInRun,
+  findInSlots,
+  hasSlots,
+  KeyFilters,
+  type KeyRun,
+  listCutOff,
+  listRuns,
+  mayBeIn,
+  readFilter,
+} from "./segment.ts";
+
+/** Keys of one run, unless a start finds more that no run holds. */
+const RUN_KEYS = 229_376;
+/** Rows of the log that one step reads. */
+const STEP_ROWS = 500;
+/** Numbers of rows of the log that one step deletes: more than a group adds, also where each row took many of them. */
+const STEP_DELETED = 100;
+/** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
+const STEP_BYTES = 128 * 1024;
+/** Filters of runs that one transaction reads: after a start the first groups ask the runs themselves. */
+const STEP_FILTERS = 4;
+/** A row with fewer bytes of keys takes those of the next transaction too, so that a quiet service's log is no row a key. */
+const MIN_ROW_BYTES = 512;
+/** Of a table in memory, at first. */
+const FIRST_PLACES = 4_096;
+
+/** What the open transaction did that counts once it is durable. */
+interface Wrote {
+  /** Bytes of the row. */
+  row?: number;
+  step?: "sorted" | "part" | "whole" | "again";
+  gone?: KeyRun;
+}
+
+export class KeyLog implements KeyMemory {
+  readonly #connection: SqliteConnection;
+  readonly #runKeys: number;
+  #recent = new KeyTable();
+  #freeze: Freeze<KeyTable> | null = null;
+  #runs: KeyRun[] = [];
+  readonly #filters = new KeyFilters();
+  /** The last row of the log that memory holds, and the bytes of its keys. */
+  #lastId = 0;
+  #lastBytes = 0;
+  /** Rows of the log up to this one are in a run, and are deleted behind the groups that follow. */
+  #foldedId = 0;
+  /** Kept by the transaction that is open, keys and their numbers by turns; the keys of its undone parts are taken out again. */
+  #open: number[] = [];
+  readonly #openByKey = new Map<number, number[]>();
+  #wrote: Wrote = {};
+  /** Filters that the open transaction read, or had no more time for. */
+  #read = 0;
+  /** Whether a table of an earlier version still holds keys. */
+  #hasSlots = false;
+  #loaded = false;
+  #runsToDelete: number[] = [];
+  /** What other connections wrote is known up to this version of the database, and the open transaction's; null: nothing was read yet. */
+  #version: number | null = null;
+  /** The version that the open transaction sees: told when it has the write lock. */
+  locked = 0;
+  /** Whether the open transaction asked for a key: if not, there is nothing to write, to keep or to undo. */
+  used = false;
+
+  constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
+    this.#connection = connection;
+    this.#runKeys = runKeys;
+  }
+
+  find(hash: Uint8Array): readonly number[] | Promise<readonly number[]> {
+    if (!this.#isReady || this.#hasSlots) return this.#findStored(hash);
+    const key = numberOfHash(hash);
+    if (this.#filters.mayHold(key, this.#runs.length)) return this.#findStored(hash);
+    return this.#findInMemory(key);
+  }
+
+  #findInMemory(key: number): number[] {
+    const found = this.#recent.find(key);
+    const open = this.#openByKey.get(key);
+    if (open !== undefined) found.push(...open);
+    if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
+    return found;
+  }
+
+  async #findStored(hash: Uint8Array): Promise<number[]> {
+    if (!this.#isReady) await this.#makeReady();
+    const key = numberOfHash(hash);
+    const found = this.#findInMemory(key);
+    for (const run of this.#runs) {
+      if (run.filter === null && this.#read++ < STEP_FILTERS) await this.#readFilter(run);
+      if (mayBeIn(run, key)) found.push(...(await findInRun(this.#connection, run, key)));
+    }
+    if (this.#hasSlots) found.push(...(await findInSlots(this.#connection, hash)));
+    return found;
+  }
+
+  keep(hash: Uint8Array, value: number): undefined | Promise<void> {
+    if (!this.#isReady) return this.#makeReady().then(() => this.keep(hash, value));
+    const key = numberOfHash(hash);
+    this.#open.push(key, value);
+    const values = this.#openByKey.get(key);
+    if (values === undefined) this.#openByKey.set(key, [value]);
+    else values.push(value);
+    return undefined;
+  }
+
+  async forgetBefore(value: number): Promise<boolean> {
+    if (!this.#isReady) await this.#makeReady();
+    const gone = this.#runs.find(({ newest }) => newest < value);
+    if (gone === undefined) return false;
+    if (!(await deleteRun(this.#connection, gone.run))) this.#wrote.gone = gone;
+    return true;
+  }
+
+  async forgetSlot(hash: Uint8Array, value: number): Promise<void> {
+    if (!this.#isReady) await this.#makeReady();
+    if (this.#hasSlots) await deleteSlot(this.#connection, hash, value);
+  }
+
+  /**
+   * One step of bringing the log into memory, some milliseconds of it; answers whether there is more. It runs inside a transaction of its
+   * own, and before the first key at the latest.
+   */
+  async load(): Promise<boolean> {
+    if (this.#loaded) return false;
+    if (this.#version === null) {
+      this.#runsToDelete = await listCutOff(this.#connection);
+      await this.#look();
+    }
+    const [cutOff] = this.#runsToDelete;
+    if (cutOff !== undefined) {
+      if (!(await deleteRun(this.#connection, cutOff))) this.#runsToDelete.shift();
+    } else {
+      this.#loaded = !(await this.#readRows());
+    }
+    return !this.#loaded;
+  }
+
+  get #isReady(): boolean {
+    return this.used && this.#loaded && this.#version === this.locked;
+  }
+
+  /** Before a key is looked up: what another process wrote since the last one is read. */
+  async #makeReady(): Promise<void> {
+    this.used = true;
+    if (this.#version !== null && this.#version !== this.locked) {
+      await this.#look();
+      this.#loaded = false;
+    }
+    while (!this.#loaded) await this.load();
+  }
+
+  /** Where the transaction's keys are, for `undoTo`. */
+  get mark(): number {
+    return this.#open.length;
+  }
+
+  /** Takes out what was kept since `mark`; 0 for the whole transaction. */
+  undoTo(mark: number): void {
+    const undone = this.#open.splice(mark);
+    for (let at = undone.length - 2; at >= 0; at -= 2) {
+      const key = undone[at] ?? 0;
+      const values = this.#openByKey.get(key);
+      if (values?.length === 1) this.#openByKey.delete(key);
+      else values?.pop();
+    }
+    if (mark > 0) return;
+    this.used = false;
+    this.#wrote = {};
+    this.#read = 0;
+    // Its pieces were undone too, and another process may take the number.
+    if (this.#freeze?.done === 0) this.#freeze.run = 0;
+  }
+
+  /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
+  async write(): Promise<void> {
+    if (this.#open.length === 0) return;
+    this.#wrote.row = await this.#writeRow(new Uint8Array(Float64Array.from(this.#open).buffer));
+    if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
+    if (this.#foldedId > 0) await this.#deleteFolded();
+  }
+
+  /** The transaction is durable. */
+  commit(): void {
+    const { row, step, gone } = this.#wrote;
+    this.used = false;
+    this.#wrote = {};
+    this.#read = 0;
+    if (gone !== undefined) this.#runs = this.#filters.without(gone, this.#runs);
+    if (row === undefined) return;
+    this.#recent.add(Float64Array.from(this.#open));
+    this.#open = [];
+    this.#openByKey.clear();
+    this.#lastId += 1;
+    this.#lastBytes = row;
+    if (this.#freeze !== null && step !== undefined) this.#stepFreeze(this.#freeze, step);
+    if (this.#freeze !== null || this.#recent.size < this.#runKeys) return;
+    this.#freeze = makeFreeze(this.#recent, this.#lastId);
+    this.#recent = new KeyTable();
+    // What comes now is not of that run.
+    this.#lastBytes = MIN_ROW_BYTES;
+  }
+
+  #stepFreeze(freeze: Freeze<KeyTable>, step: "sorted" | "part" | "whole" | "again"): void {
+    if (step === "sorted") return;
+    freeze.done += 1;
+    if (step === "again") {
+      this.#runsToDelete.push(freeze.run);
+      this.#freeze = makeFreeze(freeze.table, freeze.untilId);
+    } else if (step === "whole") {
+      const { run, newest, pieces, filter, table, untilId } = freeze;
+      this.#runs.push({ run, newest, pieces, filter: this.#filters.add(filter.words, true) });
+      this.#foldedId = untilId;
+      // Growing would move half a run's keys at once, into memory that the system clears page by page.
+      if (this.#recent.keys.length < table.keys.length && table.keys.length < 4 * this.#runKeys)
+        this.#recent = table.restart(this.#recent);
+      this.#freeze = null;
+    }
+  }
+
+  /** What there is to read of what this process does not know. */
+  async #look(): Promise<void> {
+    this.#version = this.locked;
+    const known = new Set(this.#runs.map(({ run }) => run));
+    this.#runs.push(...(await listRuns(this.#connection)).filter(({ run }) => !known.has(run)));
+    this.#hasSlots = await hasSlots(this.#connection);
+  }
+
+  /** Answers whether there may be more rows. */
+  async #readRows(): Promise<boolean> {
+    const sql = "SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT 1";
+    let bytes = 0;
+    for (let rows = 0; rows < STEP_ROWS && bytes < STEP_BYTES; rows++) {
+      const row = await this.#connection.get<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
+      if (row === null) return false;
+      this.#recent.add(decodeNumbers(row.keys));
+      this.#lastId = row.id;
+      this.#lastBytes = row.keys.length;
+      bytes += row.keys.length;
+    }
+    return true;
+  }
+
+  /** Adds the transaction's row, or puts its keys into the last one, which so gets a new number for other processes. */
+  async #writeRow(keys: Uint8Array): Promise<number> {
+    const id = this.#lastId + 1;
+    if (this.#lastId > 0 && this.#lastBytes < MIN_ROW_BYTES) {
+      const sql = "UPDATE key_recent SET id = ?1, keys = CAST(keys || ?2 AS BLOB) WHERE id = ?3";
+      if ((await this.#connection.run(sql, id, keys, this.#lastId)) > 0) return this.#lastBytes + keys.length;
+    }
+    await this.#connection.run("INSERT INTO key_recent (id, keys) VALUES (?1, ?2)", id, keys);
+    return keys.length;
+  }
+
+  /** A run that has none any more has gone. */
+  async #readFilter(run: KeyRun): Promise<void> {
+    if (!(await readFilter(this.#connection, run, this.#filters)))
+      this.#runs = this.#filters.without(run, this.#runs);
+  }
+
+  /** Deletes rows of the log whose keys are in a run, from the first one on. */
+  async #deleteFolded(): Promise<void> {
+    const first = "SELECT min(id) FROM key_recent";
+    const sql = `DELETE FROM key_recent WHERE id <= min(?1, (${first}) + ${STEP_DELETED} - 1)`;
+    if ((await this.#connection.run(sql, this.#foldedId)) === 0) this.#foldedId = 0;
+  }
+}
+
+/** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
+class KeyTable {
+  keys = new Float64Array(FIRST_PLACES);
+  /** 0: the place is free. */
+  values = new Float64Array(FIRST_PLACES);
+  size = 0;
+  greatestValue = 0;
+
+  /** Keys and their numbers, which are above 0, by turns. */
+  add(pairs: Float64Array): void {
+    this.size += pairs.length / 2;
+    this.#growFor(this.size);
+    const greatest = put(pairs, pairs.subarray(1), 2, this.keys, this.values);
+    this.greatestValue = Math.max(this.greatestValue, greatest);
+  }
+
+  /** The numbers that the key was kept for. */
+  find(key: number): number[] {
+    const found: number[] = [];
+    const mask = this.keys.length - 1;
+    for (let at = key & mask; this.values[at] !== 0; at = (at + 1) & mask) {
+      if (this.keys[at] === key) found.push(this.values[at] ?? 0);
+    }
+    return found;
+  }
+
+  /** Its keys have gone: it takes those of another, which has fewer places. */
+  restart(other: KeyTable): KeyTable {
+    this.values.fill(0);
+    this.size = other.size;
+    this.greatestValue = put(other.keys, other.values, 1, this.keys, this.values);
+    return this;
+  }
+
+  #growFor(size: number): void {
+    const [keys, values] = [this.keys, this.values];
+    if (size * 2 <= keys.length) return;
+    const places = 2 ** Math.ceil(Math.log2(size * 2));
+    this.keys = new Float64Array(places);
+    this.values = new Float64Array(places);
+    put(keys, values, 1, this.keys, this.values);
+  }
+}
+
+/**
+ * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in; keys
+ * and their numbers stand `step` apart. Answers the greatest number. One loop over plain arrays, so that it is compiled soon after a start.
+ */
+function put(
+  fromKeys: Float64Array,
+  fromValues: Float64Array,
+  step: number,
+  keys: Float64Array,
+  values: Float64Array,
+): number {
+  const mask = keys.length - 1;
+  let greatest = 0;
+  for (let from = 0; from < fromKeys.length; from += step) {
+    const key = fromKeys[from] ?? 0;
+    const value = fromValues[from] ?? 0;
+    if (value === 0) continue;
+    let at = key & mask;
+    while (values[at] !== 0) at = (at + 1) & mask;
+    keys[at] = key;
+    values[at] = value;
+    if (value > greatest) greatest = value;
+  }
+  return greatest;
+}

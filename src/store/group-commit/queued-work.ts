@@ -1,0 +1,43 @@
+/** Who waits for a group, and how each work of it ended. */
+import { type Fence, type GatheredWork, type LookAhead, type Origin, StoreUnavailable } from "../port.ts";
+
+export interface Waiting {
+  readonly origin: Origin;
+  readonly fence: Fence | null;
+  readonly work: GatheredWork<unknown, unknown>;
+  readonly lookAhead: LookAhead<unknown> | undefined;
+  readonly draft: unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** How often its group was lost after its commit was answered. */
+  losses: number;
+}
+
+/** How one work of a group ended, kept until the commit decides. */
+export type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+/** The work that is next, with the drafts side by side that it may be given together. */
+export function takeAlike(group: readonly Waiting[], from: number, most: number) {
+  const { origin, fence, work } = group[from] as Waiting;
+  let end = from + 1;
+  while (end < from + most && group[end]?.work === work) end += 1;
+  return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
+}
+
+/** Answers each of the group with its outcome. */
+export function answer(group: readonly Waiting[], outcomes: readonly Outcome[]): void {
+  group.forEach((waiting, index) => {
+    const outcome = outcomes[index] as Outcome;
+    if (outcome.ok) waiting.resolve(outcome.value);
+    else waiting.reject(outcome.error);
+  });
+}
+
+/** Rejects every work of a group of which nothing is kept. */
+export function refuse(group: readonly Waiting[], error: unknown): void {
+  const unavailable =
+    error instanceof StoreUnavailable
+      ? error
+      : new StoreUnavailable("The transaction could not be committed.", { cause: error });
+  for (const waiting of group) waiting.reject(unavailable);
+}

@@ -1,0 +1,258 @@
+/**
+ * An open transaction as a work of a group is given it: nested attempts, what is to happen after the commit, and what it touched. It never
+ * decides when a transaction begins or ends.
+ */
+import {
+  type Ahead,
+  ANYWHERE,
+  type KeyMemory,
+  type Reader,
+  type SqlArguments,
+  type SqlNames,
+  type Topic,
+  type Touched,
+  type WholeTransaction,
+  type Writer,
+} from "../port.ts";
+
+/** The connection that a group's transaction is open on. */
+export interface GroupConnection extends Reader {
+  run(sql: string, ...values: SqlArguments): Promise<number>;
+  runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
+  post(sql: string, ...values: SqlArguments): Promise<void>;
+  postEach(sql: string, rows: readonly SqlNames[]): Promise<void>;
+  /** Resolves once what was posted has its answers; throws the first failure. */
+  settle(): Promise<void>;
+  /** What failed first, of an error that may only follow from it. */
+  firstOf(error: unknown): unknown;
+  /** Reads that are sent before anybody waits for their answers; absent where an answer is at hand. */
+  readonly ahead?: Reader;
+  /** Runs a statement that answers nothing; those that follow come behind it. */
+  exec(sql: string): void;
+  /** No more once the database undid the whole of it by itself. */
+  readonly inTransaction: boolean;
+}
+
+/** Keys whose keeping is undone with a part of the transaction. */
+export interface UndoableKeys extends KeyMemory {
+  readonly mark: number;
+  undoTo(mark: number): void;
+}
+
+/** What the works of a transaction share. */
+export interface Shared {
+  version: number;
+  committed: Committed;
+  /** null: they may be undone one by one. */
+  whole: WholeTransaction | null;
+}
+
+/** The writing side: adds nested attempts and what is to happen after the commit. */
+export class GroupWriter implements Writer {
+  readonly #connection: GroupConnection;
+  readonly committed: (() => void)[] = [];
+  readonly touched: (readonly [topic: Topic, id: string])[] = [];
+  isQuiet = false;
+  readonly #shared: Shared;
+  readonly #keys: UndoableKeys;
+  #depth = 0;
+  #open = true;
+  #passedOver = false;
+
+  /** Where works are whole, an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  constructor(connection: GroupConnection, keys: UndoableKeys, shared: Shared) {
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#shared = shared;
+  }
+
+  keepQuiet(): void {
+    this.isQuiet = true;
+  }
+
+  get foreignVersion(): number {
+    return this.#shared.version;
+  }
+
+  get whole(): WholeTransaction | null {
+    return this.#shared.whole;
+  }
+
+  get passedOver(): boolean {
+    return this.#passedOver;
+  }
+
+  get ahead(): Ahead | undefined {
+    return this.#open ? lookingAhead(this.#connection, this.#keys) : undefined;
+  }
+
+  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.get<Row>(sql, ...values);
+  }
+
+  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.all<Row>(sql, ...values);
+  }
+
+  run(sql: string, ...values: SqlArguments): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.run(sql, ...values);
+  }
+
+  post(sql: string, ...values: SqlArguments): Promise<void> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.post(sql, ...values);
+  }
+
+  postEach(sql: string, rows: readonly SqlNames[]): Promise<void> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.postEach(sql, rows);
+  }
+
+  runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.runEach(sql, rows);
+  }
+
+  attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#shared.whole === null ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
+  }
+
+  async #attemptCarefully<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#depth += 1;
+    const savepoint = `attempt_${this.#depth}`;
+    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
+    this.#connection.exec(`SAVEPOINT ${savepoint}`);
+    try {
+      const result = await work();
+      await this.#connection.settle();
+      this.#connection.exec(`RELEASE ${savepoint}`);
+      return result;
+    } catch (error) {
+      const first = this.#connection.firstOf(error);
+      this.committed.length = callbacks;
+      this.touched.length = touched;
+      this.#keys.undoTo(keys);
+      if (this.#connection.inTransaction) {
+        this.#connection.exec(`ROLLBACK TO ${savepoint}`);
+        this.#connection.exec(`RELEASE ${savepoint}`);
+      }
+      throw first;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  async #attemptPlainly<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#passedOver = true;
+      throw error;
+    }
+  }
+
+  get keys(): KeyMemory {
+    if (!this.#open) throw ended();
+    return this.#keys;
+  }
+
+  afterCommit(work: () => void): void {
+    if (!this.#open) throw ended();
+    this.committed.push(work);
+  }
+
+  touch(topic: Topic, id?: string | number): void {
+    if (!this.#open) throw ended();
+    const named = id === undefined ? ANYWHERE : String(id);
+    const last = this.touched.at(-1);
+    // Many rows of one kind follow each other.
+    if (last?.[0] !== topic || last[1] !== named) this.touched.push([topic, named]);
+  }
+
+  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
+  end(): void {
+    this.#open = false;
+  }
+}
+
+/** undefined where there is no way to be ahead of. */
+export function lookingAhead({ ahead }: GroupConnection, keys: KeyMemory): Ahead | undefined {
+  if (ahead === undefined) return undefined;
+  return {
+    get: (sql, ...values) => ahead.get(sql, ...values),
+    all: (sql, ...values) => ahead.all(sql, ...values),
+    keys,
+  };
+}
+
+function ended(): Error {
+  return new Error("This transaction has ended; a work may await nothing but its transaction.");
+}
+
+/** What a group's works left to be done once it is durable. */
+export class Committed {
+  readonly works: (() => void)[] = [];
+  readonly #touched = new Map<Topic, Set<string>>();
+  /** Whether each of them kept quiet. */
+  isQuiet = true;
+
+  add(writer: GroupWriter, { captured }: { captured: boolean }): void {
+    this.works.push(...writer.committed);
+    this.isQuiet &&= writer.isQuiet;
+    for (const [topic, id] of writer.touched) {
+      const ids = this.#touched.get(topic) ?? new Set();
+      this.#touched.set(topic, ids.add(id));
+      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
+    }
+  }
+
+  /** The transaction as works see it that are kept or undone as one. */
+  whole(hush: () => void): WholeTransaction {
+    const hasTouched = (topic: Topic, id?: string): boolean => {
+      const ids = this.#touched.get(topic);
+      return ids !== undefined && (id === undefined || ids.has(id));
+    };
+    return { hasTouched, hush };
+  }
+
+  clear(): void {
+    this.works.length = 0;
+    this.#touched.clear();
+    this.isQuiet = true;
+  }
+
+  get touched(): Touched {
+    return this.#touched;
+  }
+
+  tell(onTouch: (touched: Touched) => void): void {
+    if (this.#touched.size > 0) onTouch(this.#touched);
+    for (const work of this.works) work();
+  }
+}
+
+interface Listener {
+  work: (touched: Touched) => void;
+  topics: readonly Topic[] | undefined;
+}
+
+/** Who is told after a commit what it touched. */
+export class CommitListeners {
+  readonly #listeners = new Set<Listener>();
+
+  /** `topics`: by default any of them. The answer stops it. */
+  add(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+    const listener = { work, topics };
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(touched: Touched): void {
+    for (const { work, topics } of [...this.#listeners])
+      if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * Who runs all that happens by itself where one server does: a row in the database with an epoch, one higher for each server. Every transaction of the runner, the
+ * scheduler, capture and the caretakers asks in itself whether the epoch is still theirs, so that a server that lost it changes nothing
+ * more, whatever it believes. The directory's lock (directory-lock.ts) refuses a second server at once; where its file was removed, the lease does.
+ * It never looks at a wall clock.
+ */
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { type Clock, sleep } from "../../base/clock.ts";
+import {
+  type Fence,
+  type FencedStore,
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Writer,
+} from "../port.ts";
+import { type DirectoryLock, refuseTaken } from "../sqlite/directory-lock.ts";
+import { identityOf } from "../sqlite/sqlite.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
+import { HOUSE, type Holding, type Keeper } from "./lease-holder.ts";
+
+/** How long one that asks waits for an answer: a holder that runs looks every second. */
+const ANSWER_WITHIN_MS = 3_000;
+const ASK_EVERY_MS = 100;
+
+/** One row, told apart by its epoch alone, so that whoever has another one changes nothing. */
+const RUNNER_LEASE = defineTable({
+  name: "runner_lease",
+  key: ["epoch"],
+  columns: {
+    epoch: integer(),
+    /** null: given back. */
+    holder: orNull(text()),
+    host: orNull(text()),
+    pid: orNull(integer()),
+    lockFile: orNull(text()),
+    databaseFile: orNull(text()),
+    asked: integer(),
+    answered: integer(),
+  },
+});
+
+type LeaseRow = RowOf<typeof RUNNER_LEASE>;
+
+interface LeaseDeps {
+  store: Store;
+  /** The database file. */
+  file: string;
+  lock: DirectoryLock;
+  clock: Clock;
+}
+
+export class RunnerLease implements Holding {
+  readonly whole = true;
+  readonly nodes = { live: 1 };
+  readonly #deps: LeaseDeps;
+  readonly #epoch: number;
+  readonly #store: FencedStore;
+  #keeper: Pick<Keeper, "begin" | "lost" | "renewed"> | null = null;
+  #lostTo: string | null = null;
+  #unwatch: () => void = () => undefined;
+
+  private constructor(deps: LeaseDeps, epoch: number) {
+    this.#deps = deps;
+    this.#epoch = epoch;
+    this.#store = deps.store.behind(this.#fence);
+  }
+
+  /**
+   * Takes the lease. A holder that did not give it back is gone where its lock file is the one held now, where it had another database
+   * file open (this one is a copy), or where its process is; else it is asked, and who answers is named in a DataDirectoryTaken.
+   */
+  static async take(deps: LeaseDeps): Promise<RunnerLease> {
+    const { store, file, lock } = deps;
+    const before = await store.read(readLease);
+    if (before.holder !== null && !isGone(before, deps) && (await answers(before, deps)))
+      throw refuseTaken(dirname(file), before.holder);
+    const epoch = before.epoch + 1;
+    const taken = await store.write("app", (tx) =>
+      tx.run(
+        `UPDATE runner_lease SET epoch = $epoch, holder = $holder, host = $host, pid = $pid, lock_file = $lockFile,
+           database_file = $databaseFile, asked = 0, answered = 0 WHERE epoch = $before`,
+        {
+          epoch,
+          holder: lock.holder,
+          host: hostname(),
+          pid: process.pid,
+          lockFile: lock.identity,
+          databaseFile: identityOf(file),
+          before: before.epoch,
+        },
+      ),
+    );
+    if (taken !== 1) throw refuseTaken(dirname(file), "another process that started at the same time");
+    return new RunnerLease(deps, epoch);
+  }
+
+  /** Throws StoreUnavailable unless the lease is this server's; asked in the transaction that it guards. */
+  readonly #fence: Fence = async (tx) => {
+    if (this.#lostTo === null) {
+      const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
+      if (row?.epoch === this.#epoch) return;
+      this.#lose((await readLease(tx)).holder);
+    }
+    throw new StoreUnavailable(`This server runs nothing any more, because ${this.#lostTo} took over.`);
+  };
+
+  get lostTo(): string | null {
+    return this.#lostTo;
+  }
+
+  holds(): boolean {
+    return this.#lostTo === null;
+  }
+
+  storeOf(): FencedStore {
+    return this.#store;
+  }
+
+  /** Looks every second from now on. */
+  watch(keeper: Pick<Keeper, "begin" | "lost" | "renewed">): void {
+    this.#keeper = keeper;
+    // A store that cannot be used now says so by itself; the next look comes.
+    const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
+    this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
+    // Somebody may have asked, or taken over, since the lease was taken; the store tells what changes from now on.
+    look(true);
+  }
+
+  async start(): Promise<void> {
+    await this.#keeper?.begin(HOUSE);
+  }
+
+  probe(tx: Writer): Promise<unknown> {
+    // A new value, because SQLite writes no page that stays as it is.
+    return tx.run("UPDATE runner_lease SET probes = probes + 1");
+  }
+
+  count(): null {
+    return null;
+  }
+
+  async listNodes(): Promise<null> {
+    return null;
+  }
+
+  /** Where it still can, so that the next server need not ask. */
+  async release(): Promise<void> {
+    this.#unwatch();
+    if (this.#lostTo !== null) return;
+    const { store } = this.#deps;
+    await store
+      .write("app", (tx) => RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { holder: null }))
+      .catch(() => undefined);
+  }
+
+  async #look(foreignChange: boolean): Promise<void> {
+    const { store, lock } = this.#deps;
+    if (this.#lostTo !== null) return;
+    if (foreignChange) await this.#readOthers();
+    if (this.#lostTo !== null || lock.stands() || store.trouble !== null || !lock.renew()) return;
+    await store.write("app", (tx) =>
+      RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { lockFile: lock.identity }),
+    );
+    this.#keeper?.renewed();
+  }
+
+  /** Whether somebody took over, or asks whether this server is there. */
+  async #readOthers(): Promise<void> {
+    const { store } = this.#deps;
+    const { epoch, holder, asked, answered } = await store.read(readLease);
+    if (epoch !== this.#epoch) return this.#lose(holder);
+    if (asked === answered) return;
+    await store.write("app", (tx) =>
+      tx.run("UPDATE runner_lease SET answered = asked WHERE epoch = ?1", this.#epoch),
+    );
+  }
+
+  #lose(by: string | null): void {
+    if (this.#lostTo !== null) return;
+    this.#lostTo = by ?? "another server";
+    this.#keeper?.lost(this.#lostTo);
+  }
+}
+
+async function readLease(tx: Reader): Promise<LeaseRow> {
+  const row = await RUNNER_LEASE.get(tx, "");
+  if (row === null) throw new StoreUnavailable("The database has lost the row that says who runs it.");
+  return row;
+}
+
+/** Whether it is certain, without asking, that the holder is gone or was never of this file. */
+function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseDeps): boolean {
+  if (lockFile === lock.identity || databaseFile !== identityOf(file)) return true;
+  return host === hostname() && pid !== null && pid !== process.pid && !runs(pid);
+}
+
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
+
+/** Asks the holder and waits for its answer. */
+async function answers({ epoch }: LeaseRow, { store, clock }: LeaseDeps): Promise<boolean> {
+  const asked = await store.write("app", async (tx) => {
+    await tx.run("UPDATE runner_lease SET asked = asked + 1");
+    return (await readLease(tx)).asked;
+  });
+  for (let waited = 0; waited < ANSWER_WITHIN_MS; waited += ASK_EVERY_MS) {
+    await sleep(clock, ASK_EVERY_MS);
+    const now = await store.read(readLease);
+    if (now.epoch !== epoch || now.holder === null) return now.holder !== null;
+    if (now.answered >= asked) return true;
+  }
+  return false;
+}

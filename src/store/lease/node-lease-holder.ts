@@ -1,0 +1,225 @@
+/**
+ * What one node of several runs by itself: a lease for each environment and one for the house, each with an epoch that rises with every taking and
+ * an end in the database's time. A node renews its own every few seconds, takes what is free, and gives back what is more than its share. It
+ * believes in a lease for less time than others do, by the clock that never jumps; whatever it believes, every write of what it runs asks for
+ * the epoch in its own transaction. What its own wall clock says it shows to others, and goes by nothing of it.
+ */
+import { type Clock, Loop } from "../../base/clock.ts";
+import { newId } from "../../base/id.ts";
+import type { Nodes } from "../../base/limiter.ts";
+import type { Log } from "../../base/log.ts";
+import {
+  type Fence,
+  type FencedStore,
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Writer,
+} from "../port.ts";
+import { adviseOn } from "../postgres/connection-advice.ts";
+import { type HeldCount, HOUSE, type Holding, type Keeper, type NodeView } from "./lease-holder.ts";
+import {
+  type Found,
+  giveBackAll,
+  hasLease,
+  LEASE_MS,
+  listNodes,
+  lookAtLeases,
+  RENEW_EVERY_MS,
+  readDatabaseTime,
+} from "./node-lease.ts";
+
+/** So much sooner than others this node takes its lease for over. */
+const MARGIN_MS = 1_500;
+/** Behind the end of another's lease. */
+const LATE_MS = 50;
+
+interface Held {
+  epoch: number;
+  store: FencedStore;
+}
+
+interface NodeDeps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  /** The public origin that it was given; null: none. */
+  baseUrl: string | null;
+  /** Milliseconds by the database. */
+  readNow?: (tx: Reader) => Promise<number>;
+}
+
+export class NodeHolding implements Holding {
+  readonly whole = false;
+  readonly lostTo = null;
+  readonly #id: string;
+  readonly #deps: Required<NodeDeps>;
+  readonly #loop: Loop;
+  readonly #held = new Map<number, Held>();
+  /** To be given back: false while anything of it still runs here. */
+  readonly #leaving = new Map<number, boolean>();
+  /** The last word to the keeper about each, so that one follows the other. */
+  readonly #told = new Map<number, Promise<void>>();
+  readonly #nobodys: FencedStore;
+  readonly #houseStore: FencedStore;
+  readonly #unlisten: () => void;
+  #keeper: Keeper | null = null;
+  #url: string | null = null;
+  #validUntilMs = Number.NEGATIVE_INFINITY;
+  #takeovers = 0;
+  #nodes: Nodes = { live: 1 };
+
+  constructor(deps: NodeDeps) {
+    const { store, clock, log } = deps;
+    this.#deps = { readNow: readDatabaseTime, ...deps };
+    this.#id = newId("nod", clock.now());
+    this.#loop = new Loop({
+      clock,
+      everyMs: RENEW_EVERY_MS,
+      turn: () => this.#turn(),
+      onError: (error) =>
+        log.warn("the leases of this node cannot be renewed", {
+          cause: (error as Error).message,
+          todo: adviseOn(error),
+        }),
+    });
+    this.#nobodys = store.behind(async () => {
+      throw new StoreUnavailable("This node runs that environment no more.");
+    });
+    // The house's rooms are handed theirs once.
+    const house = (): FencedStore => this.#held.get(HOUSE)?.store ?? this.#nobodys;
+    this.#houseStore = {
+      read: (work) => store.read(work),
+      write: (origin, work) => house().write(origin, work),
+      tend: (options) => house().tend(options),
+      letsPass: (tx) => house().letsPass(tx),
+    };
+    this.#unlisten = store.listen(() => this.#loop.wake(), ["environment", "lease"]);
+  }
+
+  holds(environmentId: number): boolean {
+    return this.#held.has(environmentId) && this.#deps.clock.monotonicMs() < this.#validUntilMs;
+  }
+
+  storeOf(environmentId: number): FencedStore {
+    if (environmentId === HOUSE) return this.#houseStore;
+    return this.#held.get(environmentId)?.store ?? this.#nobodys;
+  }
+
+  get nodes(): Nodes {
+    const known = (): Nodes => this.#nodes;
+    return {
+      get live() {
+        return known().live;
+      },
+    };
+  }
+
+  watch(keeper: Keeper): void {
+    this.#keeper = keeper;
+  }
+
+  /** Resolves once what this node took first has begun. */
+  async start(url: string): Promise<void> {
+    this.#url = url;
+    await this.#loop.start();
+    await Promise.all(this.#told.values());
+  }
+
+  probe(tx: Writer): Promise<unknown> {
+    tx.keepQuiet();
+    return tx.run("UPDATE node SET probes = probes + 1 WHERE id = ?1", this.#id);
+  }
+
+  count(): HeldCount {
+    const environments = [...this.#held.keys()].filter((id) => id !== HOUSE && this.holds(id)).length;
+    return { node: this.#id, house: this.holds(HOUSE), environments, takeovers: this.#takeovers };
+  }
+
+  listNodes(): Promise<NodeView[]> {
+    const { store, readNow } = this.#deps;
+    return store.read(async (tx) => listNodes(tx, this.#id, await readNow(tx)));
+  }
+
+  /** After everything it ran has ended. */
+  async release(): Promise<void> {
+    this.#unlisten();
+    await this.#loop.stop();
+    this.#held.clear();
+    // Where it cannot, others take them when they are over.
+    await this.#deps.store.write("app", (tx) => giveBackAll(tx, this.#id)).catch(() => undefined);
+  }
+
+  async #turn(): Promise<number> {
+    const { store, clock, baseUrl, readNow } = this.#deps;
+    const askedMs = clock.monotonicMs();
+    const held = new Map([...this.#held].map(([environmentId, { epoch }]) => [environmentId, epoch]));
+    const known = this.#validUntilMs > Number.NEGATIVE_INFINITY;
+    const about = { id: this.#id, url: this.#url, baseUrl: baseUrl ?? "" };
+    const believed = { ...about, known, held, leaving: new Map(this.#leaving) };
+    const found = await store.write("app", async (tx) =>
+      lookAtLeases(tx, { ...believed, nowMs: await readNow(tx), clockAt: clock.now() }),
+    );
+    const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
+    // From before it was asked, so never longer than the database's.
+    this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
+    this.#follow(found);
+    if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#keeper?.regained();
+    return Math.min(RENEW_EVERY_MS, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
+  }
+
+  #follow({ own, takeovers, giveBack, live }: Found): void {
+    this.#nodes = { live: Math.max(1, live.length) };
+    const gone = [...this.#held].filter(([id, { epoch }]) => own.get(id) !== epoch).map(([id]) => id);
+    const givenBack = gone.filter((id) => this.#leaving.get(id) === true).length;
+    for (const id of gone) this.#lose(id);
+    const taken = [...own].filter(([id]) => !this.#held.has(id));
+    for (const [id, epoch] of taken) this.#take(id, epoch);
+    for (const id of giveBack) if (!this.#leaving.has(id)) this.#leave(id);
+    this.#takeovers += takeovers;
+    if (gone.length + taken.length === 0) return;
+    const lost = gone.length - givenBack;
+    const changes = { taken: taken.length, takenOver: takeovers, givenBack, lost };
+    this.#deps.log.info("what this node runs has changed", { ...changes, held: this.#held.size });
+  }
+
+  #take(environmentId: number, epoch: number): void {
+    const fence: Fence = async (tx) => {
+      if (await hasLease(tx, environmentId, epoch, this.#id)) return;
+      if (this.#held.get(environmentId)?.epoch === epoch) this.#lose(environmentId);
+      throw new StoreUnavailable(
+        "This node runs that environment no more, because another one took it over.",
+      );
+    };
+    this.#held.set(environmentId, { epoch, store: this.#deps.store.behind(fence) });
+    this.#tell(environmentId, (keeper) => keeper.begin(environmentId));
+  }
+
+  #lose(environmentId: number): void {
+    this.#held.delete(environmentId);
+    // What is leaving has been told.
+    if (!this.#leaving.delete(environmentId))
+      this.#tell(environmentId, (keeper) => keeper.end(environmentId, true));
+  }
+
+  /** Ends what runs of it, and gives it back then. */
+  #leave(environmentId: number): void {
+    this.#leaving.set(environmentId, false);
+    this.#tell(environmentId, async (keeper) => {
+      await keeper.end(environmentId, false);
+      if (!this.#leaving.has(environmentId)) return;
+      this.#leaving.set(environmentId, true);
+      this.#loop.wake();
+    });
+  }
+
+  #tell(environmentId: number, word: (keeper: Keeper) => Promise<void>): void {
+    const keeper = this.#keeper;
+    if (keeper === null) return;
+    const before = this.#told.get(environmentId) ?? Promise.resolve();
+    const after = before
+      .then(() => word(keeper))
+      .catch((error) => this.#deps.log.error("a lease was not followed", { environmentId, error }));
+    this.#told.set(environmentId, after);
+  }
+}

@@ -1,0 +1,109 @@
+/** Looking at a PostgreSQL without changing anything of it: a connection that only reads, and whether what is told on one connection is heard on another. */
+import { SQL } from "bun";
+import { systemClock, waitAtMost } from "../../base/clock.ts";
+import type { DatabaseUrl } from "../../base/database-url.ts";
+import type { Reader } from "../port.ts";
+import { MOVED_NUMBER } from "../transfer/mark.ts";
+import { PostgresConnection } from "./connection.ts";
+import { connectionOptions } from "./connection-option.ts";
+import { ReadOnly } from "./error.ts";
+
+export interface OpenReader extends Reader, AsyncDisposable {}
+
+/** Throws StoreUnavailable. What is set on this connection would stay with a pooler's for whoever gets that next, so nothing is. */
+export async function lookInto(url: DatabaseUrl): Promise<OpenReader> {
+  const connection = await PostgresConnection.open(url, "relay doctor");
+  return {
+    get: (sql, ...values) => connection.get(sql, ...values),
+    all: (sql, ...values) => connection.all(sql, ...values),
+    [Symbol.asyncDispose]: () => connection.close(),
+  };
+}
+
+/** The newest schema of this service's there; null: none. */
+export async function readSchemaThere(tx: Reader): Promise<number | null> {
+  if ((await tx.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL")) === null) return null;
+  const row = await tx.get<{ number: number | null }>(
+    `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,
+  );
+  return row?.number ?? null;
+}
+
+/** What the server gives a connection that asks for nothing, by these names; the list of all of them may need room on its disk. */
+export async function readOwnSettings(
+  url: DatabaseUrl,
+  names: readonly string[],
+): Promise<Record<string, string>> {
+  const plain = new SQL({ ...connectionOptions(url), max: 1 });
+  try {
+    const rows: { name: string; setting: string }[] = await plain.unsafe(
+      "SELECT name, current_setting(name) AS setting FROM json_array_elements_text($1::text::json) AS asked (name)",
+      [JSON.stringify(names)],
+    );
+    return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
+  } finally {
+    void plain.close({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+/** Why no service can keep its rows there, whoever it connects as, and what to do; null: nothing stands against it. */
+export async function findUnfit(tx: Reader): Promise<{ check: string; why: string; todo: string } | null> {
+  const row = await tx.get<{ version: string; number: number; encoding: string; standby: boolean }>(
+    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::bigint AS number,
+       current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby`,
+  );
+  if (row === null) return null;
+  const { version, number, encoding, standby } = row;
+  if (number < LEAST_VERSION)
+    return {
+      check: "version",
+      why: `PostgreSQL ${version} is older than 15.`,
+      todo: "use PostgreSQL 15 or newer",
+    };
+  if (standby)
+    return {
+      check: "standby",
+      why: "This server is a standby, which takes no writes.",
+      todo: "name the primary, and behind a switch the address that always leads to it",
+    };
+  if (encoding !== "UTF8")
+    return {
+      check: "encoding",
+      why: `${encoding}: it cannot hold every text that comes.`,
+      todo: "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+    };
+  return null;
+}
+
+/** A server on which no service starts. */
+export class UnfitServer extends Error {}
+
+/** Before anything is made there. Throws UnfitServer, and ReadOnly of a standby: it may be the primary in a moment, or its name lead to one. */
+export async function refuseUnfit(tx: Reader): Promise<void> {
+  const unfit = await findUnfit(tx);
+  if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be taken. ${unfit.why}`);
+  if (unfit !== null)
+    throw new UnfitServer(`The database cannot be taken. ${unfit.why} To do: ${unfit.todo}.`);
+}
+
+const LEAST_VERSION = 150_000;
+const HEARD_WITHIN_MS = 3_000;
+
+/** False where something between here and the server keeps no connection for itself. */
+export async function hearsNotices(url: DatabaseUrl): Promise<boolean> {
+  const [listener, teller] = [0, 1].map(() => new SQL({ ...connectionOptions(url), max: 1 }));
+  const channel = `relay_look_${crypto.randomUUID().replaceAll("-", "")}`;
+  let heard = false;
+  try {
+    const hearing = Promise.withResolvers<void>();
+    await listener?.listen(channel, () => {
+      heard = true;
+      hearing.resolve();
+    });
+    await teller?.unsafe(`SELECT pg_notify('${channel}', '')`);
+    await waitAtMost(systemClock, HEARD_WITHIN_MS, hearing.promise);
+    return heard;
+  } finally {
+    for (const one of [listener, teller]) void one?.close({ timeout: 0 }).catch(() => undefined);
+  }
+}

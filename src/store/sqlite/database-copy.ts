@@ -1,0 +1,205 @@
+/**
+ * A whole, consistent, checked copy of a database, made while others write to it. It appears under its name only when it is on the disk
+ * and was read through; until then it is a hidden `.part` beside it. It never waits for a writer and never makes one wait.
+ */
+import { Database } from "bun:sqlite";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileErrorCode, partOf, placeFile, syncFile } from "../../base/durable-file.ts";
+import {
+  type CheckedDatabase,
+  checkDatabase,
+  DatabaseRefused,
+  openDatabaseFile,
+  readSchemaVersion,
+  refuseUnreadable,
+} from "./database-file.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
+
+const BUSY_TIMEOUT_MS = 5_000;
+const HOLD_TIMEOUT_MS = 2_000;
+/** It holds people's addresses and sealed secrets. */
+const OWNER_ONLY = 0o600;
+const SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name";
+
+/** What a copy is at: `file` grows to about so many bytes while it is copied. */
+export interface CopyStep {
+  doing: "copying" | "checking";
+  file: string;
+  ofBytes: number;
+}
+
+interface CopyOptions {
+  replace: boolean;
+  onStep?: ((step: CopyStep) => void) | undefined;
+}
+
+/** Copies the database `from` to the new file `to`. Throws DatabaseRefused in one sentence; then nothing is at `to` that was not before. */
+export async function copyDatabase(from: string, to: string, options: CopyOptions): Promise<CheckedDatabase> {
+  if (!existsSync(from))
+    throw new DatabaseRefused(
+      "missing",
+      `There is no database ${from}: name the server's folder with --data-dir or RELAY_DATA_DIR.`,
+    );
+  return await makeCopy(from, to, options, () => {
+    // Reading and writing, though it writes nothing: the last one to close then clears SQLite's side files away.
+    const connection = new Database(from, { readwrite: true, create: false });
+    connection.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    return connection;
+  });
+}
+
+/** As `copyDatabase`, through a connection to `from` that is closed at the end unless it was handed in open. */
+async function makeCopy(
+  from: string,
+  to: string,
+  options: CopyOptions,
+  source: Database | (() => Database),
+): Promise<CheckedDatabase> {
+  if (!options.replace && existsSync(to)) throw refuseExisting(to);
+  const part = partOf(to);
+  try {
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    closeSync(openSync(part, "wx", OWNER_ONLY));
+    const step = { file: part, ofBytes: statSync(from).size };
+    options.onStep?.({ doing: "copying", ...step });
+    const schema = copyInto(part, source);
+    chmodSync(part, OWNER_ONLY);
+    syncFile(part);
+    options.onStep?.({ doing: "checking", ...step });
+    const checked = await checkDatabase(part);
+    await compareSchemas(from, schema, part);
+    if (!placeFile(part, to, options)) throw refuseExisting(to);
+    return checked;
+  } catch (error) {
+    throw explain(from, to, error);
+  } finally {
+    rmSync(part, { force: true });
+    rmSync(`${part}-journal`, { force: true });
+  }
+}
+
+/** Fills the empty file; answers the source's schema in SQLite's words. */
+function copyInto(part: string, source: Database | (() => Database)): string {
+  const connection = source instanceof Database ? source : source();
+  try {
+    connection.query("VACUUM INTO ?1").run(part);
+    return JSON.stringify(connection.query(SCHEMA).all());
+  } finally {
+    if (connection !== source) connection.close();
+  }
+}
+
+/** A copy holds every table, index and trigger of what it was made of, in the same words. */
+async function compareSchemas(from: string, schema: string, copy: string): Promise<void> {
+  using made = openDatabaseFile(copy);
+  if (JSON.stringify(await made.all(SCHEMA)) === schema) return;
+  throw new DatabaseRefused(
+    "changed",
+    `${from} changed its schema while it was copied, so the copy was thrown away: make it again.`,
+  );
+}
+
+function refuseExisting(to: string): DatabaseRefused {
+  return new DatabaseRefused(
+    "target",
+    `${to} exists already: name another file, or replace it with --force.`,
+  );
+}
+
+function explain(from: string, to: string, error: unknown): DatabaseRefused {
+  if (error instanceof DatabaseRefused) return error;
+  const code = fileErrorCode(error);
+  const { message } = error as Error;
+  if (/NOTADB|CORRUPT|BUSY|LOCKED/.test(code)) return refuseUnreadable(from, error);
+  return new DatabaseRefused(
+    "target",
+    `The copy ${to} cannot be written (${message}): check the folder's rights and the room on its disk.`,
+  );
+}
+
+interface HeldDatabase extends Disposable {
+  /** A checked copy of it, as `copyDatabase` makes one. Throws DatabaseRefused. */
+  copyTo(file: string): Promise<CheckedDatabase>;
+}
+
+/**
+ * Takes the database for itself. Answers null where SQLite cannot make sense of the file; throws DatabaseRefused where another
+ * process has it open. The log and the other side files are gone when it is held.
+ */
+export function holdDatabase(file: string): HeldDatabase | null {
+  try {
+    fold(file);
+    return hold(file);
+  } catch (error) {
+    const { code = "" } = error as { code?: string };
+    if (/BUSY|LOCKED/.test(code) || error instanceof DatabaseRefused) throw refuseUnreadable(file, error);
+    if (/NOTADB|CORRUPT|IOERR/.test(code)) return null;
+    throw error;
+  }
+}
+
+/** Leaving the log behind needs the file alone, and moves what the log holds into it first. */
+function fold(file: string): void {
+  const connection = new Database(file, { readwrite: true, create: false });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${HOLD_TIMEOUT_MS}`);
+    connection.run("PRAGMA synchronous = FULL");
+    requireFolded(file, connection.query<{ journal_mode: string }, []>("PRAGMA journal_mode = DELETE").get());
+  } finally {
+    connection.close();
+  }
+}
+
+/** A second connection: one that folded keeps its journal's file for as long as it holds the lock. */
+function hold(file: string): HeldDatabase {
+  const connection = new Database(file, { readwrite: true, create: false });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${HOLD_TIMEOUT_MS}`);
+    connection.run("PRAGMA locking_mode = EXCLUSIVE");
+    requireFolded(file, connection.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get());
+    connection.run("BEGIN EXCLUSIVE");
+    connection.run("COMMIT");
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return {
+    copyTo: (to) => makeCopy(file, to, { replace: false }, connection),
+    [Symbol.dispose]: () => connection.close(),
+  };
+}
+
+function requireFolded(file: string, mode: { journal_mode: string } | null): void {
+  if (mode?.journal_mode === "delete") return;
+  throw new DatabaseRefused("busy", `${file} is in use by another command: try again when that has ended.`);
+}
+
+/** A migration that does not begin, because what was before could not be kept. */
+export class NoCopyKept extends MigrationRefused {}
+
+/** The copy of the database from before its upgrade to this executable's schema: one for each version, however often its upgrade begins again. */
+function copyBeforeUpgrade(file: string): string {
+  return join(dirname(file), "backups", `before-migration-to-${SCHEMA_VERSION}.db`);
+}
+
+/** Whether an upgrade to this executable's schema was interrupted: its copy is there, of a schema before the one that the database has now. */
+export async function wasUpgradeBegun(file: string, schema: number): Promise<boolean> {
+  try {
+    using copy = openDatabaseFile(copyBeforeUpgrade(file));
+    return ((await readSchemaVersion(copy)) ?? schema) < schema;
+  } catch {
+    return false;
+  }
+}
+
+/** Copies the database into `backups/` next to it, over the copy of an upgrade that was interrupted before its first step. Throws NoCopyKept where that fails. */
+export async function backupBeforeMigration(file: string): Promise<void> {
+  try {
+    await copyDatabase(file, copyBeforeUpgrade(file), { replace: true });
+  } catch (error) {
+    throw new NoCopyKept(
+      `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,
+    );
+  }
+}

@@ -1,0 +1,46 @@
+/** Whether the disk of a SQLite database has room, and which of SQLite's errors say that it has none. */
+import { randomBytes } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import type { Clock } from "../../base/clock.ts";
+import { partOf } from "../../base/durable-file.ts";
+import { Room } from "../disk-space.ts";
+import { StoreUnavailable } from "../port.ts";
+
+const TROUBLE = "The disk of the data directory is full: make room there, and writes go on by themselves.";
+const ASK_EVERY_MS = 1_000;
+const ASKED_BYTES = 1024 * 1024;
+/** A full disk, and what a quota or a limit of file sizes makes of a write. */
+const NO_ROOM = /^SQLITE_(?:FULL|IOERR_(?:WRITE|FSYNC|TRUNCATE|SHMSIZE))$/;
+
+/** Whether a group failed because its disk takes no more. */
+export function foundNoRoom(error: unknown): boolean {
+  const cause =
+    error instanceof StoreUnavailable ? (error.cause as { code?: unknown } | undefined) : undefined;
+  return typeof cause?.code === "string" && NO_ROOM.test(cause.code);
+}
+
+/** The room next to a database file. `onChange` receives the trouble when a group finds no room, and null when it ends. */
+export function roomOf(
+  file: string,
+  { clock, onChange }: { clock: Clock; onChange: (trouble: string | null) => void },
+): Room {
+  return new Room({
+    clock,
+    ask: () => takesFile(partOf(file)),
+    everyMs: ASK_EVERY_MS,
+    trouble: TROUBLE,
+    onChange,
+  });
+}
+
+/** Writes a file that no file system can compress, syncs it, and removes it. */
+async function takesFile(part: string): Promise<boolean> {
+  try {
+    await writeFile(part, randomBytes(ASKED_BYTES), { flush: true });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(part, { force: true }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The embedded store: SQLite in WAL mode, every commit synced to the disk before anyone is answered.
+ * One connection writes, in groups; another reads, so that a read never sees an open transaction. It tells when its file is not where it was.
+ */
+import { statSync } from "node:fs";
+import { type Clock, Loop } from "../../base/clock.ts";
+import { fileErrorCode } from "../../base/durable-file.ts";
+import { KeyLog } from "../dedupe/log.ts";
+import type { Room } from "../disk-space.ts";
+import { GroupCommit } from "../group-commit/group-commit.ts";
+import { CommitListeners } from "../group-commit/transaction.ts";
+import {
+  type Fence,
+  type FencedStore,
+  type GatheredWork,
+  type Origin,
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Topic,
+  type Touched,
+  type Writer,
+} from "../port.ts";
+import { SqliteConnection, SqliteGroup } from "./connection.ts";
+import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
+import { foundNoRoom, roomOf } from "./disk-space.ts";
+import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
+import { emptyLog, giveBackPages } from "./vacuum.ts";
+
+/** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
+const BUSY_TIMEOUT_MS = 1_000;
+/** While it is opened beside a server that writes one transaction after the other, the lock is free for moments alone. */
+const OPEN_TIMEOUT_MS = 5_000;
+const LOOK_EVERY_MS = 1_000;
+/** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
+const WRITER_CACHE_KIB = 16 * 1024;
+const WAL_KEPT_BYTES = 64 * 1024 * 1024;
+
+export interface SqliteOptions {
+  clock: Clock;
+  /** Keys that are held in memory before they become a run on the disk; for tests. */
+  keysARun?: number;
+  /** Told the size of every committed group, for metrics. */
+  onGroup?: (size: number) => void;
+  /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
+  onTrouble?: (trouble: string | null) => void;
+  /** Receives a sentence when a group finds the disk full, and null when a group succeeds after there is room again. */
+  onFull?: (trouble: string | null) => void;
+  /**
+   * Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is.
+   * `begun`: this goes on where a start before it ended, and no further copy is made.
+   */
+  onMigrate?: (schema: { from: number; to: number }, begun: boolean) => void;
+  /** Told once a second while that takes long. */
+  onMigrationProgress?: MigrationProgress;
+}
+
+/** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable, MigrationRefused or SchemaDiffers. */
+export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
+  const writer = new SqliteConnection(file, { readonly: false });
+  try {
+    for (const pragma of [
+      `busy_timeout = ${OPEN_TIMEOUT_MS}`,
+      "auto_vacuum = INCREMENTAL",
+      "journal_mode = WAL",
+      "synchronous = FULL",
+      "foreign_keys = ON",
+      "recursive_triggers = ON",
+      // What a row held is overwritten when it goes, so that nothing of an erased person stays in the file. FAST leaves the pages that come
+      // free as they were, and a page that is used again is not always cleared.
+      "secure_delete = ON",
+      `journal_size_limit = ${WAL_KEPT_BYTES}`,
+      `cache_size = -${WRITER_CACHE_KIB}`,
+      // A statement's working data may be personal, and a folder for temporary files may be read-only.
+      "temp_store = MEMORY",
+    ]) {
+      await writer.get(`PRAGMA ${pragma}`);
+    }
+    const before = async (from: number): Promise<void> => {
+      const begun = await wasUpgradeBegun(file, from);
+      options.onMigrate?.({ from, to: SCHEMA_VERSION }, begun);
+      if (!begun) await backupBeforeMigration(file);
+    };
+    await migrate(writer, options.clock, before, options.onMigrationProgress);
+    const reader = new SqliteConnection(file, { readonly: false });
+    await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    await reader.get("PRAGMA query_only = ON");
+    await writer.get("PRAGMA busy_timeout = 0");
+    return new SqliteStore(
+      writer,
+      reader,
+      new FilePlace(file, options.onTrouble ?? (() => undefined)),
+      options,
+    );
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
+}
+
+class SqliteStore implements Store {
+  readonly #writer: SqliteConnection;
+  readonly #reader: SqliteConnection;
+  readonly #place: FilePlace;
+  readonly #group: GroupCommit;
+  readonly #log: KeyLog;
+  readonly #room: Room;
+  readonly #listeners = new CommitListeners();
+  readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
+  readonly #looks: Loop;
+  #version: number | null = null;
+  #reads: Promise<unknown> = Promise.resolve();
+  #closed = false;
+  /** Until `warm` has ended. */
+  #warming: Promise<void> | null = null;
+
+  constructor(
+    writer: SqliteConnection,
+    reader: SqliteConnection,
+    place: FilePlace,
+    { clock, onGroup = () => undefined, onFull = () => undefined, keysARun }: SqliteOptions,
+  ) {
+    let told: string | null = null;
+    const onChange = (trouble: string | null): void => {
+      if (trouble !== told) onFull(trouble);
+      told = trouble;
+    };
+    this.#room = roomOf(place.file, { clock, onChange });
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#place = place;
+    this.#looks = new Loop({
+      clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#look(),
+      onError(error) {
+        throw error;
+      },
+    });
+    const onTouch = (touched: Touched): void => this.#listeners.tell(touched);
+    this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
+    const onEnd = (error: unknown): void => {
+      if (error === null) this.#room.noteKept();
+      else if (foundNoRoom(error)) this.#room.noteNone();
+    };
+    this.#group = new GroupCommit(new SqliteGroup(writer, this.#log, place), { onGroup, onTouch, onEnd });
+  }
+
+  read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    const result = this.#reads.then(() => this.#readAlone(work));
+    this.#reads = result.catch(() => undefined);
+    return result;
+  }
+
+  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+    return this.#add(() => this.#group.add(origin, work));
+  }
+
+  gather<Draft, Result>(
+    origin: Origin,
+    work: GatheredWork<Draft, Result>,
+  ): (draft: Draft) => Promise<Result> {
+    return (draft) => this.#add(() => this.#group.addDraft(origin, work, draft));
+  }
+
+  behind(fence: Fence): FencedStore {
+    return {
+      read: (work) => this.read(work),
+      write: (origin, work) => this.#add(() => this.#group.add(origin, work, fence)),
+      tend: (options) => this.tend(options),
+      letsPass: (tx) => this.#letsPass(fence, tx),
+    };
+  }
+
+  async letsPass(): Promise<boolean> {
+    return true;
+  }
+
+  async #letsPass(fence: Fence, tx: Reader): Promise<boolean> {
+    try {
+      await fence(tx);
+      return true;
+    } catch (error) {
+      if (!this.#writer.inTransaction) throw error;
+      return false;
+    }
+  }
+
+  /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */
+  #add<Result>(add: () => Promise<Result>): Promise<Result> {
+    return this.#warming === null ? add() : this.#warming.then(add);
+  }
+
+  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+    return this.#listeners.add(work, topics);
+  }
+
+  get trouble(): string | null {
+    return this.#place.trouble ?? this.#room.trouble;
+  }
+
+  watch(work: (seen: { foreignChange: boolean }) => void): () => void {
+    this.#watchers.add(work);
+    if (this.#watchers.size === 1) void this.#looks.start();
+    return () => {
+      this.#watchers.delete(work);
+      if (this.#watchers.size === 0) void this.#looks.stop();
+    };
+  }
+
+  async #look(): Promise<undefined> {
+    this.#place.look();
+    this.#room.look();
+    const before = this.#version;
+    const version = await this.#writer.foreignVersion().catch(() => before);
+    if (!this.#looks.running) return;
+    this.#version = version;
+    const foreignChange = before !== null && this.#version !== before;
+    for (const work of [...this.#watchers]) work({ foreignChange });
+  }
+
+  async tend(options: { everything?: boolean } = {}): Promise<boolean> {
+    if (await this.write("app", (tx) => giveBackPages(tx, options))) return true;
+    const emptied = this.#reads.then(() => {
+      if (!this.#closed) emptyLog(this.#writer);
+    });
+    this.#reads = emptied.catch(() => undefined);
+    await emptied;
+    return false;
+  }
+
+  async warm(): Promise<void> {
+    const read = async (): Promise<void> => {
+      while (await this.#group.add("app", () => this.#log.load()));
+      // The pages that were read are not asked for again.
+      this.#writer.exec("PRAGMA shrink_memory");
+    };
+    const reading = read();
+    this.#warming = reading.catch(() => undefined);
+    await this.#warming;
+    this.#warming = null;
+    await reading;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#warming;
+    await this.#group.close();
+    await this.#reads;
+    this.#closed = true;
+    await this.#looks.stop();
+    const lost = this.#place.look() !== null;
+    for (const connection of [this.#reader, this.#writer]) {
+      if (lost) connection.abandon();
+      else connection.close();
+    }
+  }
+
+  async #readAlone<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    if (this.#closed) throw new StoreUnavailable("The store is closed.");
+    this.#reader.exec("BEGIN");
+    try {
+      return await work(this.#reader);
+    } finally {
+      if (this.#reader.inTransaction) this.#reader.exec("COMMIT");
+    }
+  }
+}
+
+/** The database, its log, and the log's index: without any of them another process would read and write past this one. */
+const ENDINGS = ["", "-wal", "-shm"];
+
+/** Which file a path names: one that is moved along with its name keeps it, a copy or a new one is another. "": none is there. */
+export function identityOf(file: string): string {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
+}
+
+/**
+ * Where an open database stood. Somebody may delete, move or replace the folder or a file of it under a running server: SQLite writes on into
+ * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
+ */
+class FilePlace {
+  readonly file: string;
+  readonly #opened: readonly { file: string; identity: string }[];
+  readonly #onChange: (trouble: string | null) => void;
+  #trouble: string | null = null;
+
+  /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
+  constructor(file: string, onChange: (trouble: string | null) => void) {
+    this.file = file;
+    this.#opened = ENDINGS.map((ending) => ({
+      file: file + ending,
+      identity: identityOf(file + ending),
+    })).filter(({ identity }) => identity !== "");
+    this.#onChange = onChange;
+  }
+
+  /** As it was found last. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** Looks: null, or what is wrong in a sentence. A few microseconds. */
+  look(): string | null {
+    const trouble = this.#findTrouble();
+    if (trouble === this.#trouble) return trouble;
+    this.#trouble = trouble;
+    this.#onChange(trouble);
+    return trouble;
+  }
+
+  #findTrouble(): string | null {
+    for (const { file, identity } of this.#opened) {
+      const now = lookUp(file);
+      if (now === identity) continue;
+      const what = now === "" ? "is not there any more" : "is another file than the one that was opened";
+      return `${file} ${what}, so nothing is recorded: put back what was there, or restore a backup and start the server again.`;
+    }
+    return null;
+  }
+}
+
+function lookUp(file: string): string {
+  try {
+    return identityOf(file);
+  } catch (error) {
+    return `unknown (${fileErrorCode(error)})`;
+  }
+}

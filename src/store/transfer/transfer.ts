@@ -1,0 +1,183 @@
+/**
+ * Moves every row of a stopped service from one database to another, whole or not at all: what was written is read again and compared, table by
+ * table, before it counts. A move that was whole and could not say so is found to be, and is not made again.
+ */
+import {
+  type Cell,
+  type MovedTable,
+  MoveRefused,
+  RowSum,
+  type SourceEnd,
+  type TableSum,
+  type TargetEnd,
+} from "./tables.ts";
+
+export interface MoveStep {
+  doing: "copying" | "comparing";
+  table: string;
+  /** Of all tables. */
+  done: number;
+  of: number;
+}
+
+export interface Moved {
+  /** Rows by table. */
+  rows: Readonly<Record<string, number>>;
+  /** It was whole already. */
+  before: boolean;
+  /** Texts with a character that the target cannot hold, by table and column. */
+  replaced: Readonly<Record<string, number>>;
+}
+
+/** Throws MoveRefused, or what a database fails with; then nothing is in the target that was not before. */
+export async function moveRows(
+  source: SourceEnd,
+  target: TargetEnd,
+  tables: readonly MovedTable[],
+  onStep: (step: MoveStep) => void = () => undefined,
+): Promise<Moved> {
+  const counts = await countRows(source, tables);
+  const of = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const replaced: Record<string, number> = {};
+  const far = (doing: MoveStep["doing"]) => {
+    let done = 0;
+    return (table: string, rows: number): void => {
+      done += rows;
+      onStep({ doing, table, done, of });
+    };
+  };
+  if (await isUsed(target, tables)) {
+    if (!(await isSame(counts, { source, target }, tables, far("comparing")))) throw refuseUsed(target.shown);
+    return { rows: counts, before: true, replaced };
+  }
+  if (!target.isNew) throw refuseUsed(target.shown);
+  await target.begin(tables);
+  const copied = new Map<string, TableSum>();
+  const tell = far("copying");
+  for (const table of tables)
+    copied.set(table.name, await copyTable(source, target, table, { tell, replaced }));
+  for (const table of tables.filter(({ counted }) => counted)) {
+    const last = await source.lastNumber(table);
+    if (last !== null) await target.setLastNumber(table, last);
+  }
+  await target.settle(tables);
+  await compareAll(copied, { source, target }, tables, far("comparing"));
+  await target.finish();
+  return { rows: counts, before: false, replaced };
+}
+
+type Tell = (table: string, rows: number) => void;
+interface Ends {
+  source: SourceEnd;
+  target: TargetEnd;
+}
+
+async function countRows(end: SourceEnd, tables: readonly MovedTable[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const table of tables) counts[table.name] = await end.count(table);
+  return counts;
+}
+
+/** The row of `event_last` stands in every new database. */
+async function isUsed(target: TargetEnd, tables: readonly MovedTable[]): Promise<boolean> {
+  for (const table of tables) if (table.name !== "event_last" && (await target.count(table)) > 0) return true;
+  return false;
+}
+
+async function copyTable(
+  source: SourceEnd,
+  target: TargetEnd,
+  table: MovedTable,
+  { tell, replaced }: { tell: Tell; replaced: Record<string, number> },
+): Promise<TableSum> {
+  const sum = new RowSum();
+  for await (const rows of source.rows(table)) {
+    const fitted = rows.map((row) => fitRow(row, target, table, replaced));
+    for (const row of fitted) sum.add(row);
+    await target.add(table, fitted);
+    tell(table.name, rows.length);
+  }
+  return sum.sum;
+}
+
+/** The row as the target holds it. */
+function fitRow(
+  row: readonly Cell[],
+  target: TargetEnd,
+  { name, columns }: MovedTable,
+  replaced: Record<string, number>,
+): Cell[] {
+  return row.map((cell, at) => {
+    if (typeof cell !== "string") return cell;
+    const fitted = target.asHeld(cell);
+    if (fitted !== cell) {
+      const place = `${name}.${columns[at]?.name}`;
+      replaced[place] = (replaced[place] ?? 0) + 1;
+    }
+    return fitted;
+  });
+}
+
+async function sumOf(
+  end: SourceEnd,
+  table: MovedTable,
+  tell: Tell,
+  asHeld?: TargetEnd["asHeld"],
+): Promise<TableSum> {
+  const sum = new RowSum();
+  for await (const rows of end.rows(table)) {
+    for (const row of rows)
+      sum.add(
+        asHeld === undefined ? row : row.map((cell) => (typeof cell === "string" ? asHeld(cell) : cell)),
+      );
+    tell(table.name, rows.length);
+  }
+  return sum.sum;
+}
+
+async function compareAll(
+  copied: ReadonlyMap<string, TableSum>,
+  { source, target }: Ends,
+  tables: readonly MovedTable[],
+  tell: Tell,
+): Promise<void> {
+  for (const table of tables) {
+    const [was, is] = [copied.get(table.name), await sumOf(target, table, tell)];
+    if (was?.rows === is.rows && was.digest === is.digest) continue;
+    throw new MoveRefused(
+      `The table ${table.name} of ${target.shown} is not what was read from ${source.shown} (${is.rows} of ${was?.rows} rows): nothing was moved; look at both disks' health and begin again.`,
+    );
+  }
+  for (const table of tables.filter(({ counted }) => counted))
+    if ((await source.lastNumber(table)) !== (await target.lastNumber(table)))
+      throw new MoveRefused(
+        `The next number of ${table.name} is another in ${target.shown} than in ${source.shown}: nothing was moved; begin again.`,
+      );
+}
+
+/** Whether the target holds what a move brought there, and nothing since. */
+async function isSame(
+  counts: Readonly<Record<string, number>>,
+  { source, target }: Ends,
+  tables: readonly MovedTable[],
+  tell: Tell,
+): Promise<boolean> {
+  const there = await countRows(target, tables);
+  if (tables.some(({ name }) => there[name] !== counts[name])) return false;
+  for (const table of tables) {
+    const one = await sumOf(
+      source,
+      table,
+      () => undefined,
+      (text) => target.asHeld(text),
+    );
+    if (one.digest !== (await sumOf(target, table, tell)).digest) return false;
+  }
+  return true;
+}
+
+function refuseUsed(shown: string): MoveRefused {
+  return new MoveRefused(
+    `${shown} is in use already, with other rows: name an empty database, or a file or folder that is not there yet.`,
+  );
+}
