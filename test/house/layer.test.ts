@@ -104,7 +104,7 @@ describe("the layers", () => {
     const shown = text.split("\n").flatMap((line) => /^\| `([a-z]+)\/` \| (.*?) \|/.exec(line) ?? []);
     const rows = shown.flatMap((_, index) => (index % 3 === 0 ? [[shown[index + 1], shown[index + 2]] as const] : []));
     const modulesOf = (layer: string): string[] => (LAYERS[layer] ?? []).flat().filter((name) => name !== layer);
-    expect(rows.map(([layer, modules = ""]) => [layer, modules.match(/(?<=`)[a-z-]+(?=`)/g)?.sort() ?? []])).toEqual(
+    expect<unknown[]>(rows.map(([layer, modules = ""]) => [layer, modules.match(/(?<=`)[a-z-]+(?=`)/g)?.sort() ?? []])).toEqual(
       Object.keys(LAYERS)
         .filter((layer) => !layer.endsWith(".ts"))
         .toReversed()
