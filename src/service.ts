@@ -23,8 +23,8 @@ import { Metrics } from "./engine/metrics/metrics.ts";
 import { Receiver } from "./engine/receiver/receive.ts";
 import { Runner } from "./engine/runner/runner.ts";
 import { warmUpSending } from "./engine/runner/sending.ts";
+import { notifySchedules } from "./engine/schedule/next-tick-notice.ts";
 import { Scheduler } from "./engine/schedule/schedule.ts";
-import { tellSchedules } from "./engine/schedule/schedule-word.ts";
 import { ROUTES } from "./interfaces/api/route-list.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
@@ -157,7 +157,7 @@ async function startOnce(
     onReleased: (relayId) => runner.wake(relayId),
     onSchedules: (snapshot, before) => {
       scheduler.refresh();
-      void tellSchedules({ store, clock, log, local, teller }, snapshot, before);
+      void notifySchedules({ store, clock, log, local, teller }, snapshot, before);
     },
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });

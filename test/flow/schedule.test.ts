@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { settleMissed, settleTicks } from "../../src/engine/schedule/schedule.ts";
+import { recordDueTicks, recordMissedTicks } from "../../src/engine/schedule/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiver, TOKEN } from "../kit/relay-kit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -245,8 +245,8 @@ describe("a stop while the clock is not believed", () => {
     await using running = await startBeat();
     const [{ environmentId = 0 } = {}] = await running.rows<{ environmentId: number }>("SELECT environment_id AS environmentId FROM relay");
     const settling = { environmentId, nowMs: START_MS - 2 * HOUR_MS };
-    await settleMissed(running.service.store, settling);
-    await running.service.store.write("app", (tx) => settleTicks(tx, settling));
+    await recordMissedTicks(running.service.store, settling);
+    await running.service.store.write("app", (tx) => recordDueTicks(tx, settling));
     expect(await running.rows<object>("SELECT active_since AS mark FROM relay")).toEqual([{ mark: START_MS }]);
   });
 });

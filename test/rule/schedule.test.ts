@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { replayEvent } from "../../src/engine/event/replay.ts";
-import { recordDue, settleMissed, settleTicks } from "../../src/engine/schedule/schedule.ts";
+import { recordDue, recordDueTicks, recordMissedTicks } from "../../src/engine/schedule/schedule.ts";
 import { periodOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
 import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
@@ -458,8 +458,8 @@ describe("whatever happens in the middle of a tick", () => {
 
 async function settleAll({ environment, clock }: Timetable, store: FencedStore): Promise<void> {
   const settling = { environmentId: (await environment("development")).id, nowMs: clock.now() };
-  await settleMissed(store, settling);
-  await store.write("relay", (tx) => settleTicks(tx, settling));
+  await recordMissedTicks(store, settling);
+  await store.write("relay", (tx) => recordDueTicks(tx, settling));
 }
 
 async function countTicks({ store }: Timetable): Promise<number> {

@@ -6,7 +6,7 @@ import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView }
 import { countRetries, retriesView, triedView, tryRelayNow } from "../../engine/event/retry-now.ts";
 import { findSecretUse } from "../../engine/health/shared-health.ts";
 import { findManyRemembered, rememberedView } from "../../engine/receiver/signature-memory.ts";
-import { settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { explainRelay } from "../../insight/simulate/simulate.ts";
@@ -66,7 +66,7 @@ export async function settleBefore(
   name?: string,
 ): Promise<void> {
   const settling = { environmentId, nowMs, ...(name === undefined ? {} : { name }) };
-  if (deps.scheduler.believesClock()) await settleMissed(deps.store, settling);
+  if (deps.scheduler.trustsClock()) await recordMissedTicks(deps.store, settling);
 }
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
@@ -252,11 +252,11 @@ export const relayRoutes = [
     answer: Type.Object({ relay: relayView }),
     async handle(call) {
       const { deps, environmentId, origin, params, nowMs } = call;
-      const believed = deps.scheduler.believesClock();
+      const believed = deps.scheduler.trustsClock();
       const settling = { environmentId, name: params.name, nowMs };
-      if (believed) await settleMissed(deps.store, settling);
+      if (believed) await recordMissedTicks(deps.store, settling);
       return await deps.store.write(origin, async (tx) => {
-        if (believed) await settleTicks(tx, settling);
+        if (believed) await recordDueTicks(tx, settling);
         return { relay: await pauseRelay(tx, relayContext(call), params.name) };
       });
     },

@@ -1,7 +1,7 @@
 /** An environment's settings, shown and changed: what they are is setting/'s. */
 import { Type } from "typebox";
 import { warningView } from "../../base/schema.ts";
-import { settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../../rules/settings/settings.ts";
 import { docsUrl } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -32,10 +32,10 @@ export const settingRoutes = [
     async handle({ deps, environmentId, origin, change, body }) {
       const { store, sealer, scheduler } = deps;
       const { allowPrivate } = deps.config;
-      const settles = body.held === true && scheduler.believesClock();
-      if (settles) await settleMissed(store, change);
+      const settles = body.held === true && scheduler.trustsClock();
+      if (settles) await recordMissedTicks(store, change);
       return await store.write(origin, async (tx) => {
-        if (settles) await settleTicks(tx, change);
+        if (settles) await recordDueTicks(tx, change);
         const warnings = await changeSettings(tx, change, body, { sealer, allowPrivate });
         return { settings: await showSettings(tx, environmentId, factsOf(deps)), warnings };
       });

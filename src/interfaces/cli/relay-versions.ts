@@ -1,7 +1,7 @@
 /** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
 import { writeJson } from "../../base/json.ts";
 import { tellWarnings } from "../../base/refusal.ts";
-import { settleMissed } from "../../engine/schedule/schedule.ts";
+import { recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { requireRelay } from "../../rules/relay/relay.ts";
 import { updateRelay, viewSaved } from "../../rules/relay/relay-save.ts";
 import { listVersions, type RelayVersion, readVersion } from "../../rules/relay/relay-version.ts";
@@ -79,7 +79,7 @@ export const relaysRestore: Command = {
       here: async (store, environment) => {
         const definition = await readVersion(store, environment.id, name, restores);
         const context = await sealingContext(input, world, store, environment);
-        await settleMissed(store, { environmentId: environment.id, name, nowMs: context.nowMs });
+        await recordMissedTicks(store, { environmentId: environment.id, name, nowMs: context.nowMs });
         return await store.write("dashboard", async (tx) => {
           const { version } = await requireRelay(tx, environment.id, name);
           const origin = { kind: "dashboard", synced: false } as const;

@@ -7,7 +7,7 @@ import { type Clock, toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { listRecentCalls } from "../../engine/receiver/request.ts";
 import { findManyRemembered } from "../../engine/receiver/signature-memory.ts";
-import { recordDue, settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { recordDue, recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import type { NeedContext } from "../../insight/overview/attention.ts";
 import { showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth } from "../../insight/overview/health.ts";
@@ -203,10 +203,10 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
       const context = contextOf(input, world, environment);
       const name = input.first();
       const settling = { environmentId: environment.id, name, nowMs: context.nowMs };
-      if (to === "paused") await settleMissed(store, settling);
+      if (to === "paused") await recordMissedTicks(store, settling);
       const relay = await store.write("dashboard", async (tx) => {
         if (to === "resumed") return await resumeRelay(tx, context, name);
-        await settleTicks(tx, settling);
+        await recordDueTicks(tx, settling);
         return await pauseRelay(tx, context, name);
       });
       // A pause holds as soon as it is stored; a server looks once a second for what it may run again.

@@ -6,7 +6,7 @@
 import { checkInput } from "../../base/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
-import { settleMissed, settleTicks } from "../../engine/schedule/schedule.ts";
+import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import {
   changeSettings,
@@ -156,11 +156,11 @@ export const settingsSet: Command = {
         const holds = name === "held" && value === true;
         // A hold holds as soon as it is stored. Its release, and until when the secret before it verifies, is found by a server once a second.
         if ((name === "held" && !holds) || kindOf(name) === "secret") foundSoon = sayFoundSoon(input, world);
-        if (holds) await settleMissed(store, made);
+        if (holds) await recordMissedTicks(store, made);
         return await store.write("dashboard", async (tx): Promise<Changed> => {
           const { version } = await show(tx, input, world, environment.id, environment.name);
           const body = checkInput(settingsInput, { version, ...change });
-          if (holds) await settleTicks(tx, made);
+          if (holds) await recordDueTicks(tx, made);
           const warnings = await changeSettings(tx, made, body, deps);
           return { settings: await show(tx, input, world, environment.id, environment.name), warnings };
         });

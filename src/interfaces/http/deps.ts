@@ -60,7 +60,7 @@ export interface HttpDeps {
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Records what schedules are due; ticks are made of a clock that is believed alone: one that was set is waited out first. */
-  scheduler: Pick<Scheduler, "believesClock" | "recordDue">;
+  scheduler: Pick<Scheduler, "trustsClock" | "recordDue">;
   /** What this process runs by itself, and what others do. */
   holding: Pick<Holding, "listNodes">;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. Of several nodes: what this one holds. */

@@ -1,9 +1,9 @@
 /**
- * The schedule trigger: a clock, in UTC. This file says what its definition may say and when its periods begin; schedule/ makes it tick.
- * A weekly schedule without `on` begins on Monday, as ISO weeks do; a daily or weekly one without `at` begins at 00:00.
+ * The schedule trigger: what its definition may contain and when its periods begin, in UTC. engine/schedule makes it tick.
+ * A weekly schedule without `on` begins on Monday, as ISO weeks do. A daily or weekly one without `at` begins at 00:00.
  * Source: the specification's "Triggers".
  */
-import { CronExpressionParser } from "cron-parser";
+import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { Type } from "typebox";
 import type { Problem } from "../../base/refusal.ts";
 import type { TriggerType } from "./contract.ts";
@@ -11,7 +11,7 @@ import type { TriggerType } from "./contract.ts";
 const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;
 type Every = (typeof EVERY)[number];
 
-/** Of the periods that need no `at` and no `on`. */
+/** Cron expressions of the periods that use neither `at` nor `on`. */
 const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
   "15m": "0 */15 * * * *",
   "30m": "0 */30 * * * *",
@@ -20,7 +20,7 @@ const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
   "12h": "0 0 */12 * * *",
 };
 
-/** In the order of `Date.prototype.getUTCDay`. */
+/** Weekdays in the order of `Date.prototype.getUTCDay`, which cron shares. */
 const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
 type Weekday = (typeof WEEKDAYS)[number];
 
@@ -101,7 +101,7 @@ function checkPairs({ every, at, on }: Partial<ScheduleTrigger>): Problem[] {
   return problems;
 }
 
-/** When periods begin, as a cron expression in UTC: second, minute, hour, day of month, month, weekday. */
+/** Formats when periods begin as a cron expression in UTC: second, minute, hour, day of month, month, weekday. */
 export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger): string {
   const [hour, minute] = at.split(":").map(Number);
   if (every === "1d") return `0 ${minute} ${hour} * * *`;
@@ -109,7 +109,7 @@ export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger):
   return CRON[every];
 }
 
-/** By cron expression, of which there are some eleven thousand: asking one costs a millisecond. */
+/** Periods by cron expression, because parsing one is slow. Definitions can name about 11,000 expressions. */
 const periods = new Map<string, Period>();
 
 export function periodOf(trigger: ScheduleTrigger): Period {
@@ -119,32 +119,46 @@ export function periodOf(trigger: ScheduleTrigger): Period {
   return period;
 }
 
-/** A schedule's periods. The cron expression is asked for two beginnings; in UTC every period is as long as the one before. */
+/** The periods of a schedule. The cron expression gives every beginning, in milliseconds since the epoch. */
 class Period {
-  readonly #firstMs: number;
-  readonly #lengthMs: number;
+  readonly #cron: CronExpression;
+  /** The period that was looked up last: the scheduler asks for the current one again and again. */
+  #startMs = 0;
+  #nextMs = 0;
 
   constructor(cron: string) {
-    const expression = CronExpressionParser.parse(cron, { tz: "UTC", currentDate: new Date(0) });
-    this.#firstMs = expression.next().getTime();
-    this.#lengthMs = expression.next().getTime() - this.#firstMs;
+    this.#cron = CronExpressionParser.parse(cron, { tz: "UTC" });
   }
 
-  /** The beginning of the period that `ms` lies in. */
+  /** Finds the beginning of the period that contains `ms`. */
   startAt(ms: number): number {
-    return this.#firstMs + Math.floor((ms - this.#firstMs) / this.#lengthMs) * this.#lengthMs;
+    this.#lookUp(ms);
+    return this.#startMs;
   }
 
-  /** The first beginning after `ms`. */
+  /** Finds the first beginning after `ms`. */
   nextAfter(ms: number): number {
-    return this.startAt(ms) + this.#lengthMs;
+    this.#lookUp(ms);
+    return this.#nextMs;
   }
 
-  /** Every beginning after `afterMs` and not after `untilMs`, in order. */
-  list(afterMs: number, untilMs: number): number[] {
+  /** Lists the beginnings after `afterMs` and not after `untilMs`, the first `limit` of them, in order. */
+  list(afterMs: number, untilMs: number, limit = Number.POSITIVE_INFINITY): number[] {
     const starts: number[] = [];
-    for (let start = this.nextAfter(afterMs); start <= untilMs; start += this.#lengthMs) starts.push(start);
+    this.#cron.reset(new Date(afterMs));
+    while (starts.length < limit) {
+      const start = this.#cron.next().getTime();
+      if (start > untilMs) break;
+      starts.push(start);
+    }
     return starts;
+  }
+
+  #lookUp(ms: number): void {
+    if (ms >= this.#startMs && ms < this.#nextMs) return;
+    this.#cron.reset(new Date(ms));
+    this.#nextMs = this.#cron.next().getTime();
+    this.#startMs = this.#cron.prev().getTime();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Says of a schedule that was made, changed, paused or let go when it ticks next, and why not sooner: who made one in the middle of a period
- * otherwise waits for a tick that does not come. In local development those of the start are told too. It ticks nothing.
+ * Tells the developer when a schedule that was created, changed, paused or deleted ticks next, and why not sooner. A schedule created in the
+ * middle of a period would otherwise seem broken. Local development also reports the schedules at the start. It ticks nothing.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
@@ -10,7 +10,7 @@ import { tellNextTick } from "../../rules/relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import { listMarks } from "./schedule.ts";
 
-interface ScheduleWordDeps {
+interface NoticeDeps {
   store: Store;
   clock: Clock;
   log: Log;
@@ -19,9 +19,9 @@ interface ScheduleWordDeps {
   teller: Pick<Teller, "tellSchedule">;
 }
 
-/** Relays were read again; `before`: as they were read last, null at the start. */
-export async function tellSchedules(
-  deps: ScheduleWordDeps,
+/** Reports the schedules that differ from the snapshot `before`, which is null at the start. */
+export async function notifySchedules(
+  deps: NoticeDeps,
   snapshot: Snapshot,
   before: Snapshot | null,
 ): Promise<void> {
@@ -34,14 +34,14 @@ export async function tellSchedules(
   if (changed.length === 0) return;
   try {
     const marks = await deps.store.read(listMarks);
-    for (const relay of changed) tellSchedule(deps, relay, marks.get(relay.id) ?? 0);
+    for (const relay of changed) notifySchedule(deps, relay, marks.get(relay.id) ?? 0);
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) deps.log.error("a schedule cannot be told", { error });
   }
 }
 
-function tellSchedule(
-  { clock, teller }: ScheduleWordDeps,
+function notifySchedule(
+  { clock, teller }: NoticeDeps,
   { appId, environmentName, name: relayName, definition, waitsFor }: LiveRelay,
   activeSince: number,
 ): void {
