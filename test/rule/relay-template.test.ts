@@ -7,8 +7,9 @@ import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import type { Definition } from "../../src/rules/relay/definition-shape.ts";
 import { RELAY_TEMPLATES } from "../../src/rules/relay/relay-template.ts";
+import { findSender } from "../../src/rules/senders/registry.ts";
+import type { Sender } from "../../src/rules/senders/sender.ts";
 import { startDefinition } from "../../src/rules/senders/sender-start.ts";
-import { stripe } from "../../src/rules/senders/stripe.ts";
 import { listBlocks } from "../kit/docs-block.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -59,7 +60,7 @@ describe("a template", () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
     const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
     const checkouts = RELAY_TEMPLATES.filter(({ name }) => name.startsWith("checkout")).map(({ definition }) => definition);
-    const preset = startDefinition(stripe) as unknown as Definition;
+    const preset = startDefinition(findSender("stripe") as Sender) as unknown as Definition;
     for (const { name, trigger } of [...shown.map(({ text }) => JSON.parse(text) as Definition), ...checkouts, preset]) {
       if (trigger.kind !== "receiver") throw new Error(`${name} is no receiver.`);
       expect([name, trigger.map.product, trigger.when?.product]).toEqual([name, "data.object.metadata.product", "premium"]);

@@ -1,8 +1,9 @@
 /** What a sender is to begin with: a definition without problems, told again from its recipe, an example to send, and vectors of its documentation. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Errors } from "typebox/schema";
 import { parseJson, scalarText, writeJson } from "../../src/base/json.ts";
 import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
@@ -10,6 +11,7 @@ import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { type Path, parsePath, readPath } from "../../src/platform/template/template.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { findSender, recogniseSender, SENDERS } from "../../src/rules/senders/registry.ts";
+import { senderShape } from "../../src/rules/senders/sender.ts";
 import { startCatalog, startDefinition } from "../../src/rules/senders/sender-start.ts";
 import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
@@ -46,6 +48,20 @@ describe("every sender", () => {
     const types = sender.eventTypes.map(({ type }) => type);
     for (const type of [sender.when.event_type ?? []].flat()) expect(types).toContain(type);
     expect(sender.docs).toMatch(/^https:\/\//);
+  });
+});
+
+describe("every file of senders/", () => {
+  const folder = join(import.meta.dir, "..", "..", "senders");
+  const files = readdirSync(folder).sort();
+
+  test("is in the registry", () => {
+    expect(SENDERS.map(({ name }) => `${name}.json`)).toEqual(files);
+  });
+
+  test.each(files)("%s has the fields of a sender and no others", (file) => {
+    const [, errors] = Errors(senderShape, JSON.parse(readFileSync(join(folder, file), "utf8")));
+    expect(errors.map(({ instancePath, message }) => `${file}${instancePath}: ${message}`)).toEqual([]);
   });
 });
 

@@ -1,80 +1,84 @@
 /**
- * Every sender, one line each, in the order of the alphabet, and which one a relay's recipe is of. The command line, the dashboard and the
- * documentation read this; a server loads it when it is first asked for.
+ * Lists the files of senders/ and finds the sender of a relay's recipe. The command line, the dashboard and the documentation read this list,
+ * and a server loads it at the first such request.
  */
+
+import adyen from "../../../senders/adyen.json" with { type: "json" };
+import attio from "../../../senders/attio.json" with { type: "json" };
+import bitbucket from "../../../senders/bitbucket.json" with { type: "json" };
+import box from "../../../senders/box.json" with { type: "json" };
+import buildkite from "../../../senders/buildkite.json" with { type: "json" };
+import calCom from "../../../senders/cal-com.json" with { type: "json" };
+import calendly from "../../../senders/calendly.json" with { type: "json" };
+import chargebee from "../../../senders/chargebee.json" with { type: "json" };
+import checkoutCom from "../../../senders/checkout-com.json" with { type: "json" };
+import circleci from "../../../senders/circleci.json" with { type: "json" };
+import clerk from "../../../senders/clerk.json" with { type: "json" };
+import coinbaseCommerce from "../../../senders/coinbase-commerce.json" with { type: "json" };
+import customerIo from "../../../senders/customer-io.json" with { type: "json" };
+import discord from "../../../senders/discord.json" with { type: "json" };
+import docusign from "../../../senders/docusign.json" with { type: "json" };
+import easypost from "../../../senders/easypost.json" with { type: "json" };
+import elevenlabs from "../../../senders/elevenlabs.json" with { type: "json" };
+import facebook from "../../../senders/facebook.json" with { type: "json" };
+import flutterwave from "../../../senders/flutterwave.json" with { type: "json" };
+import gitea from "../../../senders/gitea.json" with { type: "json" };
+import github from "../../../senders/github.json" with { type: "json" };
+import gitlab from "../../../senders/gitlab.json" with { type: "json" };
+import gocardless from "../../../senders/gocardless.json" with { type: "json" };
+import gumroad from "../../../senders/gumroad.json" with { type: "json" };
+import heroku from "../../../senders/heroku.json" with { type: "json" };
+import hubspot from "../../../senders/hubspot.json" with { type: "json" };
+import huggingFace from "../../../senders/hugging-face.json" with { type: "json" };
+import intercom from "../../../senders/intercom.json" with { type: "json" };
+import jira from "../../../senders/jira.json" with { type: "json" };
+import lemonSqueezy from "../../../senders/lemon-squeezy.json" with { type: "json" };
+import line from "../../../senders/line.json" with { type: "json" };
+import linear from "../../../senders/linear.json" with { type: "json" };
+import mailgun from "../../../senders/mailgun.json" with { type: "json" };
+import mux from "../../../senders/mux.json" with { type: "json" };
+import openai from "../../../senders/openai.json" with { type: "json" };
+import paddle from "../../../senders/paddle.json" with { type: "json" };
+import pagerduty from "../../../senders/pagerduty.json" with { type: "json" };
+import paystack from "../../../senders/paystack.json" with { type: "json" };
+import persona from "../../../senders/persona.json" with { type: "json" };
+import polar from "../../../senders/polar.json" with { type: "json" };
+import postmark from "../../../senders/postmark.json" with { type: "json" };
+import razorpay from "../../../senders/razorpay.json" with { type: "json" };
+import render from "../../../senders/render.json" with { type: "json" };
+import replicate from "../../../senders/replicate.json" with { type: "json" };
+import resend from "../../../senders/resend.json" with { type: "json" };
+import revenuecat from "../../../senders/revenuecat.json" with { type: "json" };
+import sanity from "../../../senders/sanity.json" with { type: "json" };
+import sendgrid from "../../../senders/sendgrid.json" with { type: "json" };
+import sentry from "../../../senders/sentry.json" with { type: "json" };
+import shopify from "../../../senders/shopify.json" with { type: "json" };
+import slack from "../../../senders/slack.json" with { type: "json" };
+import square from "../../../senders/square.json" with { type: "json" };
+import standardWebhooks from "../../../senders/standard-webhooks.json" with { type: "json" };
+import stripe from "../../../senders/stripe.json" with { type: "json" };
+import supabase from "../../../senders/supabase.json" with { type: "json" };
+import tally from "../../../senders/tally.json" with { type: "json" };
+import telegram from "../../../senders/telegram.json" with { type: "json" };
+import telnyx from "../../../senders/telnyx.json" with { type: "json" };
+import twilio from "../../../senders/twilio.json" with { type: "json" };
+import twitch from "../../../senders/twitch.json" with { type: "json" };
+import typeform from "../../../senders/typeform.json" with { type: "json" };
+import vercel from "../../../senders/vercel.json" with { type: "json" };
+import webflow from "../../../senders/webflow.json" with { type: "json" };
+import whatsapp from "../../../senders/whatsapp.json" with { type: "json" };
+import woocommerce from "../../../senders/woocommerce.json" with { type: "json" };
+import workos from "../../../senders/workos.json" with { type: "json" };
+import zendesk from "../../../senders/zendesk.json" with { type: "json" };
+import zoom from "../../../senders/zoom.json" with { type: "json" };
 import { type JsonObject, writeJson } from "../../base/json.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { adyen } from "./adyen.ts";
-import { attio } from "./attio.ts";
-import { bitbucket } from "./bitbucket.ts";
-import { box } from "./box.ts";
-import { buildkite } from "./buildkite.ts";
-import { calCom } from "./cal-com.ts";
-import { calendly } from "./calendly.ts";
-import { chargebee } from "./chargebee.ts";
-import { checkoutCom } from "./checkout-com.ts";
-import { circleci } from "./circleci.ts";
-import { clerk } from "./clerk.ts";
-import { coinbaseCommerce } from "./coinbase-commerce.ts";
-import { customerIo } from "./customer-io.ts";
-import { discord } from "./discord.ts";
-import { docusign } from "./docusign.ts";
-import { easypost } from "./easypost.ts";
-import { elevenlabs } from "./elevenlabs.ts";
-import { facebook } from "./facebook.ts";
-import { flutterwave } from "./flutterwave.ts";
-import { gitea } from "./gitea.ts";
-import { github } from "./github.ts";
-import { gitlab } from "./gitlab.ts";
-import { gocardless } from "./gocardless.ts";
-import { gumroad } from "./gumroad.ts";
-import { heroku } from "./heroku.ts";
-import { hubspot } from "./hubspot.ts";
-import { huggingFace } from "./hugging-face.ts";
-import { intercom } from "./intercom.ts";
-import { jira } from "./jira.ts";
-import { lemonSqueezy } from "./lemon-squeezy.ts";
-import { line } from "./line.ts";
-import { linear } from "./linear.ts";
-import { mailgun } from "./mailgun.ts";
-import { mux } from "./mux.ts";
-import { openai } from "./openai.ts";
-import { paddle } from "./paddle.ts";
-import { pagerduty } from "./pagerduty.ts";
-import { paystack } from "./paystack.ts";
-import { persona } from "./persona.ts";
-import { polar } from "./polar.ts";
-import { postmark } from "./postmark.ts";
-import { razorpay } from "./razorpay.ts";
-import { render } from "./render.ts";
-import { replicate } from "./replicate.ts";
-import { resend } from "./resend.ts";
-import { revenuecat } from "./revenuecat.ts";
-import { sanity } from "./sanity.ts";
 import type { Sender } from "./sender.ts";
-import { sendgrid } from "./sendgrid.ts";
-import { sentry } from "./sentry.ts";
-import { shopify } from "./shopify.ts";
-import { slack } from "./slack.ts";
-import { square } from "./square.ts";
-import { standardWebhooks } from "./standard-webhooks.ts";
-import { stripe } from "./stripe.ts";
-import { supabase } from "./supabase.ts";
-import { tally } from "./tally.ts";
-import { telegram } from "./telegram.ts";
-import { telnyx } from "./telnyx.ts";
-import { twilio } from "./twilio.ts";
-import { twitch } from "./twitch.ts";
-import { typeform } from "./typeform.ts";
-import { vercel } from "./vercel.ts";
-import { webflow } from "./webflow.ts";
-import { whatsapp } from "./whatsapp.ts";
-import { woocommerce } from "./woocommerce.ts";
-import { workos } from "./workos.ts";
-import { zendesk } from "./zendesk.ts";
-import { zoom } from "./zoom.ts";
 
-export const SENDERS: readonly Sender[] = [
+/** A sender as TypeScript reads its file, in which each word is any text. A test checks the words. */
+type SenderFile = Omit<Sender, "secret"> & { secret: { from: string; where: string } };
+
+const FILES: readonly SenderFile[] = [
   adyen,
   attio,
   bitbucket,
@@ -145,11 +149,14 @@ export const SENDERS: readonly Sender[] = [
   zoom,
 ];
 
+/** Every known sender, in alphabetical order of the names. */
+export const SENDERS = FILES as readonly Sender[];
+
 export function findSender(name: string): Sender | null {
   return SENDERS.find((sender) => sender.name === name) ?? null;
 }
 
-/** Those whose name, title or summary holds the text; all of them for none. */
+/** Lists the senders whose name, title or summary contains the text; an empty text lists all. */
 export function searchSenders(text: string): readonly Sender[] {
   const wanted = text.trim().toLowerCase();
   return SENDERS.filter(({ name, title, summary }) =>
@@ -157,7 +164,10 @@ export function searchSenders(text: string): readonly Sender[] {
   );
 }
 
-/** The sender whose recipe a receiver has; where several share one, the one whose fields and types it reads. null: none, or it is not to be told. */
+/**
+ * Finds the sender whose recipe a receiver uses. Of several senders with one recipe, the fields and types that the relay reads decide.
+ * null: no sender has the recipe, or two fit equally well.
+ */
 export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Sender | null {
   const own = normalVerify(verify);
   const paths = new Set(Object.values(map));
@@ -176,7 +186,7 @@ export function recogniseSender({ verify, map, when = {} }: ReceiverTrigger): Se
 
 const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
 
-/** What a recipe says, without regard to what it leaves to defaults and to the case of headers; a handshake is not how it signs. */
+/** Writes a recipe with its defaults and lower-case headers, so that equal recipes are equal texts. The handshake is left out, as it signs nothing. */
 function normalVerify(verify: ReceiverTrigger["verify"]): string {
   const { handshake: _, toleranceSeconds: __, ...fields } = verify;
   const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };

@@ -1,42 +1,50 @@
 /**
- * A sender: how one provider's webhooks are signed, named and set up, as data. One file a sender, one line in registry.ts. Every fact is the
- * provider's own (its documentation or its library), and test/flow/sender.test.ts sends each example through the real receiver.
+ * The shape of a file of senders/: how one provider signs, names and sets up its webhooks. The JSON files hold the data. registry.ts lists
+ * them, and a test checks each file against this shape.
  */
+import { type Static, Type } from "typebox";
 import type { Json, JsonObject } from "../../base/json.ts";
+import { fields, oneOf, textOrNull } from "../../base/schema.ts";
 import type { When } from "../trigger/receiver.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 
-export interface Sender {
-  /** The file's name, the word on the command line and in an address, and the relay's name to begin with. */
-  name: string;
-  title: string;
-  /** One sentence: what it tells. */
-  summary: string;
-  verify: VerifyFields;
-  /** As the sender really names things; headers are not mappable. */
-  map: Readonly<Record<string, string>>;
-  /** What the relay to begin with waits for; empty: every event. */
-  when: Readonly<When>;
-  /** Where the body holds the address of the person that the event is about: what `person_email` would name. null: nowhere. */
-  personEmail: string | null;
-  secret: {
-    /** `sender`: it shows one, or a public key, to be pasted here. `relay`: the service's own is pasted there. `either`: both are possible. */
-    from: "sender" | "relay" | "either";
-    /** Where its console shows it, or takes it. */
-    where: string;
-  };
-  /** Where its console takes the receiver URL. */
-  register: string;
-  /** A small event as it is sent, for which `when` holds. */
-  example: SenderExample;
-  /** What `event_type` reads. */
-  eventTypes: readonly { type: string; meaning: string }[];
-  pitfalls: readonly string[];
-  /** Its own page about this. */
-  docs: string;
-}
+/** `form` is sent as a form post whose fields are texts. */
+const example = Type.Union([
+  fields({
+    json: Type.Unsafe<JsonObject | readonly Json[]>(Type.Union([Type.Object({}), Type.Array(Type.Any())])),
+  }),
+  fields({ form: Type.Record(Type.String(), Type.String()) }),
+]);
+export type SenderExample = Static<typeof example>;
 
-/** `form`: sent as a form post, its fields texts. */
-export type SenderExample =
-  | { json: JsonObject | readonly Json[] }
-  | { form: Readonly<Record<string, string>> };
+export const senderShape = fields({
+  name: Type.String({
+    description:
+      "the file's name, the word on the command line and in a URL, and the name of its first relay",
+  }),
+  title: Type.String(),
+  summary: Type.String({ description: "which events it sends, in one sentence" }),
+  verify: Type.Unsafe<VerifyFields>(Type.Object({ scheme: Type.String() })),
+  map: Type.Record(Type.String(), Type.String(), {
+    description:
+      "mapped names to dotted paths of the body, with the sender's own field names; headers cannot be mapped",
+  }),
+  when: Type.Unsafe<When>(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]), {
+      description: "what the first relay matches; empty: every event",
+    }),
+  ),
+  personEmail: textOrNull,
+  secret: fields({
+    from: oneOf(["sender", "relay", "either"]),
+    where: Type.String({ description: "where the sender's console shows the secret, or takes it" }),
+  }),
+  register: Type.String({ description: "where the sender's console takes the receiver URL" }),
+  example,
+  eventTypes: Type.Array(fields({ type: Type.String(), meaning: Type.String() })),
+  pitfalls: Type.Array(Type.String()),
+  docs: Type.String({ description: "the sender's page about its webhooks" }),
+  source: Type.String({ description: "the documentation or library that every field is taken from" }),
+});
+
+export type Sender = Readonly<Static<typeof senderShape>>;
