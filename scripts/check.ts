@@ -1,17 +1,27 @@
 /**
- * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, what the dashboard loads, a
- * tiny round of each measure of the bench, and the bars in milliseconds: how long requests block the event loop and how quick the dashboard is. It
- * stops at the first step that fails and says which.
+ * The whole gate, on a developer's machine and before a release: format and lint, types, tests, build, the executable in an empty folder, what the
+ * dashboard loads, a tiny round of each measure of the bench, and the time bounds. It stops at the first step that fails and names it.
+ *
+ *     npm run check              everything
+ *     npm run check -- --fast    format, types, the rules of the codebase, golden files, and the tests of changed files: about a minute
  */
+import { listChangedTests } from "./changed-tests.ts";
 import { runStep, toolCommand } from "./step.ts";
 
 const BENCH = [process.execPath, "scripts/bench/main.ts"];
 
-const STEPS: readonly { name: string; command: readonly string[] }[] = [
-  {
-    name: "format and lint",
-    command: toolCommand("@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
-  },
+interface Step {
+  name: string;
+  command: readonly string[];
+}
+
+const FORMAT: Step = {
+  name: "format and lint",
+  command: toolCommand("@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
+};
+
+const STEPS: readonly Step[] = [
+  FORMAT,
   { name: "types", command: toolCommand("typescript-compiler/bin/tsc", "--noEmit") },
   { name: "tests", command: [process.execPath, "scripts/test.ts"] },
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
@@ -25,7 +35,32 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];
 
-for (const { name, command } of STEPS) {
+/** The steps of `--fast`. The type checker keeps what it knows between two runs. */
+function fastSteps(): Step[] {
+  const cache = "node_modules/.cache/types.tsbuildinfo";
+  const rules = ["layer", "source", "export", "pointer", "refusal", "released", "time-limit", "commit"];
+  const always = [...rules.map((name) => `test/house/${name}.test.ts`), "test/golden/"];
+  return [
+    FORMAT,
+    {
+      name: "types",
+      command: toolCommand(
+        "typescript-compiler/bin/tsc",
+        "--noEmit",
+        "--incremental",
+        "--tsBuildInfoFile",
+        cache,
+      ),
+    },
+    {
+      name: "rules of the codebase, golden files, tests of changed files",
+      command: [process.execPath, "scripts/test.ts", "--sqlite", ...always, ...listChangedTests()],
+    },
+  ];
+}
+
+const isFast = process.argv.includes("--fast");
+for (const { name, command } of isFast ? fastSteps() : STEPS) {
   console.log(`== ${name}`);
   const code = await runStep(command);
   if (code !== 0) {

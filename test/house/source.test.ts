@@ -59,17 +59,20 @@ describe("the sources", () => {
     expect(paths(src, ({ text }) => / as (unknown as [\w(]|never[\],;)])/.test(text))).toEqual([]);
   });
 
-  test("ARCHITECTURE.md is read in half an hour, and says each subject under one heading", () => {
+  test("ARCHITECTURE.md has at most 250 lines, and no two headings are equal", () => {
     const text = readFileSync(join(PROJECT_ROOT, "ARCHITECTURE.md"), "utf8");
     const headings: readonly string[] = text.match(/^#+ .*$/gm) ?? [];
-    expect(headings.length).toBeGreaterThan(30);
+    expect(headings.length).toBeGreaterThan(5);
     expect(headings.filter((heading, at) => headings.indexOf(heading) < at)).toEqual([]);
-    expect(Buffer.byteLength(text)).toBeLessThan(64 * 1024);
+    expect(text.split("\n").length).toBeLessThanOrEqual(250);
   });
 
   test("every file that a comment or a page names is there", () => {
     const there = new Set(readSources("src", "web", "test", "scripts", "client").flatMap(({ path }) => endingsOf(path)));
-    const pages = ["ARCHITECTURE.md", "README.md"].map((path) => ({ path, text: readFileSync(join(PROJECT_ROOT, path), "utf8") }));
+    const pages = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"].map((path) => ({
+      path,
+      text: readFileSync(join(PROJECT_ROOT, path), "utf8"),
+    }));
     const comments = src.map(({ path, text }) => ({ path, text: (text.match(/\/\*\*[\s\S]*?\*\/|\/\/ .*/g) ?? []).join("\n") }));
     const gone = [...pages, ...comments].flatMap(({ path, text }) =>
       (text.match(/(?<![\w/.-])(?:[a-z][a-z0-9-]*\/)*[a-z][a-z0-9-]*\.ts\b/g) ?? [])
