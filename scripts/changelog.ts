@@ -1,11 +1,11 @@
-/** Writes CHANGELOG.md from the change feed's one source; a house test holds the file to it. */
+/** Writes CHANGELOG.md from the files of changes/. test/house/changelog.test.ts compares the page and the files. */
 import type { Release } from "../src/base/release/release.ts";
 
 /** The page of the release that is being written and of these releases, newest first. */
 export function writeChangelog(unreleased: Release, releases: readonly Release[]): string {
   return [
     "# Changes",
-    "What each release changed, newest first; also `relay changes`, `/changes.txt` and `/changes.json`. This page is written from `src/base/release`.",
+    "What each release changed, newest first; also `relay changes`, `/changes.txt` and `/changes.json`. This page is written from `changes/`.",
     writeRelease({ ...unreleased, version: `Unreleased (${unreleased.version})` }),
     ...releases.map(writeRelease),
   ]

@@ -1,22 +1,47 @@
-/** CHANGELOG.md is what the change feed's source says; UPDATE_GOLDEN=1 writes it anew. */
+/** changes/ holds one valid file for each release, and CHANGELOG.md shows them. UPDATE_GOLDEN=1 writes the page again. */
 import { expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Errors } from "typebox/schema";
+import { Clean } from "typebox/value";
 import { writeChangelog } from "../../scripts/changelog.ts";
 import { RELEASES } from "../../src/base/release/change.ts";
-import { RELEASE_0_18 } from "../../src/base/release/release-0-18.ts";
+import { type Release, releaseView } from "../../src/base/release/release.ts";
 import { explainCode } from "../../src/base/result-code.ts";
+import { PROJECT_ROOT } from "./source-tree.ts";
 
-const FILE = join(import.meta.dir, "..", "..", "CHANGELOG.md");
+const PAGE = join(PROJECT_ROOT, "CHANGELOG.md");
+const FOLDER = join(PROJECT_ROOT, "changes");
+const released = RELEASES.map(({ version }) => `${version}.json`);
+const files = readdirSync(FOLDER);
 
-test("CHANGELOG.md is what src/release says", () => {
-  const page = writeChangelog(RELEASE_0_18, RELEASES);
-  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(FILE, page);
-  expect(readFileSync(FILE, "utf8")).toBe(page);
+function read(file: string): Release {
+  return JSON.parse(readFileSync(join(FOLDER, file), "utf8"));
+}
+
+/** The release that is being written: the one file that change.ts does not list. */
+function readUnreleased(): Release {
+  const [file = "", ...others] = files.filter((name) => !released.includes(name));
+  expect(others).toEqual([]);
+  return read(file);
+}
+
+test("CHANGELOG.md shows the files of changes/", () => {
+  const page = writeChangelog(readUnreleased(), RELEASES);
+  if (process.env.UPDATE_GOLDEN === "1") writeFileSync(PAGE, page);
+  expect(readFileSync(PAGE, "utf8")).toBe(page);
+});
+
+test.each(files)("changes/%s has the fields of a release and no others", (file) => {
+  const release = read(file);
+  const [, errors] = Errors(releaseView, release);
+  expect(errors.map(({ instancePath, message }) => `${file}${instancePath}: ${message}`)).toEqual([]);
+  expect(release).toEqual(Clean(releaseView, read(file)) as Release);
+  expect(`${release.version}.json`).toBe(file);
 });
 
 test("the release being written names each subject once, and adds codes that are registered", () => {
-  const { changes, codesAdded } = RELEASE_0_18;
+  const { changes, codesAdded } = readUnreleased();
   const subjects = changes.map(({ subject }) => subject);
   expect(subjects.filter((subject, at) => subjects.indexOf(subject) !== at)).toEqual([]);
   expect(codesAdded.filter((code) => explainCode(code) === null)).toEqual([]);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { readSources } from "./source-tree.ts";
 
-const sources = [...readSources("src"), ...readSources("web"), ...readSources("scripts")].filter(({ path }) => !path.startsWith("src/base/release/"));
+const sources = [...readSources("src"), ...readSources("web"), ...readSources("scripts")];
 const words = COMMANDS.map((command) => command.words.join(" "));
 const groups = [...new Set(COMMANDS.filter((command) => command.words.length > 1).map((command) => command.words[0] ?? ""))];
 

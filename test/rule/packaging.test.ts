@@ -12,6 +12,7 @@ import { findCommand, parseCommand } from "../../src/interfaces/cli/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { END_WITHIN_MS, START_ENDS_WITHIN_MS } from "../../src/interfaces/cli/serve.ts";
 import { readServiceConfig } from "../../src/interfaces/cli/service-option.ts";
+import { readSources } from "../house/source-tree.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 import { startBareService } from "../kit/running-service.ts";
@@ -162,6 +163,8 @@ describe("the Dockerfile", () => {
     const copied = dockerfile.filter(([word, rest]) => word === "COPY" && !rest.startsWith("--")).flatMap(([, rest]) => rest.split(" ").slice(0, -1));
     expect(copied.filter((path) => !existsSync(join(ROOT, path)) || !kept.has(path))).toEqual([]);
     expect([...kept].filter((path) => !copied.includes(path))).toEqual([]);
+    const imported = readSources("src", "web").flatMap(({ imports }) => imports.flatMap(({ file }) => file?.split("/")[0] ?? []));
+    expect([...new Set(imported)].filter((folder) => !copied.includes(folder))).toEqual([]);
     const scripts = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> }).scripts;
     expect(scripts["build"]).toBeDefined();
   });

@@ -1,42 +1,44 @@
-/** The change feed: what changed in each release, newest first, one file each. What was released is never edited. */
-
+/**
+ * Lists the releases of the change feed, newest first. Each is a file of changes/, which never changes once it is released. The file of the
+ * release in work is added here by the commit that releases it.
+ */
+import v0_1_0 from "../../../changes/0.1.0.json" with { type: "json" };
+import v0_2_0 from "../../../changes/0.2.0.json" with { type: "json" };
+import v0_3_0 from "../../../changes/0.3.0.json" with { type: "json" };
+import v0_4_0 from "../../../changes/0.4.0.json" with { type: "json" };
+import v0_5_0 from "../../../changes/0.5.0.json" with { type: "json" };
+import v0_6_0 from "../../../changes/0.6.0.json" with { type: "json" };
+import v0_7_0 from "../../../changes/0.7.0.json" with { type: "json" };
+import v0_8_0 from "../../../changes/0.8.0.json" with { type: "json" };
+import v0_9_0 from "../../../changes/0.9.0.json" with { type: "json" };
+import v0_10_0 from "../../../changes/0.10.0.json" with { type: "json" };
+import v0_11_0 from "../../../changes/0.11.0.json" with { type: "json" };
+import v0_12_0 from "../../../changes/0.12.0.json" with { type: "json" };
+import v0_13_0 from "../../../changes/0.13.0.json" with { type: "json" };
+import v0_14_0 from "../../../changes/0.14.0.json" with { type: "json" };
+import v0_15_0 from "../../../changes/0.15.0.json" with { type: "json" };
+import v0_16_0 from "../../../changes/0.16.0.json" with { type: "json" };
+import v0_17_0 from "../../../changes/0.17.0.json" with { type: "json" };
 import type { Release } from "./release.ts";
-import { RELEASE_0_1 } from "./release-0-1.ts";
-import { RELEASE_0_2 } from "./release-0-2.ts";
-import { RELEASE_0_3 } from "./release-0-3.ts";
-import { RELEASE_0_4 } from "./release-0-4.ts";
-import { RELEASE_0_5 } from "./release-0-5.ts";
-import { RELEASE_0_6 } from "./release-0-6.ts";
-import { RELEASE_0_7 } from "./release-0-7.ts";
-import { RELEASE_0_8 } from "./release-0-8.ts";
-import { RELEASE_0_9 } from "./release-0-9.ts";
-import { RELEASE_0_10 } from "./release-0-10.ts";
-import { RELEASE_0_11 } from "./release-0-11.ts";
-import { RELEASE_0_12 } from "./release-0-12.ts";
-import { RELEASE_0_13 } from "./release-0-13.ts";
-import { RELEASE_0_14 } from "./release-0-14.ts";
-import { RELEASE_0_15 } from "./release-0-15.ts";
-import { RELEASE_0_16 } from "./release-0-16.ts";
-import { RELEASE_0_17 } from "./release-0-17.ts";
 
 export const RELEASES: readonly [Release, ...Release[]] = [
-  RELEASE_0_17,
-  RELEASE_0_16,
-  RELEASE_0_15,
-  RELEASE_0_14,
-  RELEASE_0_13,
-  RELEASE_0_12,
-  RELEASE_0_11,
-  RELEASE_0_10,
-  RELEASE_0_9,
-  RELEASE_0_8,
-  RELEASE_0_7,
-  RELEASE_0_6,
-  RELEASE_0_5,
-  RELEASE_0_4,
-  RELEASE_0_3,
-  RELEASE_0_2,
-  RELEASE_0_1,
+  v0_17_0,
+  v0_16_0,
+  v0_15_0,
+  v0_14_0,
+  v0_13_0,
+  v0_12_0,
+  v0_11_0,
+  v0_10_0,
+  v0_9_0,
+  v0_8_0,
+  v0_7_0,
+  v0_6_0,
+  v0_5_0,
+  v0_4_0,
+  v0_3_0,
+  v0_2_0,
+  v0_1_0,
 ];
 
 /** The version of this service: the newest release's. */

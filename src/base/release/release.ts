@@ -1,18 +1,20 @@
-/** What a release says of itself in the change feed. */
+/** The shape of a release in the change feed: of a file of changes/ and of /changes.json. */
+import { type Static, Type } from "typebox";
 
-interface Change {
+const changeView = Type.Object({
   /** What the change is about, in a few words. */
-  subject: string;
-  /** As it was; null where there was nothing. */
-  was: string | null;
-  /** As it is now. */
-  now: string;
-}
+  subject: Type.String(),
+  /** The behavior before; null for something new. */
+  was: Type.Union([Type.String(), Type.Null()]),
+  /** The behavior since this release. */
+  now: Type.String(),
+});
 
-export interface Release {
+export const releaseView = Type.Object({
   /** `major.minor.patch`. */
-  version: string;
-  changes: readonly Change[];
-  codesAdded: readonly string[];
-  codesRemoved: readonly string[];
-}
+  version: Type.String(),
+  changes: Type.Array(changeView),
+  codesAdded: Type.Array(Type.String()),
+  codesRemoved: Type.Array(Type.String()),
+});
+export type Release = Static<typeof releaseView>;

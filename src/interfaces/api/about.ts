@@ -7,7 +7,8 @@ import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import { VERSION } from "../../base/release/change.ts";
 import { listChanges, writeChanges } from "../../base/release/feed.ts";
-import { fields, orNull } from "../../base/schema.ts";
+import { releaseView } from "../../base/release/release.ts";
+import { fields } from "../../base/schema.ts";
 import { identifyCaller } from "../http/admission.ts";
 import { answerJson, answerText } from "../http/answer.ts";
 import { openRoute } from "../http/route.ts";
@@ -29,18 +30,9 @@ const sinceQuery = fields({
   since: Type.Optional(Type.String({ description: "a version such as 0.1.0" })),
 });
 
-const release = Type.Object({
-  version: Type.String(),
-  changes: Type.Array(
-    Type.Object({ subject: Type.String(), was: orNull(Type.String()), now: Type.String() }),
-  ),
-  codesAdded: Type.Array(Type.String()),
-  codesRemoved: Type.Array(Type.String()),
-});
-
 function requireChanges(since: string | undefined) {
   const releases = listChanges(since);
-  if (releases !== null) return [...releases];
+  if (releases !== null) return releases;
   throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
 }
 
@@ -92,15 +84,9 @@ export const aboutRoutes = [
     path: "/changes.json",
     summary: "Lists what changed in each release, newest first.",
     query: sinceQuery,
-    answer: Type.Object({ version: Type.String(), releases: Type.Array(release) }),
+    answer: Type.Object({ version: Type.String(), releases: Type.Array(releaseView) }),
     handle({ query }) {
-      const releases = requireChanges(query.since).map((entry) => ({
-        ...entry,
-        changes: [...entry.changes],
-        codesAdded: [...entry.codesAdded],
-        codesRemoved: [...entry.codesRemoved],
-      }));
-      return { version: VERSION, releases };
+      return { version: VERSION, releases: [...requireChanges(query.since)] };
     },
   }),
   openRoute({
