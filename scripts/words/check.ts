@@ -1,0 +1,126 @@
+/** Finds words that the style guide bans, and measures the sentences of each place where people read. */
+import {
+  BANNED_OPENINGS,
+  BANNED_WORDS,
+  BRITISH,
+  MAX_MEDIAN_WORDS,
+  MAX_SENTENCE_WORDS,
+  type WordRule,
+} from "./rules.ts";
+import {
+  countWords,
+  readComments,
+  readJsonStrings,
+  readMarkdown,
+  readStrings,
+  readTestNames,
+  type Sentence,
+  withoutCode,
+} from "./sentences.ts";
+
+export interface Finding extends Sentence {
+  /** The place of the table below. */
+  place: string;
+  /** The words that were found. */
+  found: string;
+  instead: string;
+}
+
+interface Place {
+  name: string;
+  files: readonly string[];
+  read(path: string, text: string): Sentence[];
+  /** Whether long sentences are findings. */
+  isShort: boolean;
+}
+
+/** Where people read, from what users see to what developers see. */
+const PLACES: readonly Place[] = [
+  {
+    name: "documentation",
+    files: ["docs/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "client/README.md"],
+    read: readMarkdown,
+    isShort: true,
+  },
+  {
+    name: "architecture",
+    files: ["ARCHITECTURE.md", "SPEED.md", "docs/adr/*.md"],
+    read: readMarkdown,
+    isShort: true,
+  },
+  { name: "change feed", files: ["changes/*.json"], read: readJsonStrings, isShort: false },
+  { name: "senders", files: ["senders/*.json"], read: readJsonStrings, isShort: false },
+  { name: "dashboard", files: ["web/**/*.ts"], read: readStrings, isShort: true },
+  { name: "command line and service", files: ["src/**/*.ts"], read: readStrings, isShort: true },
+  { name: "comments of src", files: ["src/**/*.ts"], read: readComments, isShort: false },
+  { name: "comments of web", files: ["web/**/*.ts", "web/**/*.css"], read: readComments, isShort: false },
+  {
+    name: "comments of scripts, client and tests",
+    files: ["scripts/**/*.ts", "client/*.{js,ts}", "test/**/*.ts"],
+    read: readComments,
+    isShort: false,
+  },
+  { name: "test names", files: ["test/**/*.test.ts"], read: readTestNames, isShort: false },
+];
+
+/** Places in which every finding is an error. */
+export const CLEAN_PLACES: readonly string[] = ["architecture"];
+
+/** Files that quote what they forbid. */
+const QUOTES_RULES = /^scripts\/words\/|^test\/house\/words/;
+
+/** The findings of all places, in their order. `read` gives the text of a file. */
+export function listFindings(read: (path: string) => string): Finding[] {
+  return PLACES.flatMap((place) =>
+    sentencesOf(place, read).flatMap((sentence) =>
+      checkSentence(sentence, place.isShort).map((found) => ({ ...sentence, ...found, place: place.name })),
+    ),
+  );
+}
+
+/** What is wrong with a sentence. `isShort`: a long sentence is wrong too. */
+export function checkSentence(sentence: Sentence, isShort: boolean): { found: string; instead: string }[] {
+  const text = withoutCode(sentence.text);
+  const isQuestion = text.endsWith("?");
+  const rules = [...BANNED_WORDS, ...(isQuestion ? [] : BANNED_OPENINGS), ...BRITISH];
+  const found = rules.flatMap((rule) => match(rule, text));
+  const words = countWords(text);
+  if (isShort && words > MAX_SENTENCE_WORDS)
+    found.push({ found: `${words} words`, instead: `at most ${MAX_SENTENCE_WORDS}, as several sentences` });
+  return found;
+}
+
+/** A line for each place: sentences, those with a finding, their share, and the median of their words. */
+export function measure(read: (path: string) => string): string {
+  const rows = PLACES.map((place) => {
+    const all = sentencesOf(place, read);
+    const wrong = all.filter((sentence) => checkSentence(sentence, place.isShort).length > 0).length;
+    const lengths = all.map(({ text }) => countWords(text)).toSorted((one, other) => one - other);
+    const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
+    const share = all.length === 0 ? 0 : (100 * wrong) / all.length;
+    const long = place.isShort && median > MAX_MEDIAN_WORDS ? ` (at most ${MAX_MEDIAN_WORDS})` : "";
+    return `${place.name.padEnd(38)} ${String(all.length).padStart(6)} sentences ${String(wrong).padStart(5)} with a finding ${share.toFixed(1).padStart(5)} %  median ${median} words${long}`;
+  });
+  return rows.join("\n");
+}
+
+function match(rule: WordRule, text: string): { found: string; instead: string }[] {
+  const found = rule.pattern.exec(text);
+  return found === null ? [] : [{ found: found[0], instead: rule.instead }];
+}
+
+const cache = new Map<Place, Sentence[]>();
+
+function sentencesOf(place: Place, read: (path: string) => string): Sentence[] {
+  let known = cache.get(place);
+  if (known === undefined) {
+    known = place.files
+      .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync()])
+      .map((path) => path.replaceAll("\\", "/"))
+      .filter((path) => !QUOTES_RULES.test(path))
+      .sort()
+      .flatMap((path) => place.read(path, read(path)));
+    cache.set(place, known);
+  }
+  return known;
+}

@@ -1,0 +1,90 @@
+/** The words and openings that no text for people contains, each with its replacement. Source: the project's glossary in CONTRIBUTING.md. */
+
+export interface WordRule {
+  /** Matches the word in a sentence. */
+  pattern: RegExp;
+  /** What to write, for the message. */
+  instead: string;
+}
+
+/** Words of a private dialect, metaphors and archaic forms. */
+export const BANNED_WORDS: readonly WordRule[] = [
+  rule("mend(s|ed|ing)?", "fix"),
+  rule("(is|are|was|were|be|been) seen to(?! (be|have))", "mark as resolved"),
+  rule("alone", "only"),
+  rule("(stands|stood)(?! for\\b)", "is, exists, has the state"),
+  rule("(is|are|was|were|be|been|being) told", "is notified, is shown"),
+  rule("tells? (of|nothing of)", "reports, describes"),
+  rule("anew", "again"),
+  rule("beside", "next to, in addition to"),
+  rule("besides", "in addition"),
+  rule("(whoever|whosoever)", "the person who, name the person"),
+  rule("nobody", "no person, no caller, name the subject"),
+  rule("somebody", "a person, name the person"),
+  rule("in the place of", "replaces, instead of"),
+  rule("(comes?|came) to nothing", "resolves to nothing, fails"),
+  rule("whole or not at all", "in one transaction"),
+  rule("(for good|once and for all)", "permanently"),
+  rule("(goes|went|go) on(?! strike)", "continues"),
+  rule("of (its|their|his|her|your|our) own", "its own …"),
+  rule("(is|are) to be", "must be"),
+  rule("without end", "never expires"),
+  rule("(shall|ought)", "must, can"),
+  rule("(thereof|whereof|whereby|herein|thereby|wherein|hitherto)", "rewrite the sentence"),
+  rule("given up", "dead, permanent failure"),
+  rule("tried again", "retried"),
+  rule("tr(y|ies|ying) again", "retry"),
+  rule("(a|the) (house|housekeeper|caretaker|caretakers)", "maintenance, the service"),
+  rule("put right", "fix"),
+  rule("at hand", "available"),
+  rule("by themselves", "automatically"),
+  rule("(lies|lay) (there|beside)", "is stored"),
+  rule("as it (is|was|stands)", "unchanged, current"),
+  rule("what became of", "the result of"),
+  rule("(that|which) (is|are|was) no longer so", "resolved"),
+  rule("holds? back", "delays, withholds"),
+  rule("e-mail(s|ed|ing)?", "email"),
+];
+
+/** Openings that name no subject. They are matched at the start of a sentence. */
+export const BANNED_OPENINGS: readonly WordRule[] = [
+  opening(
+    "(What|Whatever) [a-z]+ (?!does|do|did|is (the|a)|are|can|happens|happened|changed|went)",
+    "name the subject",
+  ),
+  opening("(Those|Whoever|Whose|Wherever)", "name the subject"),
+  opening("(That|This) (is|was|would|will|may|can)", "name the subject"),
+  opening("Of (a|an|the|its|their|what|those|works?)", "begin with the subject"),
+  opening(
+    "(Where|Wherefrom|Whereto) (?!(is|are|do|does|to|can)\\b)",
+    'write "If" or "When", or name the subject',
+  ),
+];
+
+/** British forms; codes and fields of the specification keep theirs. */
+export const BRITISH: readonly WordRule[] = [
+  rule("cancelled", "canceled"),
+  rule("cancelling", "canceling"),
+  rule("(authoris|recognis|organis|normalis|initialis|serialis|minimis|maximis)(e|es|ed|ing|ation)", "…ize"),
+  rule("(behaviour|colour|favour|honour|labour|neighbour)s?", "behavior, color …"),
+  rule("(centre|metre|theatre)s?", "center …"),
+  rule("licence", "license"),
+  rule("fulfil(?!_)(s|ment)?", "fulfill"),
+  rule("(travelled|labelled|modelled|signalled)", "one l"),
+  rule("(catalogue|dialogue)s?", "catalog, dialog"),
+  rule("grey", "gray"),
+  rule("whilst|amongst|towards", "while, among, toward"),
+];
+
+/** The longest sentence of the dashboard and the documentation, in words. */
+export const MAX_SENTENCE_WORDS = 30;
+/** The median of their sentences, in words, is at most this. */
+export const MAX_MEDIAN_WORDS = 16;
+
+function rule(words: string, instead: string): WordRule {
+  return { pattern: new RegExp(`(?<![\\w-])(?:${words})(?![\\w-])`, "i"), instead };
+}
+
+function opening(words: string, instead: string): WordRule {
+  return { pattern: new RegExp(`^(?:${words})\\b`), instead };
+}
