@@ -1,7 +1,7 @@
 /** One event of a batch whose end the database refuses, wherever it stands and whichever row is refused: its neighbours end once, it is tried again, nothing is granted twice. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { eventIdOf, type HandedEvent } from "../../src/engine/event/event.ts";
-import { GRANT, putEvents, runNothingBeside, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { type BufferedEvent, eventIdOf } from "../../src/engine/event/event.ts";
+import { GRANT, putEvents, runNothingInline, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { refuseRows, takeRowsAgain } from "../kit/refused-row.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -34,15 +34,15 @@ async function arrive(from: "itself" | "memory" | "store", refuse: () => Promise
     await Promise.all([putEvents(running, IDS, { email: EMAIL }), refuse()]);
     return;
   }
-  runNothingBeside(running);
+  runNothingInline(running);
   const { runner } = running.service;
-  const handOver = runner.handOver.bind(runner);
-  const kept: HandedEvent[] = [];
-  runner.handOver = (arrived) => kept.push(arrived);
+  const enqueue = runner.enqueue.bind(runner);
+  const kept: BufferedEvent[] = [];
+  runner.enqueue = (arrived) => kept.push(arrived);
   for (const id of IDS) await sendEvent(running, id, { email: EMAIL });
-  runner.handOver = handOver;
+  runner.enqueue = enqueue;
   await refuse();
-  for (const one of kept) handOver(one);
+  for (const one of kept) enqueue(one);
 }
 
 const REFUSALS: readonly [row: string, trigger: (at: number) => readonly [on: string, when: string]][] = [

@@ -28,9 +28,9 @@ export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" 
     teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
     metrics: { noteCall: () => undefined },
     runner: {
-      handOver: () => undefined,
+      enqueue: () => undefined,
       lookAhead: () => [],
-      beside: () => ({ run: async () => null, end: async () => undefined }),
+      startInline: () => ({ run: async () => null, finalize: async () => undefined }),
     },
   });
   const stop = async (): Promise<void> => {

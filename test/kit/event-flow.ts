@@ -94,7 +94,7 @@ export function alertsOf(running: RunningService) {
   return running.rows<{ code: string; target: string; message: string; count: number }>("SELECT code, target, message, count FROM alert ORDER BY id");
 }
 
-/** No event runs in the transaction that stores it: each is handed over. */
-export function runNothingBeside({ service: { runner } }: RunningService): void {
-  runner.beside = () => ({ run: async () => null, end: async () => undefined });
+/** No event runs in the transaction that stores it: each goes to the ready buffer. */
+export function runNothingInline({ service: { runner } }: RunningService): void {
+  runner.startInline = () => ({ run: async () => null, finalize: async () => undefined });
 }

@@ -7,7 +7,7 @@
 const RULES: readonly string[] = [
   ...["dedupe", "event-number", "event-row", "event-list", "event-state", "walk", "effect", "erasure"],
   ...["relay-view", "relay-save", "relay-secret", "relay-template", "save-warning", "live-relay", "overlap", "sender-domain"],
-  ...["runner-arrivals", "runner-beside", "runner-claim", "runner-crash", "runner-effect", "runner-order", "runner-release", "runner-warm-up"],
+  ...["runner-ready-buffer", "runner-inline", "runner-claim", "runner-crash", "runner-effect", "runner-order", "runner-release", "runner-warm-up"],
   ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-time", "action-write-record", "email-person"],
   ...["recent-call-retention", "audit", "metric", "health-standing"],
   ...["capture", "capture-model"],

@@ -71,7 +71,7 @@ async function every(everyMs: number, times: number, one: () => Promise<void>): 
 async function end(outcome: RunEnd["outcome"], code: string | null = null, dead = false): Promise<void> {
   const relay = (await relays.current()).relays[0];
   if (relay === undefined) throw new Error("no relay");
-  receiving.health.noteRun({ relay, outcome, code, why: outcome === "failed" ? "the URL answered 500." : null, dead });
+  receiving.health.recordRun({ relay, outcome, code, why: outcome === "failed" ? "the URL answered 500." : null, dead });
 }
 
 const ignored = () => send("other");

@@ -77,7 +77,7 @@ async function findRelay(): Promise<LiveRelay> {
 }
 
 const fails = async (node: number): Promise<void> =>
-  nodes[node % 3]?.health.noteRun({ relay: await findRelay(), outcome: "failed", code: "call_failed", why: "it answered 500.", dead: false });
+  nodes[node % 3]?.health.recordRun({ relay: await findRelay(), outcome: "failed", code: "call_failed", why: "it answered 500.", dead: false });
 
 const all = <Row>(sql: string): Promise<Row[]> => fresh.store.read((tx) => tx.all<Row>(sql));
 
@@ -98,7 +98,7 @@ describe("a run is of all nodes together", () => {
       "relay_failing",
       4,
       () => inTurn(11 * MINUTE_MS, 4, fails),
-      async (node) => nodes[node]?.health.noteRun({ relay: await findRelay(), outcome: "ok", code: null, why: null, dead: false }),
+      async (node) => nodes[node]?.health.recordRun({ relay: await findRelay(), outcome: "ok", code: null, why: null, dead: false }),
     ],
   ];
   test.each(RUNS)("%s: told once, with all of them, and over once by what another node sees", async (_what, code, count, happens, good) => {

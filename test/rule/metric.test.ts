@@ -57,7 +57,7 @@ describe("the text", () => {
   test("is Prometheus' format, every family with its help and type", async () => {
     const { metrics, write } = newMetrics();
     metrics.noteCall("bad_signature");
-    metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: 3, tookMs: 5 });
+    metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: 3, tookMs: 5 });
     const families = parsePrometheus(await write());
     expect(families.size).toBeGreaterThan(15);
     for (const [name, { type, help }] of families) {
@@ -74,7 +74,7 @@ describe("the text", () => {
 
   test("carries no label that a caller, a person or a relay could make", async () => {
     const { metrics, write } = newMetrics();
-    metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 5 });
+    metrics.recordRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 5 });
     const labels = new Set([...(await write()).matchAll(/[{,]([a-z_]+)="/g)].map(([, label]) => label));
     expect([...labels].sort()).toEqual(["le", "outcome", "state", "stream", "trigger", "version"]);
   });
@@ -96,25 +96,25 @@ describe("what moves", () => {
     },
     {
       rule: "a run, by trigger and outcome",
-      move: (metrics) => metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 1 }),
+      move: (metrics) => metrics.recordRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 1 }),
       sample: 'relay_runs_total{trigger="schedule",outcome="failed"}',
       by: 1,
     },
     {
       rule: "a run's wait, in seconds",
-      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: 250, tookMs: 1 }),
+      move: (metrics) => metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: 250, tookMs: 1 }),
       sample: "relay_run_wait_seconds_sum",
       by: 0.25,
     },
     {
       rule: "no wait of a run that is not its event's first",
-      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: null, tookMs: 1 }),
+      move: (metrics) => metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: null, tookMs: 1 }),
       sample: "relay_run_wait_seconds_count",
       by: 0,
     },
     {
       rule: "a run that a clock set back made shorter than nothing counts as nothing",
-      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
+      move: (metrics) => metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
       sample: "relay_run_duration_seconds_sum",
       by: 0,
     },

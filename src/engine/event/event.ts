@@ -113,8 +113,8 @@ export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
   chosen: string | null;
 };
 
-/** An event just stored, on its way to whoever runs it. `payload`: the value of its text; null: that is to be read. */
-export interface HandedEvent {
+/** A new event in memory, on its way to its run. `payload`: the parsed text; null: not parsed. */
+export interface BufferedEvent {
   relayId: string;
   event: EventToRun;
   payload: JsonObject | null;

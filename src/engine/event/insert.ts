@@ -14,15 +14,15 @@ import { cutUtf8, fitsUtf8, utf8Bytes } from "../../base/text.ts";
 import type { Ahead, SqlNames, Writer } from "../../store/port.ts";
 import { CLOCK_STEP_MS } from "../../store/time-index.ts";
 import {
+  type BufferedEvent,
   EVENT,
   type EventReason,
   type EventToRun,
   type EventTrigger,
   type EventWay,
   eventIdOf,
-  type HandedEvent,
 } from "./event.ts";
-import { type EndedRun, moveOf } from "./run.ts";
+import { type AttemptResult, eventChangeOf } from "./run.ts";
 
 export interface DedupeKey {
   /** 16 bytes. */
@@ -50,10 +50,10 @@ export interface EventDraft {
   /** Where its trigger did not bring it. */
   cameBy?: EventWay;
   /**
-   * What whoever takes the event is given beside its row, in the place of the topic that an event may run now; null where its relay waits and
-   * nobody is to run it.
+   * What the dispatcher gets in addition to the row. Absent: the commit wakes the relay instead. null: the event waits, because its relay is
+   * paused or on hold.
    */
-  hand?: (Pick<EventToRun, "relayName"> & Pick<HandedEvent, "payload">) | null;
+  dispatch?: (Pick<EventToRun, "relayName"> & Pick<BufferedEvent, "payload">) | null;
 }
 
 /** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
@@ -76,24 +76,24 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
 
-/** Takes events so that they run. */
-export interface EventTaker {
-  /** In the transaction that is about to store it, whose row is written as the run leaves it; null: it is stored as it came. */
-  runBeside(arrived: HandedEvent): Promise<EndedRun | null>;
-  /** Once it is stored, where it did not run. */
-  handOver(arrived: HandedEvent): void;
+/** Runs new events. */
+export interface EventDispatcher {
+  /** Runs an event in the transaction that is about to store it; null: it must be stored as `queued`. */
+  runInline(event: BufferedEvent): Promise<AttemptResult | null>;
+  /** Takes an event that was stored as `queued`, after the commit. */
+  enqueue(event: BufferedEvent): void;
 }
 
 /** Inserts events one after another into a transaction, in which nothing else inserts any meanwhile. */
 export class EventInserter {
   readonly #tx: Writer;
-  readonly #taker: EventTaker | null;
+  readonly #dispatcher: EventDispatcher | null;
   /** Of the newest event: a number that is not below its own, and its time. */
   #newest: { seq: number; atMs: number | null } | null = null;
 
-  constructor(tx: Writer, taker: EventTaker | null = null) {
+  constructor(tx: Writer, dispatcher: EventDispatcher | null = null) {
     this.#tx = tx;
-    this.#taker = taker;
+    this.#dispatcher = dispatcher;
   }
 
   /** Asks for what inserts of these events begin with. */
@@ -107,7 +107,7 @@ export class EventInserter {
 
   async insert(draft: EventDraft): Promise<StoredEvent> {
     const tx = this.#tx;
-    const taker = this.#taker;
+    const dispatcher = this.#dispatcher;
     const { dedupe, payload, nowMs, dead } = draft;
     if (dedupe !== null) {
       const found = tx.keys.find(dedupe.hash);
@@ -124,8 +124,8 @@ export class EventInserter {
       await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
-    const arrived = taker === null ? null : asArrived(draft, { seq, id, warnings });
-    const ended = arrived === null || taker === null ? null : await taker.runBeside(arrived);
+    const buffered = dispatcher === null ? null : makeBuffered(draft, { seq, id, warnings });
+    const result = buffered === null || dispatcher === null ? null : await dispatcher.runInline(buffered);
     const row = {
       seq,
       environmentId: draft.environmentId,
@@ -150,15 +150,15 @@ export class EventInserter {
       startedAtMs: null,
       personId: null,
     };
-    await tx.post(INSERT, ended === null ? row : { ...row, ...leftBy(ended) });
+    await tx.post(INSERT, result === null ? row : { ...row, ...changeOf(result) });
     this.#newest = { seq, atMs: nowMs };
     if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
     const keeping = dedupe === null ? undefined : tx.keys.keep(dedupe.hash, seq);
     if (keeping !== undefined) await keeping;
     tx.touch("event_moved", draft.environmentId);
-    if (ended !== null) return { id, seq, duplicate: false };
-    if (arrived !== null) tx.afterCommit(() => taker?.handOver(arrived));
-    else if (dead === undefined) tx.touch(draft.hand === null ? "event_left" : "event", draft.relayId);
+    if (result !== null) return { id, seq, duplicate: false };
+    if (buffered !== null) tx.afterCommit(() => dispatcher?.enqueue(buffered));
+    else if (dead === undefined) tx.touch(draft.dispatch === null ? "event_left" : "event", draft.relayId);
     return { id, seq, duplicate: false };
   }
 }
@@ -167,23 +167,23 @@ export function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent>
   return new EventInserter(tx).insert(draft);
 }
 
-/** What a run says of its event's row; what the event came with stands where it says nothing. */
-function leftBy(ended: EndedRun): SqlNames {
-  const { seq, payload, mapVersion, warnings, finishedAtMs: finishedAt, ...left } = moveOf(ended);
-  return { ...left, finishedAt, ...(warnings === null ? {} : { warnings }) };
+/** The columns that an inline run changes. The others keep the values that the event arrived with. */
+function changeOf(result: AttemptResult): SqlNames {
+  const { seq, payload, mapVersion, warnings, finishedAtMs: finishedAt, ...changed } = eventChangeOf(result);
+  return { ...changed, finishedAt, ...(warnings === null ? {} : { warnings }) };
 }
 
-/** The row, as a run would read it, for who takes it; null where nobody is to. */
-function asArrived(
-  { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, hand }: EventDraft,
+/** The event as a run would read it from its row; null: no dispatcher takes it. */
+function makeBuffered(
+  { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, dispatch }: EventDraft,
   made: Pick<EventToRun, "seq" | "id" | "warnings">,
-): HandedEvent | null {
-  if (hand == null) return null;
+): BufferedEvent | null {
+  if (dispatch == null) return null;
   const event: EventToRun = {
     seq: made.seq,
     id: made.id,
     environmentId,
-    relayName: hand.relayName,
+    relayName: dispatch.relayName,
     trigger,
     payload: payload.text,
     truncated: payload.truncated,
@@ -199,7 +199,7 @@ function asArrived(
     personId: null,
     chosen: null,
   };
-  return { relayId, event, payload: hand.payload };
+  return { relayId, event, payload: dispatch.payload };
 }
 
 /** The key of a sender's own event id, within one relay name of one environment. */

@@ -90,23 +90,26 @@ export interface RanActions {
   keys: readonly BoundKey[] | null;
 }
 
-export interface Run {
+/**
+ * Where the end of an attempt finds its event. `database`: the transaction read the row. `buffer`: it did not, so the result is undone unless the
+ * row is as it was stored. `unsaved`: the event has no row yet, and the insert writes it in its final state.
+ */
+export type EventSource = "database" | "buffer" | "unsaved";
+
+/** A finished attempt: what it did, and the state that its event takes. */
+export interface AttemptResult {
   /** Its attempt counted: `runs` is the run's number. */
   event: EventToRun;
+  source: EventSource;
+  /** null: the relay was deleted. */
+  relay: LiveRelay | null;
   startedAtMs: number;
+  finishedAtMs: number;
   results: readonly ActionResult[];
-  /** The list of actions it ran; null: it ended before them, and the slots of the attempt before it stand. */
+  /** The list of actions that ran; null: it ended before them, and the slots of the attempt before it stand. */
   ran: RanActions | null;
-}
-
-/**
- * `handed` over and not read in this transaction: the run holds only if its row is as it was stored, and is undone otherwise. `first`: it has
- * no row yet, and who stores it writes it as the run leaves it.
- */
-export type EventCame = "read" | "handed" | "first";
-
-export interface RunEnd {
-  outcome: "ok" | "failed";
+  /** `not_run`: it ended without running any action. */
+  outcome: "ok" | "failed" | "not_run";
   state: EventState;
   /** An EventReason, or the code of the action's failure. */
   reason: string | null;
@@ -114,12 +117,13 @@ export interface RunEnd {
   nextAttemptAtMs: number | null;
   /** null: an earlier attempt's person stays. */
   personId: string | null;
-  /** Earlier attempts' included; none: those stay. */
+  /** Those of earlier attempts included; none: those stay. */
   warnings: readonly string[];
-  finishedAtMs: number;
-  /** The relay's version whose map `mapped` now follows; null: as it was. */
+  /** The relay's version whose map `mapped` now follows; null: unchanged. */
   mapVersion: number | null;
 }
+
+type Run = Pick<AttemptResult, "event" | "startedAtMs" | "results" | "ran" | "personId">;
 
 function rowOf({ event, startedAtMs, results, ran }: Run) {
   const [actions, work] = [ran?.fingerprint ?? null, ran?.keys ?? null];
@@ -127,15 +131,15 @@ function rowOf({ event, startedAtMs, results, ran }: Run) {
 }
 
 /** Stores the results so far of a run that continues outside the database, and its person, whom the event's row has only after the run. */
-export async function keepRunProgress(tx: Writer, run: Run & { personId: string | null }): Promise<void> {
+export async function recordRunProgress(tx: Writer, run: Run): Promise<void> {
   const { personId } = run;
-  const kept = await RUN.insert(
+  const written = await RUN.insert(
     tx,
     { ...rowOf(run), finishedAt: null, outcome: null, personId },
     `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work
      WHERE run.finished_at IS NULL`,
   );
-  requireOpen(kept);
+  requireOpen(written);
 }
 
 /** The event is about another person from this run on: earlier runs keep theirs, and the event's row takes the new one. */
@@ -149,87 +153,79 @@ export async function changePerson(tx: Writer, event: EventToRun, personId: stri
 }
 
 /** A run that ended is the memory of what it did, and never written over: what came to its number again is undone. */
-function requireOpen(kept: number, runs = 1): void {
-  if (kept !== runs) throw new Error("A run was to be written down that had ended before.");
+function requireOpen(written: number, runs = 1): void {
+  if (written !== runs) throw new Error("A run was to be written down that had ended before.");
 }
 
 /** The event, its attempt numbered after all runs there are. They are ahead of its row only where another runner took it meanwhile. */
-export async function numberAnew(tx: Reader, event: EventToRun): Promise<EventToRun> {
+export async function renumberAttempt(tx: Reader, event: EventToRun): Promise<EventToRun> {
   const sql = "SELECT max(number) AS number FROM run WHERE event_seq = ?1";
   const last = await tx.get<{ number: number | null }>(sql, event.seq);
   return { ...event, runs: Math.max(event.runs, (last?.number ?? 0) + 1) };
 }
 
-/** A run with how it ended. */
-export interface EndedRun {
-  run: Run;
-  end: RunEnd;
-  came: EventCame;
-}
-
 /**
- * Ends runs, each of another event, moves their events on, and writes their audit rows, in one go: each statement once for all of them,
- * which is cheaper than one run after the other. Throws where a run of its number had ended.
+ * Writes the results of attempts, each of another event: their runs, the new states of their events, and their audit rows. Each statement runs once
+ * for all of them, which is cheaper than one attempt after the other. Throws if a run of the same number had ended.
  */
-export async function finishRuns(tx: Writer, ended: readonly EndedRun[]): Promise<void> {
-  const came = (how: EventCame) => ended.filter((one) => one.came === how);
-  const [first, others] = [came("first"), ended.filter((one) => one.came !== "first")];
-  // A number that was never given has no run that could have ended.
-  await tx.postEach(BEGIN_ENDED, first.map(endOf));
-  const audits = ended.map(({ run, end }) => auditOf(run.event, run.results, end.finishedAtMs));
-  const [kept, handed, read] = await Promise.all([
-    tx.runEach(END, others.map(endOf)),
-    tx.runEach(MOVE_ON_AS_STORED, came("handed").map(moveOf)),
-    tx.runEach(MOVE_ON, came("read").map(moveOf)),
+export async function recordResults(tx: Writer, results: readonly AttemptResult[]): Promise<void> {
+  const from = (source: EventSource) => results.filter((one) => one.source === source);
+  const [unsaved, saved] = [from("unsaved"), results.filter((one) => one.source !== "unsaved")];
+  // The number of an unsaved event is new, so no run of it can have ended.
+  await tx.postEach(INSERT_ENDED, unsaved.map(runOf));
+  const audits = results.map((one) => auditOf(one.event, one.results, one.finishedAtMs));
+  const [runs, buffered, read] = await Promise.all([
+    tx.runEach(END, saved.map(runOf)),
+    tx.runEach(MOVE_AS_STORED, from("buffer").map(eventChangeOf)),
+    tx.runEach(MOVE, from("database").map(eventChangeOf)),
     writeAudits(tx, audits),
   ]);
-  requireOpen(kept, others.length);
-  if (handed + read !== others.length) throw new Error("An event was run that is not as it was.");
-  for (const { run } of ended) tx.touch("event_moved", run.event.environmentId);
+  requireOpen(runs, saved.length);
+  if (buffered + read !== saved.length) throw new Error("An event was run that is not as it was.");
+  for (const { event } of results) tx.touch("event_moved", event.environmentId);
 }
 
-function endOf({ run: { event, startedAtMs, results, ran }, end }: EndedRun): SqlNames {
+function runOf({ event, startedAtMs, finishedAtMs, outcome, results, ran }: AttemptResult): SqlNames {
   return {
     seq: event.seq,
     number: event.runs,
     startedAtMs,
-    finishedAtMs: end.finishedAtMs,
-    outcome: end.outcome,
+    finishedAtMs,
+    outcome: outcome === "ok" ? "ok" : "failed",
     results: writeJson(results),
     actions: ran?.fingerprint ?? null,
     work: ran?.keys == null ? null : writeJson(ran.keys),
   };
 }
 
-/** What a run changes of its event's row. */
-export function moveOf({ run: { event, startedAtMs }, end }: EndedRun) {
-  const { state, warnings, finishedAtMs } = end;
+/** What an attempt changes in its event's row. */
+export function eventChangeOf({ event, state, warnings, finishedAtMs, ...result }: AttemptResult) {
   return {
     seq: event.seq,
     state,
-    reason: end.reason,
+    reason: result.reason,
     attempts: event.attempts,
     runs: event.runs,
-    nextAttemptAtMs: end.nextAttemptAtMs,
-    personId: end.personId,
+    nextAttemptAtMs: result.nextAttemptAtMs,
+    personId: result.personId,
     warnings: warnings.length === 0 ? null : writeJson(warnings),
-    startedAtMs,
+    startedAtMs: result.startedAtMs,
     finishedAtMs: state === "queued" ? null : finishedAtMs,
-    mapVersion: end.mapVersion,
+    mapVersion: result.mapVersion,
     payload: event.payload,
   };
 }
 
-const BEGIN_ENDED = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
+const INSERT_ENDED = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
   VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)`;
-const END = `${BEGIN_ENDED}
+const END = `${INSERT_ENDED}
   ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
     actions = coalesce(excluded.actions, run.actions), work = CASE WHEN excluded.actions IS NULL THEN run.work ELSE excluded.work END
   WHERE run.finished_at IS NULL`;
-const MOVE_ON = `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
+const MOVE = `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
   person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
   finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;
-const MOVE_ON_AS_STORED = `${MOVE_ON} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
+const MOVE_AS_STORED = `${MOVE} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
 
 /** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
 function auditOf(

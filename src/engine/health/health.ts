@@ -149,7 +149,7 @@ export class Health {
   }
 
   /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
-  noteRun({ relay, outcome, code, why, dead }: RunEnd): void {
+  recordRun({ relay, outcome, code, why, dead }: RunEnd): void {
     if (relay === null) return;
     if (outcome === "not_run") {
       if (code === "person_not_found") this.#add(relay, "relay_nobody", null);

@@ -218,7 +218,7 @@ export class Metrics {
     this.#called.set(outcome, (this.#called.get(outcome) ?? 0) + 1);
   }
 
-  noteRun({ trigger, outcome, waitedMs, tookMs }: EndedRun): void {
+  recordRun({ trigger, outcome, waitedMs, tookMs }: EndedRun): void {
     this.#runs.inc({ trigger, outcome });
     if (waitedMs !== null) this.#waits.observe(Math.max(0, waitedMs) / 1_000);
     this.#durations.observe(Math.max(0, tookMs) / 1_000);

@@ -24,9 +24,9 @@ import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../.
 import { type Ahead, OutcomeUnknown, type Store, type Writer } from "../../store/port.ts";
 import {
   type DedupeKey,
+  type EventDispatcher,
   type EventDraft,
   EventInserter,
-  type EventTaker,
   findDuplicate,
   keyOfBody,
   keyOfEventId,
@@ -60,9 +60,12 @@ export interface VerifiedCall {
 }
 
 /** Takes each new event, so that it runs. */
-export interface EventRunner extends Pick<EventTaker, "handOver"> {
-  /** Runs those it may in the transaction that stores them; `end` follows the last one. */
-  beside(tx: Writer, events: readonly EventDraft[]): { run: EventTaker["runBeside"]; end(): Promise<void> };
+export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
+  /** Runs events in the transaction that stores them, where it may; `finalize` must follow the last one. */
+  startInline(
+    tx: Writer,
+    events: readonly EventDraft[],
+  ): { run: EventDispatcher["runInline"]; finalize(): Promise<void> };
   /** Asks for what runs of these events would read. */
   lookAhead(ahead: Ahead, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
@@ -246,17 +249,17 @@ export class Acceptance {
       form: parsed.form !== null,
       dedupe,
       nowMs,
-      hand: relay.waiting ? null : { relayName, payload: asStored(payload, parsed.value, mapped) },
+      dispatch: relay.waiting ? null : { relayName, payload: asStored(payload, parsed.value, mapped) },
     };
     return { appId, event, once, counted: false };
   }
 
   async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
     const events = drafts.map(({ event }) => event);
-    const beside = this.#deps.runner.beside(tx, events);
+    const inline = this.#deps.runner.startInline(tx, events);
     const inserter = new EventInserter(tx, {
-      runBeside: (arrived) => beside.run(arrived),
-      handOver: (arrived) => this.#deps.runner.handOver(arrived),
+      runInline: (event) => inline.run(event),
+      enqueue: (event) => this.#deps.runner.enqueue(event),
     });
     const stored: Answered[] = [];
     for (const draft of drafts) {
@@ -271,7 +274,7 @@ export class Acceptance {
       this.#count(draft, !one.duplicate);
       stored.push(one);
     }
-    await beside.end();
+    await inline.finalize();
     return stored;
   }
 

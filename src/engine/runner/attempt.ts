@@ -42,7 +42,7 @@ export interface AttemptDeps {
 }
 
 /** How an attempt ended. `reason` is an EventReason (no action ran, or none any more) or the failure's code. */
-export type AttemptEnd =
+export type AttemptOutcome =
   | { outcome: "ok" }
   | { outcome: "failed"; code: ResultCode; final: boolean }
   | { outcome: "not_run"; reason: EventReason };
@@ -120,7 +120,7 @@ export class Attempt {
   }
 
   /** Decides whether the event may run, maps it again where the map moved, and finds its person; null: go on with `advance`. */
-  async begin(tx: Writer): Promise<AttemptEnd | null> {
+  async begin(tx: Writer): Promise<AttemptOutcome | null> {
     const { event, relay } = this;
     if (relay.definition.trigger.kind !== event.trigger)
       return { outcome: "not_run", reason: "trigger_changed" };
@@ -170,7 +170,7 @@ export class Attempt {
   }
 
   /** Runs actions until the end, a failure, or one that has to leave the house. */
-  async advance(tx: Writer): Promise<AttemptEnd | Intended> {
+  async advance(tx: Writer): Promise<AttemptOutcome | Intended> {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
       const step = this.#steps[this.#next] as Step;
@@ -193,7 +193,7 @@ export class Attempt {
     tx: Writer,
     record: (tx: Writer) => Promise<ActionOutcome>,
     time?: ActionTime,
-  ): Promise<AttemptEnd | Intended> {
+  ): Promise<AttemptOutcome | Intended> {
     const live = this.relay.actions[this.#next] as LiveAction;
     const { key } = this.#steps[this.#next] as Step;
     const step = await this.#guard(tx, live.type, async () => {
@@ -214,7 +214,7 @@ export class Attempt {
   }
 
   /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
-  breakOff(error: unknown, time: ActionTime): AttemptEnd {
+  breakOff(error: unknown, time: ActionTime): AttemptOutcome {
     const { type } = this.relay.actions[this.#next] as LiveAction;
     this.#logUnforeseen(type, error);
     this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN, ...time });
@@ -287,7 +287,7 @@ export class Attempt {
   }
 
   /** Adds an outcome to the results; an end when the attempt stops here. */
-  #take(live: LiveAction, outcome: ActionOutcome, time?: ActionTime): AttemptEnd | null {
+  #take(live: LiveAction, outcome: ActionOutcome, time?: ActionTime): AttemptOutcome | null {
     const { type } = live;
     if (outcome.outcome !== "failed") {
       this.results.push({ type, ...outcome, ...time });

@@ -15,10 +15,12 @@ import {
   type Writer,
 } from "../../store/port.ts";
 import { countAttempt, type EventToRun, listDueEvents } from "../event/event.ts";
+import type { AttemptResult } from "../event/run.ts";
 import { Attempt } from "./attempt.ts";
-import { type Ending, type Finished, finishAttempts, finishCarefully, runWhole } from "./attempt-result.ts";
-import { MAX_BATCH_MS, MOST_READ, MOST_RUN } from "./database-run.ts";
+import { finalizeAlone, finalizeAttempts, runToEnd } from "./attempt-result.ts";
+import { MAX_READ, MAX_RUNS, maxBatchMs } from "./batch.ts";
 import type { Poller } from "./poller.ts";
+import type { RunReport } from "./run-report.ts";
 import { type Claimed, claimOne, type SendingDeps, type Slots } from "./sending.ts";
 
 /** The others wait for so long for a relay whose sends take all of its slots. Their next look comes within five seconds. */
@@ -39,7 +41,7 @@ interface Started {
 
 /** What one transaction of a release did. */
 interface ReleaseStep {
-  finished: Finished[];
+  reports: RunReport[];
   /** Each has a slot, and is still to be sent. */
   started: Started[];
   /** Relays whose events may run now. */
@@ -121,9 +123,9 @@ class Step {
   readonly #deps: ReleaseDeps & SendingDeps;
   readonly #options: StepOptions;
   readonly #nowMs: number;
-  readonly #finished: Finished[] = [];
+  readonly #reports: RunReport[] = [];
   /** Runs that are not written down yet. */
-  readonly #ended: Ending[] = [];
+  readonly #results: AttemptResult[] = [];
   readonly #started: Started[] = [];
 
   constructor(tx: Writer, snapshot: Snapshot, deps: ReleaseDeps & SendingDeps, options: StepOptions) {
@@ -144,13 +146,13 @@ class Step {
   async run(environmentId: number): Promise<ReleaseStep> {
     const more = await this.#runInOrder(environmentId);
     await this.#writeDown();
-    return { finished: this.#finished, started: this.#started, more, store: this.#deps.store };
+    return { reports: this.#reports, started: this.#started, more, store: this.#deps.store };
   }
 
   /** Answers the relays whose events may run now. */
   async #runInOrder(environmentId: number): Promise<string[]> {
     const { clock, holding, relays, poller } = this.#deps;
-    const endMs = clock.monotonicMs() + MAX_BATCH_MS[holding.whole ? "whole" : "shared"];
+    const endMs = clock.monotonicMs() + maxBatchMs(holding);
     const through = await findRelease(this.#tx, environmentId);
     if (through === null) {
       relays.invalidate();
@@ -164,7 +166,7 @@ class Step {
         if (!isPassed) await endRelease(this.#tx, environmentId, through);
         return [];
       }
-      if (ran > 0 && (ran >= MOST_RUN || clock.monotonicMs() >= endMs)) return [next.id];
+      if (ran > 0 && (ran >= MAX_RUNS || clock.monotonicMs() >= endMs)) return [next.id];
       if (next.relay === null) {
         // Another process may have paused or changed it a moment ago.
         relays.invalidate();
@@ -207,14 +209,14 @@ class Step {
       return;
     }
     const event = countAttempt(due);
-    const run = () => runWhole(tx, new Attempt(event, relay, nowMs, deps), "read", nowMs);
-    if (careful) this.#finished.push(await finishCarefully(tx, relay, event, run, nowMs, deps));
-    else this.#ended.push(await run());
+    const run = () => runToEnd(tx, new Attempt(event, relay, nowMs, deps), "database", nowMs);
+    if (careful) this.#reports.push(await finalizeAlone(tx, relay, event, run, nowMs, deps));
+    else this.#results.push(await run());
   }
 
   /** Writes down the runs in their order, before an event that sends writes its own. */
   async #writeDown(): Promise<void> {
-    this.#finished.push(...(await finishAttempts(this.#tx, this.#ended.splice(0), this.#nowMs)));
+    this.#reports.push(...(await finalizeAttempts(this.#tx, this.#results.splice(0))));
   }
 }
 
@@ -235,7 +237,7 @@ class ArrivalOrder {
   constructor(tx: Reader, queues: readonly Queue[]) {
     this.#tx = tx;
     this.#queues = new Set(queues);
-    this.#size = Math.max(FEWEST_READ, Math.ceil(MOST_READ / queues.length));
+    this.#size = Math.max(FEWEST_READ, Math.ceil(MAX_READ / queues.length));
   }
 
   /** The queue of the oldest event; null: none is due. */

@@ -8,7 +8,8 @@ import type { Holder } from "../../store/lease/lease-holder.ts";
 import type { Ahead, Reader } from "../../store/port.ts";
 import type { EventDraft } from "../event/insert.ts";
 
-export type EventToCome = Pick<EventDraft, "relayId" | "hand">;
+/** An event that a transaction is about to store. */
+export type IncomingEvent = Pick<EventDraft, "relayId" | "dispatch">;
 
 interface AheadDeps {
   holding: Holder;
@@ -22,11 +23,11 @@ interface AheadDeps {
  */
 export function lookAhead(
   ahead: Ahead,
-  events: readonly EventToCome[],
+  events: readonly IncomingEvent[],
   { holding, isOpen, relays: { known: relays } }: AheadDeps,
 ): readonly Promise<unknown>[] {
   return [
-    listClear(ahead, events, relays),
+    listIdle(ahead, events, relays),
     ...listSending(events, relays)
       .filter(isOpen)
       .map((environmentId) => holding.storeOf(environmentId).letsPass(ahead)),
@@ -37,7 +38,7 @@ export function lookAhead(
 }
 
 /** The relays of these events that may run where they are stored, in an order that is always the same. */
-function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): LiveRelay[] {
+function listRunnable(events: readonly IncomingEvent[], relays: Snapshot | null): LiveRelay[] {
   return [...new Set(events.map(({ relayId }) => relayId))]
     .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
     .filter(runsHere)
@@ -45,7 +46,7 @@ function listRunnable(events: readonly EventToCome[], relays: Snapshot | null): 
 }
 
 /** The environments of those that send, which run where their lease is. */
-function listSending(events: readonly EventToCome[], relays: Snapshot | null): number[] {
+function listSending(events: readonly IncomingEvent[], relays: Snapshot | null): number[] {
   const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
   const environments = new Set<number>();
   for (const relay of found)
@@ -73,39 +74,39 @@ function listFew(relays: Snapshot): readonly LiveRelay[] | null {
 
 /** As many relays are asked for at once. */
 const ASKED_AT_ONCE = 16;
-const STANDING = `SELECT relay_id AS "id", relay.version AS version
+const CURRENT = `SELECT relay_id AS "id", relay.version AS version
   FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id
   WHERE relay_key.key IN (${Array.from({ length: ASKED_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})
     AND relay.state = 'active' AND environment.held_at IS NULL
     AND environment.released_through IS NULL AND environment.deleted_at IS NULL`;
-const CLEAR = `${STANDING}
+const IDLE = `${CURRENT}
     AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
       ORDER BY seq LIMIT 1) IS NULL`;
 
 /** Of these events' relays the ones that run now and of which no event is due, with their versions: as the transaction sees them, whoever wrote last. */
-export function listClear(
+export function listIdle(
   tx: Reader,
-  events: readonly EventToCome[],
+  events: readonly IncomingEvent[],
   relays: Snapshot | null,
 ): Promise<Map<string, number>> {
   const runnable = listRunnable(events, relays);
   const few = relays === null || runnable.length === 0 ? null : listFew(relays);
-  return listVersions(tx, CLEAR, few ?? runnable);
+  return listVersions(tx, IDLE, few ?? runnable);
 }
 
 /**
  * Of these relays those that run now and are as this process knows them; it reads the others again. Another process, such as a command on the same
  * data directory or another node, may have paused or changed a relay a moment ago. Its commit is a hold from then on: no event starts after it.
  */
-export async function listStanding(
+export async function filterCurrent(
   tx: Reader,
   relays: readonly LiveRelay[],
   known: Pick<LiveRelays, "invalidate">,
 ): Promise<readonly LiveRelay[]> {
-  const versions = await listVersions(tx, STANDING, relays);
-  const standing = relays.filter(({ id, version }) => versions.get(id) === version);
-  if (standing.length < relays.length) known.invalidate();
-  return standing;
+  const versions = await listVersions(tx, CURRENT, relays);
+  const current = relays.filter(({ id, version }) => versions.get(id) === version);
+  if (current.length < relays.length) known.invalidate();
+  return current;
 }
 
 async function listVersions(

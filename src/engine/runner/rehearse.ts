@@ -9,7 +9,7 @@ import type { ActionResult } from "../../rules/action/contract.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import type { Writer } from "../../store/port.ts";
 import { countAttempt, type EventToRun } from "../event/event.ts";
-import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
+import { Attempt, type AttemptDeps, type AttemptOutcome } from "./attempt.ts";
 
 /** What an action would do. */
 interface RehearsedAction {
@@ -23,7 +23,7 @@ interface RehearsedAction {
 }
 
 export interface Rehearsal {
-  end: AttemptEnd;
+  end: AttemptOutcome;
   personId: string | null;
   /** Why no action was come to; null: they were. */
   notRun: ActionResult | null;

@@ -1,9 +1,8 @@
 /**
- * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback. Events of one relay start in arrival
- * order. Different relays never wait for each other, except while a hold's release is in progress (hold-release.ts). It never knows where an event came from.
- * Relays whose actions only touch the database run beside the ingest or in batches (database-run.ts): an event, its effects, results and next state
- * are one transaction. A relay that sends takes its events (`running`, the attempt counts) and goes with each up to its first send in one
- * transaction, then runs each by itself, committing before and after every send.
+ * Takes due events and runs them. Every stored event wakes it, and a poll every few seconds finds the rest. Events of one relay start in the order of
+ * their arrival. Relays do not wait for each other, except after a hold (hold-release.ts). The actions of a relay decide how its events run:
+ * - All actions stay in the database: an event, its effects and its next state are one transaction, inline (inline-run.ts) or in a batch (batch.ts).
+ * - Some action sends: a transaction claims an event as `running` and goes up to the first send; each send commits before and after (sending.ts).
  */
 
 import { type Clock, waitAtMost } from "../../base/clock.ts";
@@ -21,16 +20,19 @@ import {
   type Touched,
   type Writer,
 } from "../../store/port.ts";
-import type { EventToRun, HandedEvent } from "../event/event.ts";
-import { type EndedRun, type Finished, failOrphanedEvents } from "./attempt-result.ts";
-import { Arrivals, BATCH_SIZE, Beside, runBatch } from "./database-run.ts";
+import type { BufferedEvent, EventToRun } from "../event/event.ts";
+import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { Releases } from "./hold-release.ts";
-import { type EventToCome, lookAhead } from "./idle-relays.ts";
-import { UnderWay } from "./in-flight.ts";
+import { type IncomingEvent, lookAhead } from "./idle-relays.ts";
+import { InFlight } from "./in-flight.ts";
+import { type InlineDeps, InlineRunner } from "./inline-run.ts";
+import { failOrphanedEvents } from "./orphaned-events.ts";
 import { Poller } from "./poller.ts";
+import { ReadyBuffer } from "./ready-buffer.ts";
+import type { RunReport } from "./run-report.ts";
 import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 
-/** A graceful stop waits so long for what is out of the house; a call_url takes 10 seconds at most. */
+/** A graceful stop waits this long for sends; a call_url takes at most 10 seconds. */
 const STOP_WAIT_MS = 12_000;
 
 interface RunnerDeps {
@@ -41,32 +43,32 @@ interface RunnerDeps {
   log: Log;
   concurrency: number;
   limits: RaisableLimits;
-  /** Takes the line of every run, without its newline. */
+  /** Prints the line of a run; the newline is not included. */
   printRun: (line: string) => void;
-  /** Told of every run that failed, after its line. */
+  /** Receives the notice of a run, after its line. */
   teller: { tellRun(told: ToldRun): void };
-  /** Told of every run that ended, after its commit. */
-  watchers: readonly { noteRun(run: EndedRun): void }[];
+  /** Receives every report after the commit. */
+  watchers: readonly { recordRun(run: RunReport): void }[];
 }
 
 export class Runner {
   readonly #deps: RunnerDeps;
-  /** Relays that may have a due event, the longest ready first. */
+  /** Relays that may have a due event, in the order in which they became ready. */
   #ready = new Set<string>();
-  /** Relays with a claim or a batch on its way. */
+  /** Relays with a claim or a batch in progress. */
   readonly #busy = new Set<string>();
-  /** Relays whose last claim the store undid: the next takes one event without its first step, so that one that breaks the store fails alone. */
+  /** Relays whose last claim failed. The next one claims a single event without its first step, so that an event that breaks claims fails by itself. */
   readonly #undone = new Set<string>();
   readonly #slots: Slots;
   readonly #poller: Poller;
-  readonly #arrivals = new Arrivals();
-  readonly #besideDeps: ConstructorParameters<typeof Beside>[1];
-  /** The stores that a batch is on its way in. */
+  readonly #buffer = new ReadyBuffer();
+  readonly #inlineDeps: InlineDeps;
+  /** The stores with a batch in progress. */
   readonly #batching = new Set<FencedStore>();
   readonly #releases: Releases;
-  readonly #working = new UnderWay();
+  readonly #inFlight = new InFlight();
   #pumping = false;
-  /** Somebody asked while a pump was on its way. */
+  /** Another pump was requested during the current one. */
   #pumpAgain = false;
   #stopped = false;
   #stopping: Promise<void> | null = null;
@@ -81,54 +83,54 @@ export class Runner {
     });
     this.#releases = new Releases({ ...deps, slots: this.#slots, poller: this.#poller });
     const isOpen = (environmentId: number): boolean => this.#isOpen(environmentId);
-    this.#besideDeps = { ...deps, isOpen, arrivals: this.#arrivals, onFinished: this.#onFinished };
+    this.#inlineDeps = { ...deps, isOpen, buffer: this.#buffer, onReport: this.#onReport };
   }
 
-  /** Whether the environment's events may be taken. */
+  /** Whether this process may run the environment's events now. */
   #isOpen(environmentId: number): boolean {
     const { holding } = this.#deps;
     return holding.holds(environmentId) && (holding.whole || this.#poller.hasRescued(environmentId));
   }
 
-  /** The relay's due events are to be looked for in the store. */
+  /** Makes the relay ready, and has its due events read from the database. */
   #lookInto(relayId: string): void {
-    this.#arrivals.lose(relayId);
+    this.#buffer.invalidate(relayId);
     this.#ready.add(relayId);
   }
 
-  /** Takes an event that was just stored, after its commit. */
-  handOver(arrived: HandedEvent): void {
+  /** Takes an event that was just stored as `queued`, after the commit. */
+  enqueue(event: BufferedEvent): void {
     if (this.#stopped) return;
-    this.#arrivals.add(arrived);
-    this.#ready.add(arrived.relayId);
+    this.#buffer.add(event);
+    this.#ready.add(event.relayId);
     this.#pump();
   }
 
-  /** For a transaction that stores events: runs those that may run in it. */
-  beside(tx: Writer, events: readonly EventToCome[]): Pick<Beside, "run" | "end"> {
-    return new Beside(tx, this.#besideDeps, events, !this.#stopped);
+  /** Begins the inline runs of a transaction that stores these events. */
+  startInline(tx: Writer, events: readonly IncomingEvent[]): Pick<InlineRunner, "run" | "finalize"> {
+    return new InlineRunner(tx, this.#inlineDeps, events, !this.#stopped);
   }
 
-  /** Asks for what `beside` would read to run such events. */
-  lookAhead(ahead: Ahead, events: readonly EventToCome[]): readonly Promise<unknown>[] {
-    return this.#stopped ? [] : lookAhead(ahead, events, this.#besideDeps);
+  /** Reads ahead what inline runs of these events would read. */
+  lookAhead(ahead: Ahead, events: readonly IncomingEvent[]): readonly Promise<unknown>[] {
+    return this.#stopped ? [] : lookAhead(ahead, events, this.#inlineDeps);
   }
 
-  /** Runs the environment's events from now on, or what is done once for all. */
+  /** Runs the environment's events from now on; for HOUSE, the tasks of the leader. */
   take(environmentId: number): void {
-    // Another one may have stored some meanwhile.
-    this.#arrivals.loseAll();
+    // Another process may have stored events in the meantime.
+    this.#buffer.invalidateAll();
     if (environmentId === HOUSE) this.#poller.takeHouse();
     else this.#poller.take(environmentId);
   }
 
-  /** Takes none of the environment's events any more. `wait`: resolves when those that run have ended, or after a while. */
+  /** Stops taking the environment's events. `wait`: resolves when its running events have ended, or after STOP_WAIT_MS. */
   async drop(environmentId: number, { wait }: { wait: boolean }): Promise<void> {
     this.#poller.drop(environmentId);
-    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#working.whenIdle(environmentId));
+    if (wait) await waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#inFlight.whenIdle(environmentId));
   }
 
-  /** Rescues what a dead process left running. Throws StoreUnavailable. */
+  /** Requeues events that a dead process left `running`. Throws StoreUnavailable. */
   rescue(): Promise<void> {
     return this.#poller.rescue();
   }
@@ -137,7 +139,7 @@ export class Runner {
     return this.#poller.start();
   }
 
-  /** A relay has a new due event, or may run again. Without a name: any relay. */
+  /** Looks for due events of the relay; without an id, of all relays. */
   wake(relayId?: string): void {
     if (this.#stopped) return;
     if (relayId === undefined) this.#poller.wake();
@@ -145,25 +147,25 @@ export class Runner {
     this.#pump();
   }
 
-  /** For the store: wakes the relays of the events that a write named. */
+  /** Listens to the store: wakes the relays whose events a write touched. */
   readonly hear = (touched: Touched): void => {
     for (const topic of ["event", "event_left"] as const)
       for (const relayId of touched.get(topic) ?? []) this.wake(relayId === ANYWHERE ? undefined : relayId);
   };
 
-  /** Whether it can reach its store. */
+  /** Whether it runs and reaches its store. */
   get alive(): boolean {
     return !this.#stopped && this.#poller.reachesStore;
   }
 
-  /** Events running now. */
+  /** Events that hold a slot for sending now. */
   get runningCount(): number {
     return this.#slots.taken;
   }
 
   /**
-   * Takes nothing new and begins no further send; what is out may come back, and what does not is rescued at the next start. A second call
-   * waits for the first.
+   * Takes no new event and begins no further send. Waits for sends in progress; the next start rescues those that take too long. A second call waits
+   * for the first.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
@@ -173,7 +175,7 @@ export class Runner {
   async #stop(): Promise<void> {
     this.#stopped = true;
     const polled = this.#poller.stop();
-    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, this.#working.whenIdle()]));
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, this.#inFlight.whenIdle()]));
   }
 
   #pump(): void {
@@ -193,7 +195,7 @@ export class Runner {
     try {
       snapshot = await this.#deps.relays.current();
     } catch (error) {
-      // Nothing can run before the relays are read; the next poll tries again.
+      // No event can run before the relays are read. The next poll retries.
       return this.#onTrouble(error);
     }
     const [inBatch, inRelease]: [LiveRelay[], LiveRelay[]] = [[], []];
@@ -205,22 +207,22 @@ export class Runner {
         this.#begin(HOUSE, [relayId], () => this.#failDeleted(relayId));
       else if (relay === null || relay.waiting || !this.#isOpen(relay.environmentId)) {
         this.#ready.delete(relayId);
-        this.#arrivals.lose(relayId);
+        this.#buffer.invalidate(relayId);
       } else if (relay.releasing) inRelease.push(relay);
       else if (!relay.sends) inBatch.push(relay);
       else {
-        this.#arrivals.lose(relayId);
+        this.#buffer.invalidate(relayId);
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
         if (slots > 0) this.#begin(relay.environmentId, [relayId], () => this.#claim(relay, slots));
       }
     }
     for (const [environmentId, relays] of Map.groupBy(inRelease, (relay) => relay.environmentId)) {
       if (this.#releases.isRunning(environmentId)) continue;
-      for (const { id } of relays) this.#arrivals.lose(id);
+      for (const { id } of relays) this.#buffer.invalidate(id);
       const ids = relays.map(({ id }) => id);
       this.#begin(environmentId, ids, () => this.#runRelease(environmentId, snapshot));
     }
-    // One for all that a lease stands for.
+    // One lease covers all environments of a store, so they share a batch.
     for (const [store, relays] of Map.groupBy(inBatch, (relay) => holding.storeOf(relay.environmentId)))
       if (!this.#batching.has(store)) this.#beginBatch(store, relays.slice(0, BATCH_SIZE));
   }
@@ -231,15 +233,15 @@ export class Runner {
     this.#begin(relays[0]?.environmentId ?? HOUSE, ids, () => this.#runBatch(store, relays));
   }
 
-  /** Ready relays, those with the fewest running events first, so that a free slot goes to the one that waited for its first. */
+  /** Ready relays, those with the fewest slots first, so that a free slot goes to a relay that has none. */
   #inTurn(): string[] {
     return [...this.#ready].sort((one, other) => this.#slots.takenBy(one) - this.#slots.takenBy(other));
   }
 
-  /** Runs one piece of the relays' work; `work` answers which of them may have more. */
+  /** Starts one piece of work for the relays. `work` returns the relays that may have more due events. */
   #begin(environmentId: number, relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
     for (const relayId of relayIds) {
-      // Forgotten before looking, so that a wake during the look is not lost.
+      // Removed before the work reads, so that a wake during the work is not lost.
       this.#ready.delete(relayId);
       this.#busy.add(relayId);
     }
@@ -254,7 +256,7 @@ export class Runner {
         for (const relayId of relayIds) this.#busy.delete(relayId);
         this.#pump();
       });
-    this.#working.follow(environmentId, ending);
+    this.#inFlight.track(environmentId, ending);
   }
 
   #onTrouble(error: unknown, environmentId = HOUSE): void {
@@ -268,20 +270,20 @@ export class Runner {
   }
 
   async #runBatch(store: FencedStore, relays: readonly LiveRelay[]): Promise<string[]> {
-    const arrivals = this.#arrivals;
-    const ran = runBatch(relays, { ...this.#deps, store, arrivals });
-    const finished = await ran.finally(() => this.#batching.delete(store));
-    finished.forEach(this.#onFinished);
-    // Whom the time did not suffice for comes first, also where there are more than one batch takes.
-    this.#ready = new Set([...arrivals.late, ...this.#ready]);
-    return relays.flatMap(({ id }) => (arrivals.mayHold(id) ? [id] : []));
+    const buffer = this.#buffer;
+    const ran = runBatch(relays, { ...this.#deps, store, buffer });
+    const reports = await ran.finally(() => this.#batching.delete(store));
+    reports.forEach(this.#onReport);
+    // Starved relays come first, even if more relays are ready than one batch takes.
+    this.#ready = new Set([...buffer.starved, ...this.#ready]);
+    return relays.flatMap(({ id }) => (buffer.mayHaveDue(id) ? [id] : []));
   }
 
   async #runRelease(environmentId: number, snapshot: Snapshot): Promise<readonly string[]> {
-    const { finished, started, more, store } = await this.#releases.run(environmentId, snapshot);
-    finished.forEach(this.#onFinished);
+    const { reports, started, more, store } = await this.#releases.run(environmentId, snapshot);
+    reports.forEach(this.#onReport);
     for (const { relay, claimed } of started)
-      this.#working.follow(environmentId, this.#runSending(store, relay, claimed));
+      this.#inFlight.track(environmentId, this.#runSending(store, relay, claimed));
     return more;
   }
 
@@ -301,27 +303,27 @@ export class Runner {
     } finally {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
-    for (const one of claimed) this.#working.follow(relay.environmentId, this.#runSending(store, relay, one));
+    for (const one of claimed) this.#inFlight.track(relay.environmentId, this.#runSending(store, relay, one));
     return more && (!alone || claimed.length === 0) ? [relay.id] : [];
   }
 
-  /** Runs a claimed event in the slot taken for it, as long as its environment stays what it was claimed by. */
+  /** Runs a claimed event in its slot. It stops before the next send if this process no longer holds the environment. */
   async #runSending(store: FencedStore, relay: LiveRelay, claimed: Claimed): Promise<void> {
     const { holding } = this.#deps;
     const { environmentId } = relay;
     const mayGoOn = (): boolean =>
       !this.#stopped && holding.holds(environmentId) && holding.storeOf(environmentId) === store;
     try {
-      const finished = await runSending(relay, claimed, { ...this.#deps, store }, mayGoOn);
-      if (finished !== null) this.#onFinished(finished);
-      // The lease may only have seemed over: then nobody else takes it up.
+      const report = await runSending(relay, claimed, { ...this.#deps, store }, mayGoOn);
+      if (report !== null) this.#onReport(report);
+      // If the lease only seemed lost, no other process rescues the event, so this one must.
       else this.#poller.keepCutOff(claimed.event);
     } catch (error) {
       this.#poller.keepCutOff(claimed.event);
       this.#onTrouble(error, environmentId);
     } finally {
       this.#slots.giveBack(relay.id, 1);
-      // Others waited for the one that was taken alone.
+      // A claim without its first step took one event only, so others may be due.
       if (claimed.begun === null) this.#ready.add(relay.id);
       for (const relayId of this.#releases.listWaiting()) this.#ready.add(relayId);
       this.#pump();
@@ -329,23 +331,23 @@ export class Runner {
   }
 
   async #failDeleted(relayId: string): Promise<readonly string[]> {
-    this.#arrivals.forget(relayId);
+    this.#buffer.forget(relayId);
     const { holding, clock, relays } = this.#deps;
-    const finished = await holding
+    const reports = await holding
       .storeOf(HOUSE)
       .write("relay", (tx) => failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()));
-    if (finished === null) {
-      // Younger than what memory holds; its events run once it is read.
+    if (reports === null) {
+      // The relay is newer than the relays in memory. Its events run after they are read again.
       relays.invalidate();
       return [relayId];
     }
-    finished.forEach(this.#onFinished);
-    return finished.length === BATCH_SIZE ? [relayId] : [];
+    reports.forEach(this.#onReport);
+    return reports.length === BATCH_SIZE ? [relayId] : [];
   }
 
-  readonly #onFinished = ({ line, run, told }: Finished): void => {
-    this.#deps.printRun(line);
-    if (told !== null) this.#deps.teller.tellRun(told);
-    for (const watcher of this.#deps.watchers) watcher.noteRun(run);
+  readonly #onReport = (report: RunReport): void => {
+    this.#deps.printRun(report.line);
+    if (report.notice !== null) this.#deps.teller.tellRun(report.notice);
+    for (const watcher of this.#deps.watchers) watcher.recordRun(report);
   };
 }

@@ -12,10 +12,11 @@ import type { Holder } from "../../store/lease/lease-holder.ts";
 import { type FencedStore, OutcomeUnknown, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
 import { insertEvent, makeReceiverPayload } from "../event/insert.ts";
-import { keepRunProgress } from "../event/run.ts";
-import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
-import { type Finished, finishAttempt, finishBroken } from "./attempt-result.ts";
-import { listStanding } from "./idle-relays.ts";
+import { recordRunProgress } from "../event/run.ts";
+import { Attempt, type AttemptDeps, type AttemptOutcome } from "./attempt.ts";
+import { finalizeAttempt, finalizeBroken } from "./attempt-result.ts";
+import { filterCurrent } from "./idle-relays.ts";
+import type { RunReport } from "./run-report.ts";
 
 /** Events of one relay that run at once. */
 const MAX_RUNNING_PER_RELAY = 8;
@@ -39,7 +40,7 @@ export interface Claimed {
 
 interface Begun {
   attempt: Attempt;
-  step: Finished | Intended;
+  step: RunReport | Intended;
 }
 
 interface Claim {
@@ -86,9 +87,9 @@ async function claimDue(
   deps: SendingDeps,
 ): Promise<Claim> {
   const { clock } = deps;
-  const asked = listStanding(tx, [relay], deps.relays);
-  const [due, standing] = await Promise.all([listDueEvents(tx, relay.id, limit), asked]);
-  if (standing.length === 0) return { claimed: [], more: true };
+  const asked = filterCurrent(tx, [relay], deps.relays);
+  const [due, current] = await Promise.all([listDueEvents(tx, relay.id, limit), asked]);
+  if (current.length === 0) return { claimed: [], more: true };
   const claimed: Claimed[] = [];
   const nowMs = clock.now();
   const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
@@ -164,14 +165,14 @@ export async function runSending(
   { event, begun }: Claimed,
   deps: SendingDeps,
   mayGoOn: () => boolean,
-): Promise<Finished | null> {
+): Promise<RunReport | null> {
   try {
     return await runSteps(relay, event, begun, deps, mayGoOn);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const { store, clock, log } = deps;
     log.error("event broke its run", { relay: relay.name, event: event.id, error });
-    return await store.write("relay", (tx) => finishBroken(tx, relay, event, clock.now()));
+    return await store.write("relay", (tx) => finalizeBroken(tx, relay, event, clock.now()));
   }
 }
 
@@ -181,9 +182,9 @@ async function runSteps(
   begun: Begun | null,
   deps: SendingDeps,
   mayGoOn: () => boolean,
-): Promise<Finished | null> {
+): Promise<RunReport | null> {
   let attempt = begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps, { watch: watchOf(deps) });
-  const commit = async (work: Work): Promise<Finished | Intended> => {
+  const commit = async (work: Work): Promise<RunReport | Intended> => {
     const { step, after } = await deps.store.write("relay", async (tx) => {
       const trial = attempt.fork();
       return { step: await keepStep(tx, trial, await work(tx, trial), deps), after: trial };
@@ -203,7 +204,7 @@ async function runSteps(
   return step;
 }
 
-type Work = (tx: Writer, trial: Attempt) => Promise<AttemptEnd | Intended>;
+type Work = (tx: Writer, trial: Attempt) => Promise<AttemptOutcome | Intended>;
 
 const firstStep: Work = async (tx, attempt) => (await attempt.begin(tx)) ?? attempt.advance(tx);
 
@@ -211,11 +212,11 @@ const firstStep: Work = async (tx, attempt) => (await attempt.begin(tx)) ?? atte
 async function keepStep(
   tx: Writer,
   trial: Attempt,
-  step: AttemptEnd | Intended,
+  step: AttemptOutcome | Intended,
   deps: SendingDeps,
-): Promise<Finished | Intended> {
-  if (!("send" in step)) return finishAttempt(tx, trial, step, deps.clock.now());
-  await keepRunProgress(tx, trial);
+): Promise<RunReport | Intended> {
+  if (!("send" in step)) return finalizeAttempt(tx, trial, step, deps.clock.now());
+  await recordRunProgress(tx, trial);
   return step;
 }
 

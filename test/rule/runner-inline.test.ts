@@ -21,10 +21,10 @@ beforeEach(async () => {
   await running.drain();
   handed = [];
   const { runner } = running.service;
-  const handOver = runner.handOver.bind(runner);
-  runner.handOver = (arrived) => {
+  const enqueue = runner.enqueue.bind(runner);
+  runner.enqueue = (arrived) => {
     handed.push(JSON.parse(arrived.event.payload).event.id);
-    handOver(arrived);
+    enqueue(arrived);
   };
 });
 afterEach(() => running[Symbol.asyncDispose]());
@@ -67,16 +67,16 @@ test("an action that fails leaves the event waiting for its retry with the attem
 /** The next event's transaction as though works before it had touched this; null: as one whose works may be undone alone. */
 function within(touched: readonly [topic: Topic, id?: string] | null): void {
   const { runner } = running.service;
-  const beside = runner.beside.bind(runner);
-  runner.beside = (tx, events) => {
-    runner.beside = beside;
+  const startInline = runner.startInline.bind(runner);
+  runner.startInline = (tx, events) => {
+    runner.startInline = startInline;
     const isIt = (topic: Topic, id?: string) => topic === touched?.[0] && (id === undefined || id === touched[1]);
     const whole = tx.whole === null || touched === null ? null : { ...tx.whole, hasTouched: isIt };
     const get = (target: Writer, name: keyof Writer) => {
       const value = name === "whole" ? whole : target[name];
       return typeof value === "function" ? value.bind(target) : value;
     };
-    return beside(new Proxy(tx, { get } as ProxyHandler<Writer>), events);
+    return startInline(new Proxy(tx, { get } as ProxyHandler<Writer>), events);
   };
 }
 
@@ -116,14 +116,14 @@ test("while its relay is paused it waits, and afterwards all run in their order"
 
 test("one that is handed to nobody, as it came while its relay was paused, is not overtaken by those stored beside it", async () => {
   const { runner } = running.service;
-  const beside = runner.beside.bind(runner);
+  const startInline = runner.startInline.bind(runner);
   let beforeOthers = 0;
-  runner.beside = (tx, events) => {
+  runner.startInline = (tx, events) => {
     if (events.length > 1) {
       beforeOthers += 1;
-      delete (events[0] as EventDraft).hand;
+      delete (events[0] as EventDraft).dispatch;
     }
-    return beside(tx, events);
+    return startInline(tx, events);
   };
   await Promise.all(Array.from({ length: 24 }, (_, at) => sendEvent(running, `at once ${at}`)));
   await running.drain();

@@ -1,39 +1,41 @@
 /** Events are handed from the receiver to the runner without being read again: what is taken from memory is what the store would have answered. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { HandedEvent } from "../../src/engine/event/event.ts";
-import { Arrivals } from "../../src/engine/runner/database-run.ts";
-import { editRelay, GRANT, putEvents, runNothingBeside, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import type { BufferedEvent } from "../../src/engine/event/event.ts";
+import { ReadyBuffer } from "../../src/engine/runner/ready-buffer.ts";
+import { editRelay, GRANT, putEvents, runNothingInline, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 describe("the memory of a relay", () => {
-  const stored = (seq: number, chars = 10) => ({ relayId: "r", event: { seq, payload: "x".repeat(chars) }, payload: null }) as unknown as HandedEvent;
-  const whole = (arrivals: Arrivals, through = 0) => arrivals.pass("r", through, { isWhole: true, losses: arrivals.peek("r", 1).losses });
-  const seqs = (arrivals: Arrivals) => arrivals.peek("r", 9_999).arrived?.map(({ event }) => event.seq) ?? null;
+  const stored = (seq: number, chars = 10) =>
+    ({ relayId: "r", event: { seq, payload: "x".repeat(chars) }, payload: null }) as unknown as BufferedEvent;
+  const complete = (buffer: ReadyBuffer, through = 0) =>
+    buffer.confirm("r", through, { isComplete: true, invalidations: buffer.peek("r", 1).invalidations });
+  const seqs = (buffer: ReadyBuffer) => buffer.peek("r", 9_999).events?.map(({ event }) => event.seq) ?? null;
 
   test("holds at most so many events and so much of them, and then knows nothing", () => {
     for (const [count, chars] of [
       [1_024, 10],
       [64, 65_536],
     ] as const) {
-      const arrivals = new Arrivals();
-      whole(arrivals);
-      for (let seq = 1; seq <= count; seq++) arrivals.add(stored(seq, chars));
-      expect(seqs(arrivals)).toHaveLength(count);
-      arrivals.add(stored(count + 1, chars));
-      expect([seqs(arrivals), arrivals.mayHold("r")]).toEqual([null, true]);
-      whole(arrivals, count + 1);
-      arrivals.add(stored(count + 2, chars));
-      expect(seqs(arrivals)).toEqual([count + 2]);
+      const buffer = new ReadyBuffer();
+      complete(buffer);
+      for (let seq = 1; seq <= count; seq++) buffer.add(stored(seq, chars));
+      expect(seqs(buffer)).toHaveLength(count);
+      buffer.add(stored(count + 1, chars));
+      expect([seqs(buffer), buffer.mayHaveDue("r")]).toEqual([null, true]);
+      complete(buffer, count + 1);
+      buffer.add(stored(count + 2, chars));
+      expect(seqs(buffer)).toEqual([count + 2]);
     }
   });
 
   test("takes nothing that a look into the store found and ran before its commit was told of", () => {
-    const arrivals = new Arrivals();
-    whole(arrivals, 5);
-    for (const seq of [4, 5, 6]) arrivals.add(stored(seq));
-    expect(seqs(arrivals)).toEqual([6]);
+    const buffer = new ReadyBuffer();
+    complete(buffer, 5);
+    for (const seq of [4, 5, 6]) buffer.add(stored(seq));
+    expect(seqs(buffer)).toEqual([6]);
   });
 
   test("is all that is due or nothing, in whatever order commits, batches and losses come", () => {
@@ -51,43 +53,43 @@ describe("the memory of a relay", () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const arrivals = new Arrivals();
+        const buffer = new ReadyBuffer();
         let next = 1;
         let due: number[] = [];
         const ran: number[] = [];
         const store = (count: number) => Array.from({ length: count }, () => next++);
         const commit = (stored_: number[]) => {
-          for (const seq of stored_) arrivals.add(stored(seq));
+          for (const seq of stored_) buffer.add(stored(seq));
         };
         for (const one of steps) {
           if ("count" in one) {
-            if (one.do === "lose") arrivals.lose("r");
+            if (one.do === "lose") buffer.invalidate("r");
             else {
               const made = store(one.count);
               due.push(...made);
               if (one.do === "arrive") commit(made);
-              else arrivals.lose("r");
+              else buffer.invalidate("r");
             }
             continue;
           }
           const before = store(one.before);
           due.push(...before);
-          const { arrived, losses } = arrivals.peek("r", one.share);
-          const taken = arrived?.map(({ event }) => event.seq) ?? due.slice(0, one.share);
+          const { events, invalidations } = buffer.peek("r", one.share);
+          const taken = events?.map(({ event }) => event.seq) ?? due.slice(0, one.share);
           // What memory answers is what was due before this group, the oldest first.
-          if (arrived !== null) expect(taken).toEqual(due.filter((seq) => !before.includes(seq)).slice(0, one.share));
+          if (events !== null) expect(taken).toEqual(due.filter((seq) => !before.includes(seq)).slice(0, one.share));
           const run = one.cut ? taken.slice(0, 1) : taken;
           ran.push(...run);
           due = due.filter((seq) => !run.includes(seq));
           const behind = store(one.behind);
           due.push(...behind);
           // After the commit, in the order of the group's works; what another touched is told before all of them.
-          if (one.lost) arrivals.lose("r");
+          if (one.lost) buffer.invalidate("r");
           commit(before);
-          const isWhole = arrived !== null || (run.length === taken.length && taken.length < one.share);
-          arrivals.pass("r", run.at(-1) ?? 0, { isWhole, losses });
+          const isComplete = events !== null || (run.length === taken.length && taken.length < one.share);
+          buffer.confirm("r", run.at(-1) ?? 0, { isComplete, invalidations });
           commit(behind);
-          if (!arrivals.mayHold("r")) expect(due).toEqual([]);
+          if (!buffer.mayHaveDue("r")) expect(due).toEqual([]);
         }
         expect(ran).toEqual(ran.toSorted((a, b) => a - b));
       }),
@@ -99,7 +101,7 @@ describe("an event that is not as it was stored when its turn comes", () => {
   let running: RunningService;
   beforeEach(async () => {
     running = await startRunningService();
-    runNothingBeside(running);
+    runNothingInline(running);
     await makeOrders(running);
   });
   afterEach(() => running[Symbol.asyncDispose]());
@@ -110,11 +112,11 @@ describe("an event that is not as it was stored when its turn comes", () => {
   /** Another write comes between the next event's commit and its run. */
   function between(sql: string): void {
     const { runner, store } = running.service;
-    const handOver = runner.handOver.bind(runner);
-    runner.handOver = (arrived) => {
-      runner.handOver = handOver;
+    const enqueue = runner.enqueue.bind(runner);
+    runner.enqueue = (arrived) => {
+      runner.enqueue = enqueue;
       void store.write("erasure", (tx) => tx.run(sql, { seq: arrived.event.seq }));
-      handOver(arrived);
+      enqueue(arrived);
     };
   }
 
@@ -158,12 +160,12 @@ describe("an event that is not as it was stored when its turn comes", () => {
   test("its relay was edited: it runs by the new map and actions", async () => {
     await settle();
     const { runner } = running.service;
-    const handOver = runner.handOver.bind(runner);
-    const kept: HandedEvent[] = [];
-    runner.handOver = (arrived) => kept.push(arrived);
+    const enqueue = runner.enqueue.bind(runner);
+    const kept: BufferedEvent[] = [];
+    runner.enqueue = (arrived) => kept.push(arrived);
     const event = await sendEvent(running, "c", { email: "ada@example.com", other: "bob@example.com" });
     await editRelay(running, receiverDefinition({ actions: [WRITE, GRANT], map: { event_id: "id", person_email: "other" } }));
-    for (const one of kept) handOver(one);
+    for (const one of kept) enqueue(one);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", person: { email: "bob@example.com" } });
     expect(await running.rows("SELECT amount FROM credit")).toEqual([{ amount: 5 }]);
