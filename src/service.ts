@@ -29,9 +29,9 @@ import { ROUTES } from "./interfaces/api/route-list.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
 import { createHttp } from "./interfaces/http/server.ts";
-import { HandBackup } from "./operator/backup/manual-backup.ts";
-import { BackupSchedule, backupInChild, type StartBackup } from "./operator/backup/schedule.ts";
-import { ApprovalWatch } from "./operator/sync/approval-watch.ts";
+import { ManualBackup } from "./operator/backup/manual-backup.ts";
+import { BackupSchedule, makeBackupStarter, type StartBackup } from "./operator/backup/schedule.ts";
+import { ApprovalTracker } from "./operator/sync/approval-tracker.ts";
 import { SyncCap } from "./operator/sync/sync-cap.ts";
 import { LoginCap } from "./platform/account/login-cap.ts";
 import { SharedPlaces } from "./platform/account/shared-limit.ts";
@@ -239,11 +239,11 @@ async function startOnce(
   started.defer(() => receiver.stop());
   const { dataDir } = config;
   const onBackup = (made: boolean): void => metrics.noteBackup(made);
-  const backup = { dataDir, clock, log, start: ports.startBackup ?? backupInChild(dataDir), onBackup };
-  const handBackup = started.adopt(new HandBackup(backup), ending);
+  const backup = { dataDir, clock, log, start: ports.startBackup ?? makeBackupStarter(dataDir), onBackup };
+  const manualBackup = started.adopt(new ManualBackup(backup), ending);
   const ready = makeReadyCheck({ store, holding, runner, clock, log });
   const http: HttpDeps = {
-    handBackup,
+    manualBackup,
     projectFolder: null,
     config,
     clock,
@@ -255,7 +255,7 @@ async function startOnce(
     metrics,
     liveChanges,
     signinCap: new SigninCap(clock, places),
-    approvals: new ApprovalWatch(clock, places),
+    approvals: new ApprovalTracker(clock, places),
     loginCap: new LoginCap(clock, places),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),

@@ -9,7 +9,7 @@ import { systemClock } from "../base/clock.ts";
 import { fileErrorCode } from "../base/durable-file.ts";
 import { ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
-import { removeParts } from "../operator/backup/restore.ts";
+import { removePartialFiles } from "../operator/backup/restore.ts";
 import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
 import { NoCopyKept } from "../store/sqlite/database-copy.ts";
@@ -85,7 +85,7 @@ export async function migrateBeside(
   }
   const code = await child.exited;
   if (isStopped) {
-    removeParts(dirname(file));
+    removePartialFiles(dirname(file));
     throw new Error("The start was ended before the database was brought to this version's schema.");
   }
   if (failure !== null) throw failure;

@@ -10,7 +10,7 @@ import type { ServiceConfig } from "../base/config.ts";
 import type { DatabaseUrl } from "../base/database-url.ts";
 import type { Log } from "../base/log.ts";
 import { Refusal } from "../base/refusal.ts";
-import { removeParts } from "../operator/backup/restore.ts";
+import { removePartialFiles } from "../operator/backup/restore.ts";
 import { createApp, findApp, listApps } from "../platform/account/app.ts";
 import { findLocalEnvironment } from "../platform/account/environment.ts";
 import { listOwners } from "../platform/account/owner.ts";
@@ -19,7 +19,7 @@ import { endInterruptedMails } from "../platform/mail/interrupted-mail.ts";
 import { findMasterKey } from "../platform/secret/master-key.ts";
 import type { Sealer } from "../platform/secret/seal.ts";
 import { openSealer, requireMasterKey } from "../rules/relay/master-key-proof.ts";
-import { settleEveryRelayProblem } from "../rules/relay/relay-problem.ts";
+import { updateAllRuleProblems } from "../rules/relay/relay-problem.ts";
 import { rekeyFingerprints } from "../rules/relay/secret-rotation.ts";
 import { RunnerLease } from "../store/lease/directory-lease.ts";
 import type { Holding } from "../store/lease/lease-holder.ts";
@@ -77,7 +77,7 @@ export async function openData(
   if (mode === "local") await ensureLocalApp(store, clock.now());
   await store.write("app", async (tx) => {
     await rekeyFingerprints(tx, sealer);
-    await settleEveryRelayProblem(tx, sealer, clock.now());
+    await updateAllRuleProblems(tx, sealer, clock.now());
   });
   // Of several nodes, who takes an environment ends its mails.
   const interrupted = holding.whole
@@ -99,7 +99,7 @@ async function openEmbedded(
   const { clock, dataDir } = config;
   refuseLostDatabase(dataDir);
   // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
-  removeParts(dataDir);
+  removePartialFiles(dataDir);
   const file = join(dataDir, "relay.db");
   // What a person got wrong is refused before it as well as after.
   const schema = await findDueMigration(file, async (tx) => {

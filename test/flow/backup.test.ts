@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
-import { backupInChild } from "../../src/operator/backup/schedule.ts";
+import { makeBackupStarter } from "../../src/operator/backup/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
@@ -92,7 +92,7 @@ describe("in a process of its own", () => {
   test("the server's backup is made, and its failure comes back as the sentence the command says", async () => {
     const dataDir = join(folder, "third");
     await using running = await startRunningService({ config: { dataDir } });
-    const start = backupInChild(dataDir, RELAY);
+    const start = makeBackupStarter(dataDir, RELAY);
     const file = join(dataDir, "backups", "scheduled-20300101T000000000Z.db");
     await start(file).done;
     expect(isWhole(file)).toBe(true);
@@ -104,7 +104,7 @@ describe("in a process of its own", () => {
     await using running = await startRunningService({ config: { dataDir: join(folder, "fourth") } });
     expect(running.keys.development).toBeDefined();
     const file = join(folder, "fourth", "backups", "scheduled-20300101T000000000Z.db");
-    const process = backupInChild(join(folder, "fourth"), RELAY)(file);
+    const process = makeBackupStarter(join(folder, "fourth"), RELAY)(file);
     process.stop();
     await expect(process.done).rejects.toThrow(/SIGTERM|143/);
     expect(existsSync(file)).toBe(false);

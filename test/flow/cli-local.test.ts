@@ -70,7 +70,7 @@ async function start(): Promise<LocalSync> {
     limits: DEFAULT_LIMITS,
     clock,
     recordDue,
-    tell: (line) => void told.push(line),
+    print: (line) => void told.push(line),
   });
   sync = started;
   return started;

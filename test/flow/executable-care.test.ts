@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { backupInChild } from "../../src/operator/backup/schedule.ts";
+import { makeBackupStarter } from "../../src/operator/backup/schedule.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
@@ -112,8 +112,8 @@ test("its data is copied while it runs, found sound, and restored elsewhere with
 
 test("the process that makes its scheduled backups makes one, and says what is wrong where it cannot", async () => {
   const file = join(cwd, "scheduled.db");
-  await backupInChild(join(cwd, ".relay"), [executable.file])(file).done;
+  await makeBackupStarter(join(cwd, ".relay"), [executable.file])(file).done;
   expect(Object.keys(dumpTables(file))).toEqual(Object.keys(dumpTables(join(cwd, "copy.db"))));
-  const nowhere = backupInChild(join(cwd, "nowhere"), [executable.file])(join(cwd, "none.db"));
+  const nowhere = makeBackupStarter(join(cwd, "nowhere"), [executable.file])(join(cwd, "none.db"));
   await expect(nowhere.done).rejects.toThrow("nowhere");
 });

@@ -148,7 +148,7 @@ test("a relay that was paused at one node waits at the other, and goes on where 
   const waits = async (isPaused: boolean) => {
     for (const node of [0, 1])
       await poll(
-        async () => nodes[node]?.service.relays.known?.relays[0]?.waitsFor ?? null,
+        async () => nodes[node]?.service.relays.cached?.relays[0]?.waitsFor ?? null,
         (found) => (found === "paused") === isPaused,
       );
   };

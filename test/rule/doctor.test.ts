@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, trun
 import { join } from "node:path";
 import { MINUTE_MS } from "../../src/base/limit.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
-import { type Finding, type Patient, writeBytes, writeDuration } from "../../src/operator/doctor/finding.ts";
+import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -35,7 +35,7 @@ function makeBackup(dataDir: string, agoMs: number): void {
   utimesSync(file, new Date(clock.now() - agoMs), new Date(clock.now() - agoMs));
 }
 
-function look(dataDir: string, more: Partial<Patient> = {}): Promise<Finding[]> {
+function look(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Finding[]> {
   return examine({
     dataDir,
     database: null,
@@ -49,7 +49,7 @@ function look(dataDir: string, more: Partial<Patient> = {}): Promise<Finding[]> 
 }
 
 /** The findings that are not ok, by check. */
-async function troubles(dataDir: string, more: Partial<Patient> = {}): Promise<Record<string, string>> {
+async function troubles(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Record<string, string>> {
   const found = (await look(dataDir, more)).filter(({ state }) => state !== "ok");
   for (const { todo } of found) expect(todo).toMatch(/./);
   return Object.fromEntries(found.map(({ check, state }) => [check, state]));
@@ -352,7 +352,7 @@ describe("the doctor", () => {
   for (const { rule, arrange, finds } of broken) {
     test(rule, async () => {
       const dataDir = await newDirectory(50);
-      const more = ((await arrange(dataDir)) ?? {}) as Partial<Patient>;
+      const more = ((await arrange(dataDir)) ?? {}) as Partial<DoctorTarget>;
       expect(await troubles(dataDir, more)).toEqual(finds);
     });
   }
@@ -394,7 +394,7 @@ test.each([
   [1_024, "1.0 KiB"],
   [3_670_016, "3.5 MiB"],
 ])("%d bytes are written %s", (bytes, words) => {
-  expect(writeBytes(bytes)).toBe(words);
+  expect(formatBytes(bytes)).toBe(words);
 });
 
 test.each([
@@ -405,7 +405,7 @@ test.each([
   [47 * 60 * MINUTE_MS, "47 hours"],
   [72 * 60 * MINUTE_MS, "3 days"],
 ])("%d milliseconds are written %s", (ms, words) => {
-  expect(writeDuration(ms)).toBe(words);
+  expect(formatDuration(ms)).toBe(words);
 });
 
 async function addLate(dataDir: string, event: { state: string; atMs: number }): Promise<undefined> {

@@ -365,7 +365,7 @@ test("changes of syncs count for every node, past a restart, and not where the s
   const take = (changes: number, isUndone = false) =>
     store
       .write("dashboard", async (tx) => {
-        await new SyncCap(30).of({ id, name: "development" }, clock.now()).take(tx, changes);
+        await new SyncCap(30).makeCap({ id, name: "development" }, clock.now()).take(tx, changes);
         if (isUndone) throw new Error("undone");
         return "taken";
       })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
-import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
+import { deletePreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
 import { receiveCall } from "../../src/rules/verify/received-request.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { ECDSA, HMAC, makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
@@ -188,9 +188,9 @@ describe("what is shown", () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
     const kept = () => store.read((tx) => tx.get("SELECT 1 FROM relay WHERE name = ?1 AND previous_secret IS NOT NULL", name));
-    await store.write("app", (tx) => forgetPreviousSecrets(tx, clock.now()));
+    await store.write("app", (tx) => deletePreviousSecrets(tx, clock.now()));
     expect(await kept()).not.toBeNull();
-    await store.write("app", (tx) => forgetPreviousSecrets(tx, clock.now() + HOUR_S * 1_000));
+    await store.write("app", (tx) => deletePreviousSecrets(tx, clock.now() + HOUR_S * 1_000));
     expect(await kept()).toBeNull();
     expect(JSON.stringify(await kit.view(name))).not.toContain(OLD);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { setProcessorSecret } from "../../src/platform/account/environment.ts";
 import { processorSecretContext, receiverSecretContext, signingSecretContext } from "../../src/rules/relay/relay.ts";
-import { settleEveryRelayProblem } from "../../src/rules/relay/relay-problem.ts";
+import { updateAllRuleProblems } from "../../src/rules/relay/relay-problem.ts";
 import { listRelays } from "../../src/rules/relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rekeyFingerprints, rotateSigningSecret, storeSecret } from "../../src/rules/relay/secret-rotation.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
@@ -283,7 +283,7 @@ describe("a signing secret", () => {
 
 describe("an older row that breaks a rule of today", () => {
   const standing = async (name: string) => (await kit.view(name)).problems.map((problem) => problem.code);
-  const settle = () => store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
+  const settle = () => store.write("app", (tx) => updateAllRuleProblems(tx, sealer, clock.now()));
   const rewrite = (id: string, column: string, value: string | Uint8Array) =>
     store.write("app", (tx) => tx.run(`UPDATE relay SET ${column} = ?2 WHERE id = ?1`, id, value));
   const raised = (name: string) => store.read((tx) => tx.all("SELECT code FROM problem WHERE target = ?1 AND cleared_at IS NULL", `relay:${name}`));

@@ -4,7 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import type { Carried } from "../../src/operator/sync/plan.ts";
+import type { PlanResult } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath } from "../base/place.ts";
@@ -56,7 +56,7 @@ function Asked({
 }): View {
   const { app, state, shown, replaceEdited } = approval;
   const { isSending, error, send } = useSend();
-  const [secrets, setSecrets] = useState<Carried["secrets"]>([]);
+  const [secrets, setSecrets] = useState<PlanResult["secrets"]>([]);
   const entries = shown?.entries ?? [];
   const decide = async (decision: "approve" | "refuse"): Promise<void> => {
     const sent = await send({ method: "POST", path, body: { decision, plan: approval.plan } });
@@ -64,7 +64,7 @@ function Asked({
     reload();
   };
   const apply = async (): Promise<void> => {
-    const sent = await send<Carried>({ method: "POST", path: `${path}/apply` });
+    const sent = await send<PlanResult>({ method: "POST", path: `${path}/apply` });
     if (sent !== null) setSecrets(sent.answer.secrets);
     reload();
   };

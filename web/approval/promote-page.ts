@@ -1,7 +1,7 @@
 /** Development's way to production: what a promote would change, tried and undone by the server, and the way to the page that approves it. */
 import { useEffect, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import type { Planned } from "../../src/operator/sync/plan.ts";
+import type { PlanPreview } from "../../src/operator/sync/plan.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
@@ -17,12 +17,12 @@ import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
 const WANTED = { from: "development", to: "production" } as const;
 
 export function PromotePage({ place }: PageProps): View {
-  const [plan, setPlan] = useState<Planned | null>(null);
+  const [plan, setPlan] = useState<PlanPreview | null>(null);
   const [replaceEdited, setReplace] = useState(false);
   const { isSending, error, send } = useSend();
   const load = async (replaces: boolean): Promise<void> => {
     const body = { ...WANTED, replaceEdited: replaces };
-    const read = await send<Planned>({ method: "POST", path: apiPath(place, "sync", "plan"), body });
+    const read = await send<PlanPreview>({ method: "POST", path: apiPath(place, "sync", "plan"), body });
     if (read !== null) setPlan(read.answer);
   };
   useEffect(() => void load(false), []);
@@ -56,7 +56,7 @@ function DryRun({
   onAsk,
   onAgain,
 }: {
-  plan: Planned;
+  plan: PlanPreview;
   replaceEdited: boolean;
   onReplace: (replaces: boolean) => void;
   isSending: boolean;

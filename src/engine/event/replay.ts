@@ -10,7 +10,7 @@ import { writeAudits } from "../../platform/audit/audit.ts";
 import { findAction } from "../../rules/action/registry.ts";
 import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
 import { RELAY } from "../../rules/relay/relay.ts";
-import { arrivesUnsigned, barsUnsigned } from "../../rules/relay/unsigned-rule.ts";
+import { arrivesUnsigned, rejectsUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import { namePerson } from "../../shop/people/person.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
@@ -287,7 +287,7 @@ async function requireReplayable(
   }
   // A relay that was deleted and made again under its name takes its earlier events up.
   const relay = await relays.find(environmentId, event.relayName);
-  if (relay !== null && event.unsigned && barsUnsigned(relay.definition)) {
+  if (relay !== null && event.unsigned && rejectsUnsigned(relay.definition)) {
     const todo = arrivesUnsigned(relay.definition.trigger)
       ? "set trigger.trustUnsignedEvents if you accept that, or do by hand what the event should have done."
       : "its sender signs its events, so that there is no opt-in for this one; do by hand what the event should have done.";

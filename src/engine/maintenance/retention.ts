@@ -11,12 +11,12 @@ import {
   RUN_AUDIT_RETENTION_MS,
 } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import { endExpired } from "../../operator/sync/approval.ts";
+import { endExpiredApprovals } from "../../operator/sync/approval.ts";
 import { findEnvironmentAfter } from "../../platform/account/environment.ts";
 import { forgetEndedLogins } from "../../platform/account/login.ts";
 import { forgetOwnerNetworks } from "../../platform/account/owner-network.ts";
 import { forgetEndedSessions } from "../../platform/account/session.ts";
-import { forgetPreviousSecrets } from "../../rules/relay/secret-rotation.ts";
+import { deletePreviousSecrets } from "../../rules/relay/secret-rotation.ts";
 import { forgetRevocations } from "../../shop/people/access-order.ts";
 import { forgetErasures } from "../../shop/people/person-erase.ts";
 import { forgetEndedPersonSessions } from "../../shop/portal/person-session.ts";
@@ -56,7 +56,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   ),
   "signatures of secrets that are gone": again(forgetSignatures),
   // One that nobody looks at is over all the same, whatever the clock is set to later.
-  "approvals that are over": again(async (tx, nowMs) => (await endExpired(tx, nowMs)) > 0),
+  "approvals that are over": again(async (tx, nowMs) => (await endExpiredApprovals(tx, nowMs)) > 0),
   approvals: again((tx, nowMs) =>
     deleteSome(
       tx,
@@ -94,7 +94,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
   ),
   "recent calls": forgetRecentCalls,
-  "previous secrets": once(forgetPreviousSecrets),
+  "previous secrets": once(deletePreviousSecrets),
   "erased addresses": once(forgetErasures),
 };
 

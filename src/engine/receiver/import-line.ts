@@ -65,7 +65,7 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
   const mismatch = matchesWhen(receiver.when, mapped);
   if (mismatch !== null) return { outcome: "ignored", message: tellIgnored(mismatch) };
   const unsigned = !verified || receiver.unsigned;
-  if (unsigned && relay.barsUnsigned)
+  if (unsigned && relay.rejectsUnsigned)
     return refuse("unsigned_event", tellUnsigned(verdict, delivery.isWhole));
   const eventId = readEventId(mapped) ?? (verified ? verdict.senderEventId : null);
   const isOwn = !unsigned || way === "test";

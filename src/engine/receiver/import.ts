@@ -7,9 +7,9 @@ import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
-import type { Closed } from "../../rules/relay/live-receiver.ts";
+import type { ClosedReason } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay, Snapshot } from "../../rules/relay/live-relay.ts";
-import { refuseUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
+import { rejectUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
 import { isErasedAddress } from "../../shop/people/person-erase.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
@@ -126,7 +126,7 @@ export async function importMissed(
 /** Refuses the relay that takes no events from any sender: importing is no way around what keeps it from them. */
 function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: string): ReceiverRelay {
   const relay = snapshot.relays.find((one) => one.environmentId === environmentId && one.name === name);
-  if (relay === undefined) throw refuseUnknownRelay(name);
+  if (relay === undefined) throw rejectUnknownRelay(name);
   if (!isReceiver(relay)) {
     const { kind } = relay.definition.trigger;
     throw new Refusal(
@@ -143,7 +143,7 @@ function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: st
   );
 }
 
-const CODES: Partial<Record<Closed, "scheme_renamed" | "unsigned_event">> = {
+const CODES: Partial<Record<ClosedReason, "scheme_renamed" | "unsigned_event">> = {
   scheme_renamed: "scheme_renamed",
   relay_unsigned_event: "unsigned_event",
 };

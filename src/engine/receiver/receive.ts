@@ -295,12 +295,12 @@ export class Receiver {
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
-    const tell = (cause: string, names: "difference" | "since" | null): void => {
+    const record = (cause: string, names: "difference" | "since" | null): void => {
       if (names !== null) this.#deps.health.find(by.relay, cause, names === "difference");
       note(cause);
     };
     const acceptedAt = this.#deps.health.of(by.relay.id).acceptedAt;
-    this.#causes.add({ by, call, headers: [...headers], acceptedAt, tell });
+    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
   }
 
   /** Throws where the address has made so many unverified calls that nothing costly is done for another, right or wrong. */

@@ -38,7 +38,7 @@ interface RefusedReceipt {
   /** When a call of this relay last verified here; null: never. */
   acceptedAt: number | null;
   /** Takes the whole cause, and whether it names what has to be otherwise, or at least since when; null: neither. */
-  tell(cause: string, names: "difference" | "since" | null): void;
+  record(cause: string, names: "difference" | "since" | null): void;
 }
 
 interface CauseDeps {
@@ -77,7 +77,7 @@ export class CauseFinder {
     this.#waitingBytes += bytes;
     this.#last = this.#last.then(async () => {
       await turnLoop();
-      await this.#look(receipt);
+      await this.#diagnose(receipt);
       this.#waiting -= 1;
       this.#waitingBytes -= bytes;
     });
@@ -88,7 +88,7 @@ export class CauseFinder {
     return this.#last;
   }
 
-  async #look({ by, call, headers, acceptedAt, tell }: RefusedReceipt): Promise<void> {
+  async #diagnose({ by, call, headers, acceptedAt, record }: RefusedReceipt): Promise<void> {
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {
@@ -103,12 +103,12 @@ export class CauseFinder {
       const history =
         changed === null
           ? ""
-          : tellHistory(Math.max(acceptedAt ?? 0, changed.acceptedAt ?? 0), call.nowMs, changed);
+          : formatHistory(Math.max(acceptedAt ?? 0, changed.acceptedAt ?? 0), call.nowMs, changed);
       const names = difference.changes !== null ? "difference" : history === "" ? null : "since";
-      tell(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
+      record(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
     } catch (error) {
       log.warn("the cause of a refused call could not be looked into", { relay: relay.name, error });
-      tell(cause, null);
+      record(cause, null);
     }
   }
 }
@@ -135,7 +135,7 @@ export function tellDifference(
 }
 
 /** What is known of when it still verified. A question is asked where nothing was changed here since, and not of a stranger's call among good ones. */
-function tellHistory(
+function formatHistory(
   /** 0: never. */
   acceptedAt: number,
   nowMs: number,

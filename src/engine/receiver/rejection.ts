@@ -3,7 +3,7 @@
  * did not verify, an owner the cause. It decides no refusal.
  */
 import { Refusal } from "../../base/refusal.ts";
-import type { Closed } from "../../rules/relay/live-receiver.ts";
+import type { ClosedReason } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Verdict } from "../../rules/verify/contract.ts";
 import type { NamedHandshake } from "../../rules/verify/handshake.ts";
@@ -27,7 +27,7 @@ export interface UnverifiedBy extends RefusedBy {
   unmatched: boolean;
 }
 
-const CLOSED_CAUSES: Readonly<Record<Closed, string>> = {
+const CLOSED_CAUSES: Readonly<Record<ClosedReason, string>> = {
   scheme_renamed:
     "the relay is stored under the old scheme name; save its definition with the scheme signature",
   relay_unsigned_event: "the relay breaks the unsigned-event rule, so it refuses every call",

@@ -126,7 +126,7 @@ export class Attempt {
       return { outcome: "not_run", reason: "trigger_changed" };
     const expunged = readExpunged(this.#payload);
     if (expunged !== null) return { outcome: "not_run", reason: expunged };
-    if (event.unsigned && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
+    if (event.unsigned && relay.rejectsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
     if (relay.receiver !== null && event.mapVersion !== relay.version && !event.truncated)
       await this.#mapAgain(tx, relay.receiver);
     const found = await this.#guard(tx, "person", () =>

@@ -24,7 +24,7 @@ interface AheadDeps {
 export function lookAhead(
   ahead: Ahead,
   events: readonly IncomingEvent[],
-  { holding, isOpen, relays: { known: relays } }: AheadDeps,
+  { holding, isOpen, relays: { cached: relays } }: AheadDeps,
 ): readonly Promise<unknown>[] {
   return [
     listIdle(ahead, events, relays),
@@ -32,7 +32,7 @@ export function lookAhead(
       .filter(isOpen)
       .map((environmentId) => holding.storeOf(environmentId).letsPass(ahead)),
     ...listRunnable(events, relays).flatMap(({ actions, environmentId }) =>
-      actions.flatMap((action) => action.lookAhead(ahead, environmentId)),
+      actions.flatMap((action) => action.prefetch(ahead, environmentId)),
     ),
   ];
 }

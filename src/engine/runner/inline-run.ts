@@ -95,7 +95,7 @@ export class InlineRunner {
   async #readScope(): Promise<InlineScope | null> {
     const { whole: transaction, foreignVersion } = this.#tx;
     const { buffer, holding } = this.#deps;
-    const relays = this.#deps.relays.known;
+    const relays = this.#deps.relays.cached;
     if (transaction === null || relays === null) return null;
     if (transaction.hasTouched("relay") || transaction.hasTouched("environment")) return null;
     if (!holding.whole)

@@ -77,7 +77,7 @@ export class Runner {
     this.#deps = deps;
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
-      const releasing = deps.relays.known?.releasing ?? [];
+      const releasing = deps.relays.cached?.releasing ?? [];
       for (const relayId of [...relayIds, ...releasing]) this.#lookInto(relayId);
       this.#pump();
     });

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Teller } from "../../platform/audit/call-notifier.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
-import { tellNextTick } from "../../rules/relay/relay-view.ts";
+import { describeNextTick } from "../../rules/relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import { listMarks } from "./schedule.ts";
 
@@ -49,7 +49,7 @@ function notifySchedule(
   const nowMs = clock.now();
   const state = waitsFor === "paused" || waitsFor === "both" ? "paused" : "active";
   const heldAt = waitsFor === "held" || waitsFor === "both" ? nowMs : null;
-  const { message } = tellNextTick(definition.trigger, { state, activeSince }, { heldAt }, nowMs);
+  const { message } = describeNextTick(definition.trigger, { state, activeSince }, { heldAt }, nowMs);
   teller.tellSchedule({ appId, environmentName, relayName, message });
 }
 

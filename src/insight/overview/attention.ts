@@ -8,7 +8,7 @@ import { explainCode } from "../../base/result-code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
 import { WAITING_CODES } from "../../engine/event/alert.ts";
 import { checkBackups } from "../../operator/doctor/setup-check.ts";
-import { type Approval, listOpen } from "../../operator/sync/approval.ts";
+import { type Approval, listOpenApprovals } from "../../operator/sync/approval.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { type AlertView, listOpenCauses, listSeenTo } from "../../platform/audit/alert.ts";
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
@@ -115,7 +115,7 @@ export async function listNeeds(
         explain("environment_held").when,
       ),
     );
-  for (const approval of await store.read((tx) => listOpen(tx, id)))
+  for (const approval of await store.read((tx) => listOpenApprovals(tx, id)))
     if (approval.state === "pending" && approval.expiresAt > clock.now())
       needs.push(needOfApproval(approval));
   const failing = new Set(

@@ -12,7 +12,7 @@ import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { standingProblemsOf } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
-import { stockOf } from "../../rules/relay/relay-reference.ts";
+import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import type { Reader } from "../../store/port.ts";
@@ -263,7 +263,7 @@ async function findMended(
   }
   if (failure.code === "product_unknown" || failure.code === "plan_unknown") {
     const kind = failure.code === "product_unknown" ? "product" : "plan";
-    const stock = stockOf(tx, environmentId);
+    const stock = makeCatalogLookup(tx, environmentId);
     for (const name of named(kind)) if ((await stock.findItem(kind, name)) === null) return lacks(kind, name);
     return { stands: "no", message: `The ${kind} is there now: replaying will probably work.` };
   }

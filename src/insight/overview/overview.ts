@@ -6,7 +6,7 @@ import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
-import { findLastEventAt, tellNextTick } from "../../rules/relay/relay-view.ts";
+import { describeNextTick, findLastEventAt } from "../../rules/relay/relay-view.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type NeedContext, type NeedView, needsOf, needView } from "./attention.ts";
@@ -214,7 +214,7 @@ async function nextTicks(
   const snapshot = await relays.current();
   const ticks = snapshot.relays.flatMap(({ environmentId, name, definition: { trigger }, waiting }) => {
     if (environmentId !== environment.id || trigger.kind !== "schedule" || waiting) return [];
-    const { at } = tellNextTick(trigger, { state: "active", activeSince: 0 }, environment, nowMs);
+    const { at } = describeNextTick(trigger, { state: "active", activeSince: 0 }, environment, nowMs);
     return at === null ? [] : [{ relay: name, at }];
   });
   return ticks.sort((a, b) => a.at.localeCompare(b.at)).slice(0, MAX_TICKS);

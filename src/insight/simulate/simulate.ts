@@ -9,7 +9,7 @@ import { findEventToRun } from "../../engine/event/event.ts";
 import { makeWholePayload } from "../../engine/event/insert.ts";
 import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import { refuseUnknownRelay } from "../../rules/relay/relay.ts";
+import { rejectUnknownRelay } from "../../rules/relay/relay.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { undone } from "../../store/dry-run.ts";
 import type { Writer } from "../../store/port.ts";
@@ -33,7 +33,7 @@ export async function explainRelay(
 ): Promise<Explanation> {
   const { relays } = await deps.relays.current();
   const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
-  if (relay === undefined) throw refuseUnknownRelay(name);
+  if (relay === undefined) throw rejectUnknownRelay(name);
   const { trigger } = relay.definition;
   const steps = new Steps();
   const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];

@@ -14,7 +14,7 @@ import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import { refuseUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
+import { rejectUnknownRelay, relayTarget } from "../../rules/relay/relay.ts";
 import type { DataChangeTrigger } from "../../rules/trigger/data-change.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
@@ -72,7 +72,7 @@ export async function sendTestEvent(
   const relay = snapshot.relays.find(
     (one) => one.environmentId === change.environmentId && one.name === name,
   );
-  if (relay === undefined) throw refuseUnknownRelay(name);
+  if (relay === undefined) throw rejectUnknownRelay(name);
   if (relay.environmentName === "production")
     throw new Refusal(
       "forbidden",

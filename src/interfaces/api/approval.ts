@@ -6,22 +6,22 @@ import { fields, oneOf } from "../../base/schema.ts";
 import {
   type ApprovalView,
   approvalView,
-  askApproval,
   decideApproval,
   endApproval,
   isOpen,
-  listOpen,
-  refuseUnless,
+  listOpenApprovals,
+  requestApproval,
   requireApproval,
-  requireWholeApproval,
-  showPlan,
+  requireApprovalWithPlan,
+  requireState,
   useApproval,
   viewApproval,
+  viewPlan,
   withdrawApproval,
 } from "../../operator/sync/approval.ts";
-import { applyPlan } from "../../operator/sync/carry.ts";
+import { readEnvironmentFiles, requirePlan } from "../../operator/sync/environment-files.ts";
 import { appliedView, type Files, findRefusal } from "../../operator/sync/plan.ts";
-import { filesOfEnvironment, requirePlan } from "../../operator/sync/stored-files.ts";
+import { applyPlan } from "../../operator/sync/plan-apply.ts";
 import {
   type Environment,
   findEnvironmentById,
@@ -56,7 +56,7 @@ export const approvalRoutes = [
       const target = await findTarget(call, { ...body, to: "production" });
       const { told, warnings, sent } = await tellWanted(call, target, body);
       if (told.plan !== body.plan) throw refuseMoved(told.plan);
-      const refused = deps.syncCap.findTooLarge(told.changes, target) ?? findRefusal(told);
+      const refused = deps.syncCap.rejectTooLarge(told.changes, target) ?? findRefusal(told);
       if (refused !== null) throw new Refusal(refused.code, refused.message);
       if (told.changes === 0)
         throw new Refusal(
@@ -70,12 +70,12 @@ export const approvalRoutes = [
         source: sent === null ? ("development" as const) : ("files" as const),
         files: sent,
         replaceEdited: body.replaceEdited === true,
-        shown: showPlan({ ...told, warnings: [...warnings, ...told.warnings] }, told.read.entries),
+        shown: viewPlan({ ...told, warnings: [...warnings, ...told.warnings] }, told.read.entries),
         askedWith: key?.kind === "key" ? `${key.key.name} (${key.key.hint})` : null,
         askedFrom: source,
       };
       const change = { environmentId: target.id, by, nowMs };
-      const row = await deps.store.write(call.origin, (tx) => askApproval(tx, change, asked));
+      const row = await deps.store.write(call.origin, (tx) => requestApproval(tx, change, asked));
       return { approval: view(call, row, target) };
     },
   }),
@@ -88,10 +88,11 @@ export const approvalRoutes = [
     async handle(call) {
       const { deps } = call;
       const target = await findTarget(call, { to: "production" });
-      const rows = await deps.store.read((tx) => listOpen(tx, target.id));
+      const rows = await deps.store.read((tx) => listOpenApprovals(tx, target.id));
       // A key learns nothing of who else asks.
       const alive = rows.filter(
-        (row) => deps.approvals.msLeft(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
+        (row) =>
+          deps.approvals.remainingMs(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
       );
       return { approvals: alive.map((row) => view(call, row, target)) };
     },
@@ -106,7 +107,7 @@ export const approvalRoutes = [
       const { deps, actor, params } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
       const row = await look(call, asked);
-      const { shown } = await deps.store.read((tx) => requireWholeApproval(tx, row.id));
+      const { shown } = await deps.store.read((tx) => requireApprovalWithPlan(tx, row.id));
       const { secretsOf } = shown;
       const told = actor.kind === "owner" ? { shown } : row.state === "done" ? { secretsOf } : {};
       return { approval: { ...view(call, row, target), ...told } };
@@ -144,7 +145,7 @@ export const approvalRoutes = [
             if (isOpen(now)) await withdrawApproval(tx, now, change);
             return;
           }
-          if (now.state !== "approved") refuseUnless("pending", now);
+          if (now.state !== "approved") requireState("pending", now);
           await decideApproval(tx, now, "denied", change);
         });
       return { approval: view(call, await deps.store.read((tx) => requireApproval(tx, row.id)), target) };
@@ -165,17 +166,17 @@ export const approvalRoutes = [
           "Somebody else asked for this, and who asked carries it out: ask yourself.",
         );
       const row = await settleTime(call, asked);
-      refuseUnless("approved", row);
+      requireState("approved", row);
       const files = await readAsked(call, row);
       const wish = { files, replacesEdited: row.replaceEdited };
       const context = relayContext({ deps, environment: target, actor, nowMs });
-      const cap = deps.syncCap.of(target, nowMs);
+      const cap = deps.syncCap.makeCap(target, nowMs);
       await settleBefore(call, target.id);
       try {
         const done = await deps.store.write(origin, async (tx) => {
           const now = await requireApproval(tx, row.id);
           requireTime(call, now);
-          refuseUnless("approved", now);
+          requireState("approved", now);
           await requireApprover(tx, now.decidedBy);
           const carried = await applyPlan(tx, context, wish, now.plan, cap);
           await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
@@ -192,13 +193,13 @@ export const approvalRoutes = [
 
 /** Says yes in the transaction that finds both sides as they were shown; else it is void from then on. */
 async function approve(call: Asking, row: Approval, change: Change): Promise<void> {
-  refuseUnless("pending", row);
+  requireState("pending", row);
   try {
     const files = await readAsked(call, row);
     await call.deps.store.write("dashboard", async (tx) => {
       const now = await requireApproval(tx, row.id);
       requireTime(call, now);
-      refuseUnless("pending", now);
+      requireState("pending", now);
       await requirePlan(tx, now.environmentId, files, now.plan);
       await decideApproval(tx, now, "approved", change);
     });
@@ -235,7 +236,7 @@ async function requireSeen(
 
 /** The approval as it stands now: one whose time is over has ended. */
 async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Approval> {
-  if (!isOpen(row) || deps.approvals.msLeft(row) > 0) return row;
+  if (!isOpen(row) || deps.approvals.remainingMs(row) > 0) return row;
   return await deps.store.write("dashboard", async (tx) => {
     await endApproval(tx, await requireApproval(tx, row.id), "expired", nowMs, null);
     return await requireApproval(tx, row.id);
@@ -246,7 +247,7 @@ async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Appro
 async function look(call: Asking, asked: Approval): Promise<Approval> {
   const row = await settleTime(call, asked);
   const { deps } = call;
-  if (!isOpen(row) || !deps.approvals.looksDue(row)) return row;
+  if (!isOpen(row) || !deps.approvals.startCheckIfDue(row)) return row;
   try {
     const files = await readAsked(call, row);
     await deps.store.read((tx) => requirePlan(tx, row.environmentId, files, row.plan));
@@ -266,18 +267,18 @@ async function endVoid({ deps, nowMs }: Asking, row: Approval, why: string): Pro
 
 /** Its time may end between two looks at it. Refuses with `approval_expired`. */
 function requireTime({ deps }: Asking, row: Approval): void {
-  if (deps.approvals.msLeft(row) === 0) refuseUnless("pending", { ...row, state: "expired", why: null });
+  if (deps.approvals.remainingMs(row) === 0) requireState("pending", { ...row, state: "expired", why: null });
 }
 
 /** What it carries: the files that were sent, or what stands in development now. */
 async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approval): Promise<Files> {
-  const whole = await deps.store.read((tx) => requireWholeApproval(tx, id));
+  const whole = await deps.store.read((tx) => requireApprovalWithPlan(tx, id));
   if (whole.files !== null) return (await readSent(whole.files, false, nowMs)).files;
   const from = await deps.store.read(async (tx) => {
     const appId = (await findEnvironmentById(tx, environmentId))?.appId ?? "";
     return await requireEnvironment(tx, appId, "development");
   });
-  return await filesOfEnvironment(deps.store, from, nowMs);
+  return await readEnvironmentFiles(deps.store, from, nowMs);
 }
 
 function refuseMoved(planId: string): Refusal {
@@ -290,6 +291,6 @@ function refuseMoved(planId: string): Refusal {
 
 function view({ deps, by }: Asking, row: Approval, { appId }: Environment): ApprovalView {
   const origin = dashboardOrigin(deps.config) ?? deps.baseUrl();
-  const secondsLeft = isOpen(row) ? Math.ceil(deps.approvals.msLeft(row) / 1_000) : 0;
+  const secondsLeft = isOpen(row) ? Math.ceil(deps.approvals.remainingMs(row) / 1_000) : 0;
   return viewApproval(row, { app: appId, url: `${origin}/approvals/${row.id}`, asker: by, secondsLeft });
 }

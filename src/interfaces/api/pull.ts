@@ -2,7 +2,12 @@
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
-import { listStanding, rememberPulled, standingView, THING_KINDS } from "../../operator/sync/standing.ts";
+import {
+  deployedStateView,
+  listDeployedState,
+  recordPulled,
+  SYNC_ITEM_KINDS,
+} from "../../operator/sync/deployed-state.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
 /** Each is looked at in the one transaction. */
@@ -13,9 +18,9 @@ export const pullRoutes = [
     path: "/sync/items",
     summary:
       "Lists what files may say of an environment, each thing with what the last sync brought of it and who changed it; at the end what was deleted since.",
-    item: standingView,
+    item: deployedStateView,
     large: true,
-    list: (tx, { environmentId }, page) => listStanding(tx, environmentId, page),
+    list: (tx, { environmentId }, page) => listDeployedState(tx, environmentId, page),
   }),
   environmentRoute({
     method: "POST",
@@ -25,7 +30,7 @@ export const pullRoutes = [
     body: fields({
       items: Type.Array(
         fields({
-          kind: oneOf(THING_KINDS),
+          kind: oneOf(SYNC_ITEM_KINDS),
           name: Type.String({ maxLength: 200 }),
           mark: orNull(Type.String()),
         }),
@@ -41,7 +46,7 @@ export const pullRoutes = [
           "forbidden",
           "Only the development environment remembers what files hold, because only it takes a sync: pull without saying so.",
         );
-      return { known: await rememberPulled(tx, environment.id, body.items, nowMs) };
+      return { known: await recordPulled(tx, environment.id, body.items, nowMs) };
     },
   }),
 ];

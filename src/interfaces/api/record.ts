@@ -5,7 +5,7 @@
 import { Type } from "typebox";
 import type { Json } from "../../base/json.ts";
 import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../../base/schema.ts";
-import { followCatalogEdit } from "../../rules/relay/catalog-edit.ts";
+import { trackCatalogEdit } from "../../rules/relay/catalog-edit.ts";
 import { readPersonId } from "../../shop/people/person.ts";
 import {
   collectionView,
@@ -172,7 +172,7 @@ export const recordRoutes = [
     async handle({ deps, environmentId, origin, audit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
       return await deps.store.write(origin, async (tx) => {
-        const { result, warnings } = await followCatalogEdit(
+        const { result, warnings } = await trackCatalogEdit(
           tx,
           { environmentId, nowMs },
           definition.name,
@@ -206,7 +206,7 @@ export const recordRoutes = [
       const { version = null, ...shape } = body;
       const definition = requireCollectionDefinition({ name: params.name, ...shape });
       return await deps.store.write(origin, async (tx) => {
-        const { result, warnings } = await followCatalogEdit(
+        const { result, warnings } = await trackCatalogEdit(
           tx,
           { environmentId, nowMs },
           definition.name,
@@ -234,7 +234,7 @@ export const recordRoutes = [
       const options = { force: query.force === "true" };
       const emptied = options.force ? await emptyCollection(call, params.name) : 0;
       return await deps.store.write(origin, async (tx) => {
-        const { result: gone, warnings } = await followCatalogEdit(
+        const { result: gone, warnings } = await trackCatalogEdit(
           tx,
           { environmentId, nowMs },
           params.name,

@@ -13,14 +13,14 @@ import { explainRelay } from "../../insight/simulate/simulate.ts";
 import { explainInput, explanationView } from "../../insight/simulate/step.ts";
 import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
 import { requireRelay } from "../../rules/relay/relay.ts";
-import { warnOfReferences } from "../../rules/relay/relay-problem.ts";
+import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import {
   checkSellers,
   checkWrites,
   listMissing,
+  listSoldThroughWarnings,
+  makeCatalogLookup,
   missingThing,
-  stockOf,
-  warnOfSold,
 } from "../../rules/relay/relay-reference.ts";
 import {
   createRelay,
@@ -134,13 +134,13 @@ export const relayRoutes = [
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       return await deps.store.read(async (tx) => ({
         problems: [
-          ...(await checkWrites(stockOf(tx, environment.id), checked.definition)),
+          ...(await checkWrites(makeCatalogLookup(tx, environment.id), checked.definition)),
           ...(await checkSellers(tx, environment.id, checked.definition)),
         ],
         warnings: [
           ...checked.warnings,
           ...warnOwnHost(checked.definition, deps.baseUrl()),
-          ...(await warnOfReferences(stockOf(tx, environment.id), checked.definition)),
+          ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), checked.definition)),
         ],
       }));
     },
@@ -162,7 +162,7 @@ export const relayRoutes = [
       await deps.receiver.writeRecentCalls();
       const { relay, ...beside } = await deps.store.read(async (tx) => {
         const row = await requireRelay(tx, environmentId, params.name);
-        const missing = await listMissing(stockOf(tx, environmentId), row.definition);
+        const missing = await listMissing(makeCatalogLookup(tx, environmentId), row.definition);
         const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
         return { relay: await showRelay(tx, relayContext(call), row), missing, remembered };
       });
@@ -242,7 +242,7 @@ export const relayRoutes = [
     async write(tx, call) {
       const { environmentId, params } = call;
       await deleteRelay(tx, relayContext(call), params.name);
-      return { warnings: await warnOfSold(tx, environmentId, params.name) };
+      return { warnings: await listSoldThroughWarnings(tx, environmentId, params.name) };
     },
   }),
   environmentRoute({

@@ -6,7 +6,7 @@ import { Type } from "typebox";
 import { MAX_REF_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { exactText, fields, oneOf, savedFile, warningView } from "../../base/schema.ts";
-import { catalogUse, followCatalogEdit, listCatalogUses } from "../../rules/relay/catalog-edit.ts";
+import { catalogUse, listCatalogUses, trackCatalogEdit } from "../../rules/relay/catalog-edit.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -112,7 +112,7 @@ export const sellingRoutes = [
       ...followed,
     }),
     async write(tx, { change, params, body }) {
-      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+      const { result, warnings } = await trackCatalogEdit(tx, change, params.name, () =>
         saveProduct(tx, change, params.name, body),
       );
       return { ...result, product: viewProduct(result.product), warnings: [...result.warnings, ...warnings] };
@@ -126,7 +126,7 @@ export const sellingRoutes = [
     query: versionQuery,
     answer: Type.Object(followed),
     async write(tx, { change, params, query }) {
-      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+      const { warnings } = await trackCatalogEdit(tx, change, params.name, () =>
         deleteProduct(tx, change, params.name, readVersion(query.version)),
       );
       return { warnings };
@@ -160,7 +160,7 @@ export const sellingRoutes = [
     }),
     answer: Type.Object({ plan: planView, created: Type.Boolean(), ...followed }),
     async write(tx, { change, params, body }) {
-      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+      const { result, warnings } = await trackCatalogEdit(tx, change, params.name, () =>
         savePlan(tx, change, params.name, body),
       );
       return { plan: viewPlan(result.plan), created: result.created, warnings };
@@ -174,7 +174,7 @@ export const sellingRoutes = [
     query: versionQuery,
     answer: Type.Object(followed),
     async write(tx, { change, params, query }) {
-      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+      const { warnings } = await trackCatalogEdit(tx, change, params.name, () =>
         deletePlan(tx, change, params.name, readVersion(query.version)),
       );
       return { warnings };
@@ -196,7 +196,7 @@ export const sellingRoutes = [
     answer: slugs,
     async write(tx, { environmentId, change, audit, query, body, nowMs }) {
       const before = await readTitles(tx, environmentId);
-      const { warnings } = await followCatalogEdit(tx, change, null, () =>
+      const { warnings } = await trackCatalogEdit(tx, change, null, () =>
         putAccessSlugs(tx, environmentId, body.items, nowMs, { force: query.force === "true" }),
       );
       const after = await readTitles(tx, environmentId);
@@ -214,7 +214,7 @@ export const sellingRoutes = [
     async write(tx, { environmentId, change, audit, params, body, nowMs }) {
       const { slug } = params;
       const title = (await readTitles(tx, environmentId))[slug];
-      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+      const { warnings } = await trackCatalogEdit(tx, change, entitlementOf(slug), () =>
         putAccessSlug(tx, environmentId, { slug, title: body.title }, nowMs),
       );
       const before = title === undefined ? null : { slug, title };
@@ -233,7 +233,7 @@ export const sellingRoutes = [
     async write(tx, { environmentId, change, audit, params, query, nowMs }) {
       const { slug } = params;
       const title = (await readTitles(tx, environmentId))[slug];
-      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+      const { warnings } = await trackCatalogEdit(tx, change, entitlementOf(slug), () =>
         deleteAccessSlug(tx, environmentId, slug, nowMs, { force: query.force === "true" }),
       );
       await audit(tx, { action: "access.deleted", target: `access:${slug}`, before: { slug, title } });

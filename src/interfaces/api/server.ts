@@ -87,9 +87,9 @@ const backupsView = Type.Object({
 });
 export type BackupsView = Static<typeof backupsView>;
 
-function viewBackups({ config, handBackup }: HttpDeps): BackupsView {
+function viewBackups({ config, manualBackup }: HttpDeps): BackupsView {
   const { dataDir, database, backup } = config;
-  const { running, failed } = handBackup.state;
+  const { running, failed } = manualBackup.state;
   return {
     folder: backupFolder(dataDir),
     database: database === null ? null : String(database),
@@ -184,7 +184,7 @@ export const serverRoutes = [
     async handle({ deps, owner, nowMs }) {
       if (deps.config.database !== null)
         throw new Refusal("backup_refused", sayHowElse(deps.config.database));
-      const { asked, began } = deps.handBackup.start();
+      const { asked, began } = deps.manualBackup.start();
       if (began)
         await deps.store.write("dashboard", (tx) =>
           writeAudit(tx, {

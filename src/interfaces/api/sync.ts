@@ -10,10 +10,10 @@ import { fields, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import type { SentFiles } from "../../operator/sync/approval.ts";
-import { applyPlan, tellPlan } from "../../operator/sync/carry.ts";
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
-import { appliedView, type Carried, type Files, planView } from "../../operator/sync/plan.ts";
-import { filesOfEnvironment, requireRoom } from "../../operator/sync/stored-files.ts";
+import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
+import { appliedView, type Files, type PlanResult, planView } from "../../operator/sync/plan.ts";
+import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
 import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
 import { turnLoop } from "../../store/index-scan.ts";
@@ -69,7 +69,7 @@ export const syncRoutes = [
     async handle(call) {
       const target = await findTarget(call, call.body);
       const { told, warnings } = await tellWanted(call, target, call.body);
-      const tooLarge = call.deps.syncCap.findTooLarge(told.changes, target);
+      const tooLarge = call.deps.syncCap.rejectTooLarge(told.changes, target);
       const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
       return { ...viewCarried(told, warnings), refusal };
     },
@@ -91,7 +91,7 @@ export const syncRoutes = [
         );
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
-      const cap = deps.syncCap.of(target, nowMs);
+      const cap = deps.syncCap.makeCap(target, nowMs);
       await settleBefore(call, target.id);
       const done = await deps.store.write(call.origin, (tx) =>
         applyPlan(tx, relayContext(call), wish, body.plan, cap),
@@ -101,7 +101,7 @@ export const syncRoutes = [
   }),
 ];
 
-export function viewCarried({ plan, changes, entries, warnings }: Carried, ofFiles: readonly Warning[]) {
+export function viewCarried({ plan, changes, entries, warnings }: PlanResult, ofFiles: readonly Warning[]) {
   return { plan, changes, entries, warnings: [...ofFiles, ...warnings] };
 }
 
@@ -134,7 +134,7 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
   const { files, warnings, sent } = await readWanted(call, body);
   const wish = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
-  const told = await tellPlan(
+  const told = await previewPlan(
     store,
     { ...relayContext(call), environment: target },
     wish,
@@ -155,7 +155,7 @@ async function readWanted(
     );
   if (relays === undefined) {
     const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
-    return { files: await filesOfEnvironment(deps.store, source, nowMs), warnings: [], sent: null };
+    return { files: await readEnvironmentFiles(deps.store, source, nowMs), warnings: [], sent: null };
   }
   const sent = { relays: relays as Json[], catalog: catalog as Json };
   return { ...(await readSent(sent, prune, nowMs)), sent };
@@ -167,7 +167,7 @@ export async function readSent(
   prune: boolean,
   nowMs: number,
 ): Promise<{ files: Files; warnings: Warning[] }> {
-  requireRoom(utf8Bytes(writeJson({ relays, catalog })));
+  requireSyncSize(utf8Bytes(writeJson({ relays, catalog })));
   const problems: Problem[] = [];
   const checkeds = new Map<string, Checked>();
   for (const [index, value] of relays.entries()) {

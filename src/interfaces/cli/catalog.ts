@@ -7,7 +7,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { fields, type warningView } from "../../base/schema.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
-import { followCatalogEdit } from "../../rules/relay/catalog-edit.ts";
+import { trackCatalogEdit } from "../../rules/relay/catalog-edit.ts";
 import {
   deleteAccessSlug,
   findAccessSlug,
@@ -262,7 +262,7 @@ async function edit(
   const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
   return await store.write("dashboard", async (tx) => {
     const change = { environmentId, by, nowMs };
-    const { result, warnings } = await followCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
+    const { result, warnings } = await trackCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
       work(tx, change),
     );
     return [...result, ...warnings];

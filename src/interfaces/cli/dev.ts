@@ -48,7 +48,7 @@ export const dev: Command = {
         limits: config.limits,
         clock: world.clock,
         recordDue: service.scheduler.recordDue,
-        tell: (line) => world.tell(line),
+        print: (line) => world.tell(line),
       });
       service.useFolder(sync);
       await sayWhere(service, environment, shown, world);

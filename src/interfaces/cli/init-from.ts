@@ -6,7 +6,7 @@ import { RELAY_NAME } from "../../base/shape.ts";
 import { catalogPath } from "../../operator/sync/catalog-file.ts";
 import { editCatalog } from "../../operator/sync/catalog-file-edit.ts";
 import { definitionPath } from "../../operator/sync/definition-file.ts";
-import { writeReadFile } from "../../operator/sync/file-write.ts";
+import { writeUnchangedFile } from "../../operator/sync/file-write.ts";
 import { editJson, writeFileText } from "../../operator/sync/json-edit.ts";
 import { findSender } from "../../rules/senders/registry.ts";
 import type { Sender } from "../../rules/senders/sender.ts";
@@ -42,9 +42,9 @@ export function writeFrom(serviceDir: string, { sender, name }: FromSender, worl
     );
   const catalog = catalogPath(serviceDir);
   const [read, wanted] = readCatalog(catalog, sender);
-  writeReadFile(path, null, writeFileText(startDefinition(sender, name)));
+  writeUnchangedFile(path, null, writeFileText(startDefinition(sender, name)));
   if (wanted === null) return [path];
-  writeReadFile(catalog, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
+  writeUnchangedFile(catalog, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
   return [path, catalog];
 }
 

@@ -12,7 +12,7 @@ import { Refusal } from "../../base/refusal.ts";
 import type { RefusalCode } from "../../base/refusal-code.ts";
 import { plain } from "../../base/text.ts";
 import type { ApprovalView } from "../../operator/sync/approval.ts";
-import type { Carried } from "../../operator/sync/plan.ts";
+import type { PlanResult } from "../../operator/sync/plan.ts";
 import { readLocalSecrets } from "../../platform/secret/local-secrets.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { World } from "./io.ts";
@@ -55,7 +55,7 @@ export async function carryLive(
   change: LiveChange,
   input: Input,
   world: World,
-): Promise<Carried | number> {
+): Promise<PlanResult | number> {
   const { plan, replaceEdited } = change.decided;
   await requireSecretsFile(change);
   await change.requireSame();
@@ -126,7 +126,7 @@ async function openApproval(url: string, world: World): Promise<string | null> {
 interface Waited {
   approval: ApprovalView;
   /** null: nothing was carried out. */
-  done: Carried | null;
+  done: PlanResult | null;
 }
 
 /** Whether the person stopped the command, as long as it is looked at. */
@@ -213,7 +213,7 @@ class Waiting {
   async #apply(): Promise<Waited> {
     for (;;) {
       try {
-        const done = await askRemote<Carried>(this.#remote, "POST", `${this.#path}/apply`, {});
+        const done = await askRemote<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, {});
         const { approval } = await askRemote<{ approval: ApprovalView }>(
           this.#remote,
           "GET",

@@ -8,7 +8,7 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../base/database-url.ts";
 import { partOf, placeFile, syncFile } from "../../base/durable-file.ts";
 import { writeJson } from "../../base/json.ts";
 import { backupFile, databaseFile } from "../../operator/backup/backup.ts";
-import { removeParts } from "../../operator/backup/restore.ts";
+import { removePartialFiles } from "../../operator/backup/restore.ts";
 import { findLocalEnvironment } from "../../platform/account/environment.ts";
 import { masterKeyFile } from "../../platform/secret/master-key.ts";
 import { RunnerLease } from "../../store/lease/directory-lease.ts";
@@ -137,7 +137,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
   const lock = isFolder ? lockDataDirectory(dataDir, "relay move", world.clock.now()) : null;
   const part = partOf(file);
   try {
-    if (isFolder) removeParts(dataDir);
+    if (isFolder) removePartialFiles(dataDir);
     await using source = await PostgresEnd.open(from, world.clock);
     const marked = await foldMarked(file);
     const exists = existsSync(file) && !marked;

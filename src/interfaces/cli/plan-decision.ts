@@ -1,7 +1,7 @@
 /** What a sync, a live sync and a promote have in common in the terminal: the plan in lines, what is asked before it, what is kept after it. */
 import { writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
-import { type Carried, type EntryView, findRefusal, type Planned } from "../../operator/sync/plan.ts";
+import { type EntryView, findRefusal, type PlanPreview, type PlanResult } from "../../operator/sync/plan.ts";
 import { SECRETS_FILE, setServerSecrets } from "../../platform/secret/local-secrets.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { World } from "./io.ts";
@@ -22,7 +22,7 @@ export function placeOf({ url, place }: Remote): string {
 
 /** A plan that is to be carried out as it was shown. */
 export interface Decided {
-  plan: Planned;
+  plan: PlanPreview;
   replaceEdited: boolean;
 }
 
@@ -37,7 +37,10 @@ export async function decidePlan(
   input: Input,
   world: World,
 ): Promise<Decided | number> {
-  const plan = await postRemote<Planned>(remote, "/sync/plan", { ...sent, replaceEdited: input.on("yes") });
+  const plan = await postRemote<PlanPreview>(remote, "/sync/plan", {
+    ...sent,
+    replaceEdited: input.on("yes"),
+  });
   const isJson = input.on("json");
   const end = (code: number): number => {
     if (isJson) world.say(writeJson({ ...plan, applied: false }, 2));
@@ -97,7 +100,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
 };
 
 /** One line each thing that differs, with the fields that do; whatever stands in a file stays on its line. */
-function sayPlan({ entries, warnings, refusal }: Planned, replaces: boolean, world: World): void {
+function sayPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;
@@ -115,7 +118,7 @@ function sayPlan({ entries, warnings, refusal }: Planned, replaces: boolean, wor
 
 /** Writes what the server made into the local secrets file; the secrets themselves are never printed. */
 export async function keepSecrets(
-  secrets: Carried["secrets"],
+  secrets: PlanResult["secrets"],
   serviceDir: string,
   place: string,
   world: World,

@@ -2,16 +2,21 @@
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { CATALOG_NAME, RELAY_NAME } from "../../base/shape.ts";
 import { plain } from "../../base/text.ts";
-import { type Memory, readMemory, writeMemory } from "../../operator/sync/folder-memory.ts";
+import {
+  type DeployedState,
+  type Pulled,
+  SYNC_ITEM_KINDS,
+  targetOf,
+} from "../../operator/sync/deployed-state.ts";
+import { type MergeBase, readMergeBase, writeMergeBase } from "../../operator/sync/merge-base.ts";
 import { type Folder, type PullEntry, planPull, readFolder } from "../../operator/sync/pull-plan.ts";
 import {
-  deedOf,
+  formatPath,
+  type PullOptions,
   type PullSide,
-  type PullWish,
-  shownPath,
+  pullActionOf,
   writePull,
 } from "../../operator/sync/pull-write.ts";
-import { type Pulled, type Standing, THING_KINDS, targetOf } from "../../operator/sync/standing.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
@@ -66,10 +71,10 @@ export const pull: Command = {
     const server = placeOf(remote);
     const standing = await readStanding(remote);
     const folder = await readFolder(serviceDir);
-    const memory = await readMemory(serviceDir, server);
+    const memory = await readMergeBase(serviceDir, server);
     const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
     if (!input.on("json")) sayPlan(entries, wish, world);
-    const deeds = entries.map((entry) => deedOf(entry, wish));
+    const deeds = entries.map((entry) => pullActionOf(entry, wish));
     const left = deeds.filter((deed) => deed === "leave").length;
     const files = deeds.filter((deed) => deed === "write" || deed === "remove").length;
     const say = (applied: boolean, failed: ReadonlyMap<PullEntry, string> = new Map()): void => {
@@ -115,7 +120,7 @@ export const pull: Command = {
   },
 };
 
-function readWish(input: Input): PullWish {
+function readWish(input: Input): PullOptions {
   if (input.on("theirs") && input.on("ours"))
     throw new UsageError(
       "--theirs and --ours say two things of what changed on both sides: give one of them.",
@@ -125,21 +130,21 @@ function readWish(input: Input): PullWish {
 }
 
 /** All that stands in the environment, page by page. */
-export async function readStanding(remote: Remote): Promise<Standing[]> {
-  const { items } = await listRemote<Standing>(remote, "/sync/items");
+export async function readStanding(remote: Remote): Promise<DeployedState[]> {
+  const { items } = await listRemote<DeployedState>(remote, "/sync/items");
   return items.map(checkStanding);
 }
 
 /** What a server names becomes a file's name here, so it must be one of ours. */
-function checkStanding(one: Standing): Standing {
+function checkStanding(one: DeployedState): DeployedState {
   if (!isJsonObject(one as Json)) throw refuseStanding(one);
   const pattern = one.kind === "relay" ? RELAY_NAME : CATALOG_NAME;
-  const isOurs = THING_KINDS.includes(one.kind) && (one.content === null || isJsonObject(one.content));
+  const isOurs = SYNC_ITEM_KINDS.includes(one.kind) && (one.content === null || isJsonObject(one.content));
   if (isOurs && typeof one.name === "string" && pattern.test(one.name)) return one;
   throw refuseStanding(one);
 }
 
-function refuseStanding(one: Partial<Standing> | null): CommandFailure {
+function refuseStanding(one: Partial<DeployedState> | null): CommandFailure {
   const name = plain(writeJson(one?.name ?? null).slice(0, 80));
   return new CommandFailure(
     "invalid_input",
@@ -165,22 +170,22 @@ function selectEntries(entries: readonly PullEntry[], names: readonly string[]):
 }
 
 /** Whether both sides are the same now, or count as that. */
-function holds(entry: PullEntry, wish: PullWish): boolean {
-  const deed = deedOf(entry, wish);
+function holds(entry: PullEntry, wish: PullOptions): boolean {
+  const deed = pullActionOf(entry, wish);
   return entry.state === "unchanged" || deed === "write" || deed === "remove" || deed === "settle";
 }
 
 async function remember(
   { serviceDir }: Folder,
   server: string,
-  memory: Memory,
+  memory: MergeBase,
   held: readonly PullEntry[],
 ): Promise<void> {
   for (const entry of held) {
     if (entry.there === null) memory.delete(targetOf(entry));
     else memory.set(targetOf(entry), entry.there);
   }
-  await writeMemory(serviceDir, server, memory);
+  await writeMergeBase(serviceDir, server, memory);
 }
 
 const MAX_TOLD = 100;
@@ -188,7 +193,7 @@ const MAX_TOLD = 100;
 /** What the files hold now is no edit any more that a sync asks about. */
 async function tellServer(
   remote: Remote,
-  standing: readonly Standing[],
+  standing: readonly DeployedState[],
   held: readonly PullEntry[],
   world: World,
 ): Promise<void> {
@@ -219,11 +224,11 @@ const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
   unchanged: "=",
 };
 
-function sayPlan(entries: readonly PullEntry[], wish: PullWish, world: World): void {
+function sayPlan(entries: readonly PullEntry[], wish: PullOptions, world: World): void {
   for (const entry of entries) {
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
-    const where = plain(shownPath(world.cwd, path));
+    const where = plain(formatPath(world.cwd, path));
     sayThing(world, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
     if (state === "changed") sayDiff(world, diff);
     for (const { field, was, here, there } of threeWay) {
@@ -236,8 +241,8 @@ function sayPlan(entries: readonly PullEntry[], wish: PullWish, world: World): v
   sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
 }
 
-function tellState(entry: PullEntry, wish: PullWish): string {
-  const deed = deedOf(entry, wish);
+function tellState(entry: PullEntry, wish: PullOptions): string {
+  const deed = pullActionOf(entry, wish);
   if (deed === "refuse") return `not valid here, never written: ${plain(entry.problem ?? "")}`;
   switch (entry.state) {
     case "created":
@@ -266,8 +271,8 @@ function tellState(entry: PullEntry, wish: PullWish): string {
   }
 }
 
-function view(entry: PullEntry, wish: PullWish, failure: string | null, world: World) {
+function view(entry: PullEntry, wish: PullOptions, failure: string | null, world: World) {
   const { kind, name, state, path, diff, threeWay } = entry;
-  const deed = failure === null ? deedOf(entry, wish) : "failed";
-  return { kind, name, state, deed, path: shownPath(world.cwd, path), diff, threeWay, failure };
+  const deed = failure === null ? pullActionOf(entry, wish) : "failed";
+  return { kind, name, state, deed, path: formatPath(world.cwd, path), diff, threeWay, failure };
 }

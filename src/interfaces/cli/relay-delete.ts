@@ -2,7 +2,7 @@
 import { writeJson } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { requireRelay } from "../../rules/relay/relay.ts";
-import { warnOfSold } from "../../rules/relay/relay-reference.ts";
+import { listSoldThroughWarnings } from "../../rules/relay/relay-reference.ts";
 import { deleteRelay } from "../../rules/relay/relay-save.ts";
 import { type RelayView, showRelay } from "../../rules/relay/relay-view.ts";
 import type { Command, Input } from "./command.ts";
@@ -49,7 +49,7 @@ export const relaysDelete: Command = {
         await askFirst(input, world, relay, isLocal);
         const warnings = await store.write("dashboard", async (tx) => {
           await deleteRelay(tx, context, name);
-          return await warnOfSold(tx, environment.id, name);
+          return await listSoldThroughWarnings(tx, environment.id, name);
         });
         return { relay, warnings, isLocal, foundSoon: sayFoundSoon(input, world) };
       },

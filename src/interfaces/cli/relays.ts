@@ -16,8 +16,8 @@ import type { Environment } from "../../platform/account/environment.ts";
 import { standingProblemsOf } from "../../platform/audit/problem.ts";
 import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
 import { relayTarget, requireRelay } from "../../rules/relay/relay.ts";
-import { warnOfReferences } from "../../rules/relay/relay-problem.ts";
-import { stockOf } from "../../rules/relay/relay-reference.ts";
+import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
+import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../../rules/relay/relay-save.ts";
 import { listRelays, showRelay } from "../../rules/relay/relay-view.ts";
 import { readPage } from "../../store/index-scan.ts";
@@ -144,7 +144,7 @@ async function readStory(store: Store, context: ReturnType<typeof contextOf>, na
     const warnings = [
       ...("problems" in checked ? [] : checked.warnings),
       ...warnOwnHost(row.definition, baseUrl),
-      ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
+      ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), row.definition)),
     ];
     const remembered = await findManyRemembered(tx, { environmentId: environment.id, relayName: name });
     return { relay: await showRelay(tx, context, row), remembered, warnings, calls };

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { type Json, writeJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
 import { plain } from "../../base/text.ts";
-import { readMemory } from "../../operator/sync/folder-memory.ts";
+import { type DeployedState, targetOf } from "../../operator/sync/deployed-state.ts";
+import { readMergeBase } from "../../operator/sync/merge-base.ts";
 import { type Folder, planPull, readFolder } from "../../operator/sync/pull-plan.ts";
-import { type Standing, targetOf } from "../../operator/sync/standing.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import type { World } from "./io.ts";
@@ -82,7 +82,7 @@ export const status: Command = {
 
 interface Side {
   remote: Remote;
-  standing: readonly Standing[];
+  standing: readonly DeployedState[];
 }
 
 /** A thing with what each place has of it, in words, and between which places it differs in what. */
@@ -125,7 +125,7 @@ function tellUnseen({ url, environment }: Remote, world: World): void {
 
 async function compareAll(folder: Folder | null, sides: readonly Side[]): Promise<Line[]> {
   const lines = new Map<string, Line>();
-  const lineOf = (thing: { kind: Standing["kind"]; name: string }): Line => {
+  const lineOf = (thing: { kind: DeployedState["kind"]; name: string }): Line => {
     const target = targetOf(thing);
     const line = lines.get(target) ?? {
       kind: thing.kind,
@@ -146,7 +146,7 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     }
   const [near, far] = sides;
   if (folder !== null && near !== undefined) {
-    const memory = await readMemory(folder.serviceDir, placeOf(near.remote));
+    const memory = await readMergeBase(folder.serviceDir, placeOf(near.remote));
     for (const entry of planPull(folder, near.standing, memory)) {
       const line = lineOf(entry);
       const isHere = entry.state !== "created" && entry.state !== "deleted_here";
@@ -183,7 +183,7 @@ const FILE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What the environment's own memory says: `as synced`, or edited there since. */
-function tellStanding({ content, brought }: Standing): string {
+function tellStanding({ content, brought }: DeployedState): string {
   if (brought === null) return "made there";
   return writeJson(brought.content) === writeJson(content) ? "as synced" : "edited there";
 }

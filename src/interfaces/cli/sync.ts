@@ -7,9 +7,9 @@ import { catalogPath } from "../../operator/sync/catalog-file.ts";
 import { listItems } from "../../operator/sync/catalog-file-edit.ts";
 import { listDefinitionFiles, relaysFolder } from "../../operator/sync/definition-file.ts";
 import { checkFiles } from "../../operator/sync/file-set.ts";
-import { readMemory, writeMemory } from "../../operator/sync/folder-memory.ts";
 import { readJsonFile } from "../../operator/sync/json-file.ts";
-import type { Carried, EntryView } from "../../operator/sync/plan.ts";
+import { readMergeBase, writeMergeBase } from "../../operator/sync/merge-base.ts";
+import type { EntryView, PlanResult } from "../../operator/sync/plan.ts";
 import { readLocalSecrets } from "../../platform/secret/local-secrets.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
@@ -64,7 +64,7 @@ export const sync: Command = {
     // A file that could not take the secrets is found before any is made.
     await readLocalSecrets(serviceDir);
     await requireSameFiles(files, serviceDir);
-    const { secrets, ...done } = await postRemote<Carried>(remote, "/sync/apply", {
+    const { secrets, ...done } = await postRemote<PlanResult>(remote, "/sync/apply", {
       ...set,
       replaceEdited,
       plan: plan.plan,
@@ -167,15 +167,15 @@ async function rememberSynced(
   place: string,
   replacedEdited: boolean,
 ): Promise<void> {
-  const memory = await readMemory(serviceDir, place);
+  const memory = await readMergeBase(serviceDir, place);
   const definitions = new Map(relays.map((one) => [isJsonObject(one) ? one.name : "", one]));
   const items = new Map(listItems(catalog).map((item) => [`${item.kind}:${item.name}`, item]));
   for (const { kind, name, state } of entries) {
     const target = `${kind}:${name}`;
     if (state === "deleted") memory.delete(target);
     if (state === "deleted" || state === "only_there" || (state === "edited" && !replacedEdited)) continue;
-    const content = kind === "relay" ? definitions.get(name) : items.get(target)?.want(null);
+    const content = kind === "relay" ? definitions.get(name) : items.get(target)?.resolve(null);
     if (content !== undefined) memory.set(target, content);
   }
-  await writeMemory(serviceDir, place, memory);
+  await writeMergeBase(serviceDir, place, memory);
 }

@@ -6,8 +6,8 @@ import type { Log } from "../../base/log.ts";
 import type { Metrics } from "../../engine/metrics/metrics.ts";
 import type { Receiver } from "../../engine/receiver/receive.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
-import type { HandBackup } from "../../operator/backup/manual-backup.ts";
-import type { ApprovalWatch } from "../../operator/sync/approval-watch.ts";
+import type { ManualBackup } from "../../operator/backup/manual-backup.ts";
+import type { ApprovalTracker } from "../../operator/sync/approval-tracker.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import type { SyncCap } from "../../operator/sync/sync-cap.ts";
 import type { LoginCap } from "../../platform/account/login-cap.ts";
@@ -36,7 +36,7 @@ export interface HttpDeps {
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;
   /** When approvals are over. */
-  approvals: ApprovalWatch;
+  approvals: ApprovalTracker;
   /** The changes that syncs make. */
   syncCap: SyncCap;
   /** The caps on what people write. */
@@ -54,7 +54,7 @@ export interface HttpDeps {
   /** The files that a save of local development is written to; null on a server. */
   projectFolder: ProjectFolder | null;
   /** Backups that an owner asks for. */
-  handBackup: HandBackup;
+  manualBackup: ManualBackup;
   /** The documentation, read once it is asked for. */
   readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */

@@ -1,7 +1,7 @@
 /** In local development what is saved stands in a file too: which one a call is about, and what its answer says of it. */
 import { isJsonObject } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
-import { CATALOG_TARGET } from "../../operator/sync/local-notes.ts";
+import { CATALOG_TARGET } from "../../operator/sync/local-problem.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 

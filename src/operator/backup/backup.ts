@@ -37,30 +37,30 @@ interface BackupMade {
 /** Makes it. Throws BackupRefused or DatabaseRefused; then no file of that name was made or changed. */
 export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
   const { dataDir, file, replace, withKey, onStep } = request;
-  requirePlace(dataDir, file);
+  requireBackupPath(dataDir, file);
   const key = withKey ? await requireKey(request) : null;
   const keyFile = `${file}.key`;
-  if (key !== null && !replace && existsSync(keyFile)) throw refuseKeyFile(keyFile);
+  if (key !== null && !replace && existsSync(keyFile)) throw rejectKeyFile(keyFile);
   const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace, onStep });
-  if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw refuseKeyFile(keyFile);
+  if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw rejectKeyFile(keyFile);
   return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
 }
 
 /** Not over the data directory's own files, nor a folder. */
-function requirePlace(dataDir: string, file: string): void {
+function requireBackupPath(dataDir: string, file: string): void {
   if (existsSync(file) && statSync(file).isDirectory()) {
     throw new BackupRefused(
       `${file} is a folder: name a file in it, such as ${join(file, "relay-backup.db")}.`,
     );
   }
-  if (realFolder(dirname(file)) === realFolder(dataDir)) {
+  if (resolveFolder(dirname(file)) === resolveFolder(dataDir)) {
     throw new BackupRefused(
       `${file} is among the data directory's own files: write it elsewhere, such as ${join(dataDir, "backups", basename(file))}.`,
     );
   }
 }
 
-function realFolder(folder: string): string {
+function resolveFolder(folder: string): string {
   return existsSync(folder) ? realpathSync(folder) : resolve(folder);
 }
 
@@ -72,23 +72,23 @@ async function requireKey({ dataDir, masterKey }: BackupRequest): Promise<Uint8A
   );
 }
 
-function refuseKeyFile(keyFile: string): BackupRefused {
+function rejectKeyFile(keyFile: string): BackupRefused {
   return new BackupRefused(`${keyFile} exists already: name another file, or replace it with --force.`);
 }
 
 /** What made a copy that nobody asked for by name. */
 type BackupReason = "scheduled" | "by-hand" | "before-restore" | "before-move";
 
-export interface NamedBackup {
+export interface ScheduledBackup {
   file: string;
   /** When it was made, milliseconds since the epoch, as its name says. */
   atMs: number;
 }
 
-const NAME = /^scheduled-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.db$/;
-const SCHEDULED_PART = /^\.scheduled-.*\.part(-journal)?$/;
-const ANY_PART = /^\.(scheduled|by-hand|before-restore|before-migration)-.*\.part(-journal)?$/;
-const STAGED_PART = /^\.(relay\.db|master\.key)\..*\.part(-journal)?$/;
+const SCHEDULED_NAME = /^scheduled-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.db$/;
+const PARTIAL_SCHEDULED = /^\.scheduled-.*\.part(-journal)?$/;
+const PARTIAL_BACKUP = /^\.(scheduled|by-hand|before-restore|before-migration)-.*\.part(-journal)?$/;
+const PARTIAL_RESTORE = /^\.(relay\.db|master\.key)\..*\.part(-journal)?$/;
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, "relay.db");
@@ -104,9 +104,9 @@ export function backupFile(dataDir: string, reason: BackupReason, atMs: number):
 }
 
 /** The scheduled ones, newest first. */
-export function listScheduledBackups(dataDir: string): NamedBackup[] {
-  return listMatches(backupFolder(dataDir), NAME)
-    .map((file) => ({ file, atMs: readTime(basename(file)) }))
+export function listScheduledBackups(dataDir: string): ScheduledBackup[] {
+  return listMatches(backupFolder(dataDir), SCHEDULED_NAME)
+    .map((file) => ({ file, atMs: parseBackupTime(basename(file)) }))
     .filter(({ atMs }) => !Number.isNaN(atMs))
     .sort((one, other) => other.atMs - one.atMs);
 }
@@ -118,11 +118,11 @@ interface BackupFile {
   bytes: number;
 }
 
-const KEPT = /^[\w.-]+\.db$/;
+const BACKUP_NAME = /^[\w.-]+\.db$/;
 
 /** Whatever copies there are in backups/, the newest first. */
 export function listBackups(dataDir: string): BackupFile[] {
-  return listMatches(backupFolder(dataDir), KEPT)
+  return listMatches(backupFolder(dataDir), BACKUP_NAME)
     .filter((file) => !basename(file).startsWith("."))
     .flatMap((file) => {
       const stat = statSync(file, { throwIfNoEntry: false });
@@ -132,18 +132,18 @@ export function listBackups(dataDir: string): BackupFile[] {
 }
 
 /** What a scheduled backup that was cut off left behind. */
-export function listScheduledParts(dataDir: string): string[] {
-  return listMatches(backupFolder(dataDir), SCHEDULED_PART);
+export function listPartialScheduled(dataDir: string): string[] {
+  return listMatches(backupFolder(dataDir), PARTIAL_SCHEDULED);
 }
 
 /** Whatever a backup, restore or migration that was cut off left in this directory; only while nobody makes any. */
-export function listAllParts(dataDir: string): string[] {
-  return [...listMatches(backupFolder(dataDir), ANY_PART), ...listMatches(dataDir, STAGED_PART)];
+export function listPartialFiles(dataDir: string): string[] {
+  return [...listMatches(backupFolder(dataDir), PARTIAL_BACKUP), ...listMatches(dataDir, PARTIAL_RESTORE)];
 }
 
 /** NaN where the name says no time there is. */
-function readTime(name: string): number {
-  const [, year, month, day, hour, minute, second, ms] = NAME.exec(name) ?? [];
+function parseBackupTime(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] = SCHEDULED_NAME.exec(name) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 

@@ -8,7 +8,7 @@ import type { Log } from "../../base/log.ts";
 import { backupFile } from "./backup.ts";
 import type { BackupProcess, StartBackup } from "./schedule.ts";
 
-interface HandBackupDeps {
+interface ManualBackupDeps {
   dataDir: string;
   clock: Clock;
   log: Log;
@@ -18,30 +18,30 @@ interface HandBackupDeps {
 }
 
 /** One that was asked for. */
-interface Asked {
+interface RequestedBackup {
   /** The file's name in backups/. */
   name: string;
   startedAt: number;
 }
 
-export class HandBackup {
-  readonly #deps: HandBackupDeps;
+export class ManualBackup {
+  readonly #deps: ManualBackupDeps;
   #process: BackupProcess | null = null;
-  #running: Asked | null = null;
-  #failed: (Asked & { message: string }) | null = null;
+  #running: RequestedBackup | null = null;
+  #failed: (RequestedBackup & { message: string }) | null = null;
   #stopped = false;
 
-  constructor(deps: HandBackupDeps) {
+  constructor(deps: ManualBackupDeps) {
     this.#deps = deps;
   }
 
   /** The one that is being made, and how the last one failed; null: there is none, it did not. */
-  get state(): { running: Asked | null; failed: (Asked & { message: string }) | null } {
+  get state(): { running: RequestedBackup | null; failed: (RequestedBackup & { message: string }) | null } {
     return { running: this.#running, failed: this.#failed };
   }
 
   /** Begins one, unless one is being made. Answers that one, and whether it began now. */
-  start(): { asked: Asked; began: boolean } {
+  start(): { asked: RequestedBackup; began: boolean } {
     if (this.#running !== null) return { asked: this.#running, began: false };
     const { dataDir, clock, start } = this.#deps;
     const startedAt = clock.now();
@@ -60,7 +60,7 @@ export class HandBackup {
   }
 
   /** A process that does not even begin is a backup that was not made. */
-  async #make(asked: Asked, start: () => BackupProcess): Promise<void> {
+  async #make(asked: RequestedBackup, start: () => BackupProcess): Promise<void> {
     const { log, onBackup } = this.#deps;
     try {
       this.#process = start();

@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
 import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
-import { trySealed } from "../../rules/relay/master-key-proof.ts";
+import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
 import { type CopyStep, copyDatabase, holdDatabase } from "../../store/sqlite/database-copy.ts";
 import {
   checkDatabase,
@@ -18,11 +18,11 @@ import {
   openDatabaseFile,
 } from "../../store/sqlite/database-file.ts";
 import { lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
-import { BackupRefused, backupFile, databaseFile, listAllParts } from "./backup.ts";
+import { BackupRefused, backupFile, databaseFile, listPartialFiles } from "./backup.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
-const HOLD_AFTER_MS = 1_500;
-const UNCHECKABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
+const HOLD_AFTER_RESTORE_MS = 1_500;
+const UNCOPYABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
 
 export interface RestoreRequest {
   /** The backup. */
@@ -53,11 +53,11 @@ interface Restored {
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
   const { file, dataDir, clock } = request;
   await checkDatabase(file);
-  requireOther(file, databaseFile(dataDir));
+  requireSeparateFile(file, databaseFile(dataDir));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDirectory(dataDir, "relay restore", clock.now());
   try {
-    removeParts(dataDir);
+    removePartialFiles(dataDir);
     return await restoreLocked(request);
   } finally {
     lock.release();
@@ -70,7 +70,7 @@ async function restoreLocked(request: RestoreRequest): Promise<Restored> {
   try {
     const { schema, rows } = await copyDatabase(file, staged, { replace: false, onStep });
     const key = await requireFittingKey({ ...request, database: staged });
-    const waitingEvents = await countWaiting(staged);
+    const waitingEvents = await countWaitingEvents(staged);
     const old = await replaceDatabase(request, () => {
       if (key !== null) placeKey(dataDir, key);
       placeFile(staged, databaseFile(dataDir), { replace: true });
@@ -98,31 +98,31 @@ async function replaceDatabase(
   const held = holdDatabase(database);
   if (held !== null) {
     try {
-      if (await tryKeep(() => held.copyTo(kept))) {
+      if (await tryCopy(() => held.copyTo(kept))) {
         removeSideFiles(database);
         // Windows renames over no open file.
         if (process.platform === "win32") held[Symbol.dispose]();
         place();
-        await sleep(clock, HOLD_AFTER_MS);
+        await sleep(clock, HOLD_AFTER_RESTORE_MS);
         return { kept, keptAsItLay: false };
       }
     } finally {
       held[Symbol.dispose]();
     }
   }
-  keepDamaged(database, kept);
+  copyDamaged(database, kept);
   removeSideFiles(database);
   place();
   return { kept, keptAsItLay: true };
 }
 
 /** False where no checked copy can be made of what is there. */
-async function tryKeep(keep: () => Promise<unknown>): Promise<boolean> {
+async function tryCopy(keep: () => Promise<unknown>): Promise<boolean> {
   try {
     await keep();
     return true;
   } catch (error) {
-    if (error instanceof DatabaseRefused && UNCHECKABLE.has(error.reason)) return false;
+    if (error instanceof DatabaseRefused && UNCOPYABLE.has(error.reason)) return false;
     throw error;
   }
 }
@@ -133,16 +133,16 @@ function removeSideFiles(database: string): void {
 }
 
 /** What a restore that was killed left behind; the lock says that none is on its way. Also for a server's start. */
-export function removeParts(dataDir: string): void {
-  for (const file of listAllParts(dataDir)) rmSync(file, { force: true });
+export function removePartialFiles(dataDir: string): void {
+  for (const file of listPartialFiles(dataDir)) rmSync(file, { force: true });
 }
 
-function requireOther(file: string, database: string): void {
+function requireSeparateFile(file: string, database: string): void {
   if (!existsSync(database) || realpathSync(file) !== realpathSync(database)) return;
   throw new BackupRefused(`${file} is the data directory's own database: name a backup.`);
 }
 
-async function countWaiting(file: string): Promise<number> {
+async function countWaitingEvents(file: string): Promise<number> {
   using database = openDatabaseFile(file);
   const table = await database.get("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'event'");
   if (table === null) return 0;
@@ -175,8 +175,8 @@ async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null
   }
   const key = given ?? there;
   using database = openDatabaseFile(request.database);
-  const state = await trySealed(database, key === null ? null : new Sealer(key));
-  if (state === "foreign") throw new BackupRefused(refuseKey(request, key !== null));
+  const state = await testMasterKey(database, key === null ? null : new Sealer(key));
+  if (state === "foreign") throw new BackupRefused(formatKeyRefusal(request, key !== null));
   return there === null ? given : null;
 }
 
@@ -192,7 +192,7 @@ function readGivenKey(file: string): Uint8Array {
   return readKey(readFileSync(file, "utf8"), file);
 }
 
-function refuseKey({ dataDir, keyFile }: KeyRequest, found: boolean): string {
+function formatKeyRefusal({ dataDir, keyFile }: KeyRequest, found: boolean): string {
   if (keyFile !== null)
     return `The key in ${keyFile} does not open this backup's secrets: name the one that was kept with it.`;
   const what = found ? "is not the one this backup's secrets were sealed under" : "is missing";
@@ -203,7 +203,7 @@ function refuseKey({ dataDir, keyFile }: KeyRequest, found: boolean): string {
 const SIDE_FILES: readonly string[] = ["-wal", "-shm", "-journal"];
 
 /** Copies the database to `kept`, and what lies beside it to `kept` with the same endings; durable when it returns. */
-function keepDamaged(database: string, kept: string): void {
+function copyDamaged(database: string, kept: string): void {
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
   for (const ending of ["", ...SIDE_FILES]) {
     if (!existsSync(database + ending)) continue;

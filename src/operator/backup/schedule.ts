@@ -8,7 +8,7 @@ import { type Clock, Loop } from "../../base/clock.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import { ownCommand } from "../../base/own-executable.ts";
-import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./backup.ts";
+import { backupFile, listPartialScheduled, listScheduledBackups, type ScheduledBackup } from "./backup.ts";
 
 /** A start has other things to do. */
 const FIRST_LOOK_MS = MINUTE_MS;
@@ -60,20 +60,20 @@ export class BackupSchedule {
 
   #dueInMs(nowMs: number): number {
     const { dataDir, everyMs } = this.#deps;
-    const [newest] = newestFirst(dataDir, nowMs);
+    const [newest] = listNewestFirst(dataDir, nowMs);
     return newest === undefined || newest.atMs > nowMs ? 0 : newest.atMs + everyMs - nowMs;
   }
 
   async #makeOne(): Promise<void> {
     const { dataDir, clock, log, start, onBackup } = this.#deps;
     const startedMs = clock.monotonicMs();
-    this.#removeParts();
+    this.#removePartialFiles();
     this.#process = start(backupFile(dataDir, "scheduled", clock.now()));
     try {
       await this.#process.done;
     } catch (error) {
       if (this.#loop.running) onBackup?.(false);
-      else this.#removeParts();
+      else this.#removePartialFiles();
       throw error;
     } finally {
       this.#process = null;
@@ -86,7 +86,7 @@ export class BackupSchedule {
 
   #prune(): void {
     const { dataDir, keep, clock, log } = this.#deps;
-    for (const { file } of newestFirst(dataDir, clock.now()).slice(keep)) {
+    for (const { file } of listNewestFirst(dataDir, clock.now()).slice(keep)) {
       try {
         rmSync(file, { force: true });
       } catch (error) {
@@ -96,8 +96,8 @@ export class BackupSchedule {
   }
 
   /** What a disk that takes nothing keeps is removed by the next one. */
-  #removeParts(): void {
-    for (const file of listScheduledParts(this.#deps.dataDir)) {
+  #removePartialFiles(): void {
+    for (const file of listPartialScheduled(this.#deps.dataDir)) {
       try {
         rmSync(file, { force: true });
       } catch {}
@@ -106,7 +106,7 @@ export class BackupSchedule {
 }
 
 /** One whose name lies in the future was made before the clock was set back: it counts as the oldest. */
-function newestFirst(dataDir: string, nowMs: number): NamedBackup[] {
+function listNewestFirst(dataDir: string, nowMs: number): ScheduledBackup[] {
   const all = listScheduledBackups(dataDir);
   return [...all.filter(({ atMs }) => atMs <= nowMs), ...all.filter(({ atMs }) => atMs > nowMs)];
 }
@@ -122,7 +122,7 @@ export interface BackupProcess {
 export type StartBackup = (file: string) => BackupProcess;
 
 /** Starts `relay backup <file>` on the data directory, with the least claim on the processor. `command` is how this program is called. */
-export function backupInChild(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
+export function makeBackupStarter(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
   return (file) => {
     const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
     const child = Bun.spawn([...command, "backup", file, "--data-dir", dataDir, "--json"], {
@@ -131,12 +131,12 @@ export function backupInChild(dataDir: string, command: readonly string[] = ownC
       stderr: "pipe",
       env,
     });
-    yieldProcessor(child.pid);
-    return { done: settle(child), stop: () => child.kill() };
+    lowerPriority(child.pid);
+    return { done: waitForExit(child), stop: () => child.kill() };
   };
 }
 
-async function settle(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
+async function waitForExit(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
   const said = await new Response(child.stderr).text();
   const code = await child.exited;
   if (code === 0) return;
@@ -145,7 +145,7 @@ async function settle(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promis
   );
 }
 
-function yieldProcessor(pid: number): void {
+function lowerPriority(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {

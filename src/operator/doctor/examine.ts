@@ -6,7 +6,7 @@ import { type DatabaseUrl, sayHowElse } from "../../base/database-url.ts";
 import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
-import { trySealed } from "../../rules/relay/master-key-proof.ts";
+import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
 import type { Reader } from "../../store/port.ts";
 import {
   findFaults,
@@ -15,8 +15,8 @@ import {
   readSchemaVersion,
 } from "../../store/sqlite/database-file.ts";
 import { listTableFaults, SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
-import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
-import { lookAtServer } from "./server-check.ts";
+import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
+import { checkServer } from "./server-check.ts";
 import {
   checkAlertMail,
   checkBackups,
@@ -32,7 +32,7 @@ import {
 } from "./setup-check.ts";
 import { checkTables } from "./table-check.ts";
 
-type RowCheck = (tx: Reader, patient: Patient) => Promise<Finding>;
+type RowCheck = (tx: Reader, target: DoctorTarget) => Promise<Finding>;
 
 /** These read rows, and need this executable's schema. */
 const ROW_CHECKS: readonly RowCheck[] = [
@@ -50,47 +50,47 @@ const ROW_CHECKS: readonly RowCheck[] = [
 ];
 
 /** Every finding, in the order a person reads them. */
-export async function examine(patient: Patient): Promise<Finding[]> {
-  const { dataDir, database } = patient;
-  if (database !== null) return await examineShared(database, patient);
+export async function examine(target: DoctorTarget): Promise<Finding[]> {
+  const { dataDir, database } = target;
+  if (database !== null) return await examineShared(database, target);
   const loss = findLoss(dataDir);
-  if (loss !== null) return [failure("database", loss, RESTORE)];
+  if (loss !== null) return [fail("database", loss, RESTORE)];
   if (!existsSync(join(dataDir, "relay.db"))) {
     const todo =
       "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";
-    return [failure("data directory", `There is no database in ${dataDir}.`, todo)];
+    return [fail("data directory", `There is no database in ${dataDir}.`, todo)];
   }
-  const outside = [checkRights(patient), checkDisk(patient), checkLog(patient)];
-  const { findings, local } = await lookInside(patient);
-  return [...outside, ...findings, checkBackups(patient, local)];
+  const outside = [checkRights(target), checkDisk(target), checkLog(target)];
+  const { findings, local } = await checkDatabaseFile(target);
+  return [...outside, ...findings, checkBackups(target, local)];
 }
 
 /** The same of PostgreSQL: what a file has is left out, and how the server is set up is looked at. */
-async function examineShared(database: DatabaseUrl, patient: Patient): Promise<Finding[]> {
-  const outside = existsSync(patient.dataDir) ? [checkRights(patient)] : [];
-  const { findings, reader } = await lookAtServer(database, patient);
+async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promise<Finding[]> {
+  const outside = existsSync(target.dataDir) ? [checkRights(target)] : [];
+  const { findings, reader } = await checkServer(database, target);
   if (reader === null) return [...outside, ...findings];
   await using tx = reader;
-  for (const check of ROW_CHECKS) findings.push(await check(tx, patient));
-  return [...outside, ...findings, fine("backups", sayHowElse(database))];
+  for (const check of ROW_CHECKS) findings.push(await check(tx, target));
+  return [...outside, ...findings, pass("backups", sayHowElse(database))];
 }
 
 /** What is found in the database, and whether it is local development's; one that cannot be read is a server's. */
-async function lookInside(patient: Patient): Promise<{ findings: Finding[]; local: boolean }> {
+async function checkDatabaseFile(target: DoctorTarget): Promise<{ findings: Finding[]; local: boolean }> {
   const findings: Finding[] = [];
   let local = false;
   try {
-    using database = openDatabaseFile(join(patient.dataDir, "relay.db"));
+    using database = openDatabaseFile(join(target.dataDir, "relay.db"));
     const schema = await readSchemaVersion(database);
     findings.push(checkSchema(schema));
     if (schema === null) return { findings, local };
     const tables = checkTables(await listTableFaults(database, { parts: true }));
-    findings.push(tables, await checkWhole(database, patient));
+    findings.push(tables, await checkIntegrity(database, target));
     if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local };
     local = await isLocal(database);
-    for (const check of ROW_CHECKS) findings.push(await check(database, patient));
+    for (const check of ROW_CHECKS) findings.push(await check(database, target));
   } catch (error) {
-    findings.push(failure("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
+    findings.push(fail("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
   }
   return { findings, local };
 }
@@ -99,7 +99,7 @@ const RESTORE = "stop the server and restore a backup with relay restore <file>"
 
 function checkSchema(schema: number | null): Finding {
   if (schema === null) {
-    return failure(
+    return fail(
       "schema",
       "The database is none of this service's.",
       "name the right data directory with --data-dir",
@@ -107,49 +107,49 @@ function checkSchema(schema: number | null): Finding {
   }
   if (schema > SCHEMA_VERSION) {
     const message = `The database has schema ${schema}, this executable knows ${SCHEMA_VERSION}.`;
-    return failure("schema", message, "use the newer version that wrote it, or restore a backup");
+    return fail("schema", message, "use the newer version that wrote it, or restore a backup");
   }
   if (schema < SCHEMA_VERSION) {
     const message = `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`;
-    return worry("schema", message, "start the server with this executable: it keeps a copy, then migrates");
+    return warn("schema", message, "start the server with this executable: it keeps a copy, then migrates");
   }
-  return fine("schema", `Schema ${schema}, as this executable knows it.`);
+  return pass("schema", `Schema ${schema}, as this executable knows it.`);
 }
 
-async function checkWhole(tx: Reader, { quick }: Patient): Promise<Finding> {
+async function checkIntegrity(tx: Reader, { quick }: DoctorTarget): Promise<Finding> {
   const faults = await findFaults(tx, { quick });
   if (faults.length === 0) {
-    return fine(
+    return pass(
       "database",
       quick ? "Whole, as far as a quick look tells." : "Whole: read through without a fault.",
     );
   }
-  return failure("database", `Damaged: ${faults.join("; ")}.`, RESTORE);
+  return fail("database", `Damaged: ${faults.join("; ")}.`, RESTORE);
 }
 
-async function checkKey(tx: Reader, { dataDir, masterKey }: Patient): Promise<Finding> {
+async function checkKey(tx: Reader, { dataDir, masterKey }: DoctorTarget): Promise<Finding> {
   let key: Uint8Array | null;
   try {
     key = await findMasterKey(dataDir, masterKey);
   } catch (error) {
-    return failure("master key", (error as Error).message, "put the key back that this data was sealed with");
+    return fail("master key", (error as Error).message, "put the key back that this data was sealed with");
   }
-  const state = await trySealed(tx, key === null ? null : new Sealer(key));
+  const state = await testMasterKey(tx, key === null ? null : new Sealer(key));
   const where = masterKey === null ? "master.key" : "RELAY_MASTER_KEY";
-  if (state === "opens") return fine("master key", `${where} opens the secrets.`);
+  if (state === "opens") return pass("master key", `${where} opens the secrets.`);
   if (state === "none") {
-    return fine(
+    return pass(
       "master key",
       key === null ? "None yet, and no secret needs one." : `${where} is there; no secret is sealed yet.`,
     );
   }
   return key === null
-    ? failure(
+    ? fail(
         "master key",
         "There is no master key, so no secret can be opened.",
         "put master.key back, or set RELAY_MASTER_KEY",
       )
-    : failure(
+    : fail(
         "master key",
         `${where} is not the key the secrets were sealed under.`,
         "put the key back that came with this database",
@@ -159,10 +159,10 @@ async function checkKey(tx: Reader, { dataDir, masterKey }: Patient): Promise<Fi
 const LONG_WAIT_MS = 5 * MINUTE_MS;
 /** A clock that is kept by the network is never this far off. */
 const CLOCK_SLACK_MS = MINUTE_MS;
-const NAMED = 5;
+const MAX_NAMED = 5;
 
 /** Events that wait for a paused relay, a held environment or their retry are as they should be. */
-async function checkQueue(tx: Reader, { clock }: Patient): Promise<Finding> {
+async function checkQueue(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const row = await tx.get<{ count: number; oldest: number | null }>(
     `SELECT count(*) AS count, min(event.created_at) AS oldest FROM event
      JOIN relay_key ON relay_key.key = event.relay_key JOIN relay ON relay.id = relay_key.relay_id JOIN environment ON environment.id = event.environment_id
@@ -170,23 +170,23 @@ async function checkQueue(tx: Reader, { clock }: Patient): Promise<Finding> {
        AND relay.state = 'active' AND environment.held_at IS NULL`,
   );
   const waiting = row?.count ?? 0;
-  if (row === null || row.oldest === null) return fine("queue", "No event waits for its turn.");
+  if (row === null || row.oldest === null) return pass("queue", "No event waits for its turn.");
   const waited = clock.now() - row.oldest;
-  const message = `Waiting for their turn: ${count(waiting, "event")}, the oldest for ${writeDuration(waited)}.`;
-  if (waited < LONG_WAIT_MS) return fine("queue", message);
-  return worry("queue", message, "see that the server runs and what its log says");
+  const message = `Waiting for their turn: ${formatCount(waiting, "event")}, the oldest for ${formatDuration(waited)}.`;
+  if (waited < LONG_WAIT_MS) return pass("queue", message);
+  return warn("queue", message, "see that the server runs and what its log says");
 }
 
-async function checkDead(tx: Reader, { clock }: Patient): Promise<Finding> {
+async function checkDead(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const relays = await tx.all<{ name: string; count: number }>(
     `SELECT relay_name.name AS name, count(*) AS count FROM event JOIN relay_name ON relay_name.key = event.name_key
      WHERE event.state IN ('failed', 'dead') AND event.state = 'dead' AND event.finished_at >= ?1 GROUP BY relay_name.name ORDER BY count(*) DESC`,
     clock.now() - DAY_MS,
   );
   const dead = relays.reduce((sum, relay) => sum + relay.count, 0);
-  if (dead === 0) return fine("dead events", "None in the last 24 hours.");
-  const names = relays.slice(0, NAMED).map((relay) => `${relay.name} ${relay.count}`);
-  return worry(
+  if (dead === 0) return pass("dead events", "None in the last 24 hours.");
+  const names = relays.slice(0, MAX_NAMED).map((relay) => `${relay.name} ${relay.count}`);
+  return warn(
     "dead events",
     `${dead} in the last 24 hours (${names.join(", ")}).`,
     "relay events list --state dead shows them; replay them once their cause is mended",
@@ -194,28 +194,30 @@ async function checkDead(tx: Reader, { clock }: Patient): Promise<Finding> {
 }
 
 async function checkProblems(tx: Reader): Promise<Finding> {
-  const standing = await tx.all<{ code: string; target: string; place: string }>(
+  const problems = await tx.all<{ code: string; target: string; place: string }>(
     `SELECT code, target, environment.app_id || '/' || environment.name AS place
      FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
   );
-  if (standing.length === 0) return fine("problems", "None stands.");
-  const names = standing.slice(0, NAMED).map(({ code, target, place }) => `${code} on ${target} of ${place}`);
-  return worry(
+  if (problems.length === 0) return pass("problems", "None stands.");
+  const names = problems
+    .slice(0, MAX_NAMED)
+    .map(({ code, target, place }) => `${code} on ${target} of ${place}`);
+  return warn(
     "problems",
-    `${standing.length} stand: ${names.join(", ")}.`,
+    `${problems.length} stand: ${names.join(", ")}.`,
     "relay problems list says what to do about each of an environment (--app, --environment)",
   );
 }
 
-async function checkClock(tx: Reader, { clock }: Patient): Promise<Finding> {
+async function checkClock(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const last = await tx.get<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq DESC LIMIT 1");
   const nowMs = clock.now();
   if (last !== null && last.at > nowMs + CLOCK_SLACK_MS) {
-    return worry(
+    return warn(
       "clock",
       `The last event came at ${toIso(last.at)}, which is after now (${toIso(nowMs)}).`,
       "set this machine's clock by the network; signed timestamps verify within five minutes only",
     );
   }
-  return fine("clock", `It is ${toIso(nowMs)}, and no event comes from later.`);
+  return pass("clock", `It is ${toIso(nowMs)}, and no event comes from later.`);
 }

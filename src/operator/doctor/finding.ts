@@ -16,7 +16,7 @@ export interface Finding {
 }
 
 /** What is looked at. */
-export interface Patient {
+export interface DoctorTarget {
   dataDir: string;
   /** PostgreSQL, where the rows are; null: relay.db of the data directory. */
   database: DatabaseUrl | null;
@@ -31,22 +31,22 @@ export interface Patient {
   clock: Clock;
 }
 
-export function fine(check: string, message: string): Finding {
+export function pass(check: string, message: string): Finding {
   return { check, state: "ok", message, todo: null };
 }
 
-export function worry(check: string, message: string, todo: string): Finding {
+export function warn(check: string, message: string, todo: string): Finding {
   return { check, state: "warn", message, todo };
 }
 
-export function failure(check: string, message: string, todo: string): Finding {
+export function fail(check: string, message: string, todo: string): Finding {
   return { check, state: "fail", message, todo };
 }
 
 const BYTE_UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** `512 bytes`, `3.4 MiB`. */
-export function writeBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   let size = bytes;
   let unit = 0;
   while (size >= 1024 && unit < BYTE_UNITS.length - 1) {
@@ -57,15 +57,15 @@ export function writeBytes(bytes: number): string {
 }
 
 /** `under a minute`, `12 minutes`, `3 hours`, `2 days`: the largest unit, rounded down. */
-export function writeDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS);
   if (minutes < 1) return "under a minute";
-  if (minutes < 60) return count(minutes, "minute");
-  if (minutes < 48 * 60) return count(Math.floor(minutes / 60), "hour");
-  return count(Math.floor(minutes / (24 * 60)), "day");
+  if (minutes < 60) return formatCount(minutes, "minute");
+  if (minutes < 48 * 60) return formatCount(Math.floor(minutes / 60), "hour");
+  return formatCount(Math.floor(minutes / (24 * 60)), "day");
 }
 
 /** `1 event`, `3 events`. */
-export function count(number: number, noun: string): string {
+export function formatCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

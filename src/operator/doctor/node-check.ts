@@ -1,7 +1,7 @@
 /** The nodes that serve at present, and what they ought to have alike. That of the master key no check is needed: no node starts with another one. */
 import { MINUTE_MS } from "../../base/limit.ts";
 import type { Reader } from "../../store/port.ts";
-import { count, type Finding, fine, worry, writeDuration } from "./finding.ts";
+import { type Finding, formatCount, formatDuration, pass, warn } from "./finding.ts";
 
 /** Nodes show up every few seconds. */
 const LIVE_MS = 10_000;
@@ -22,7 +22,7 @@ export async function checkNodes(tx: Reader): Promise<Finding[]> {
     `SELECT host, pid, version, base_url AS "baseUrl", clock_at - seen_at AS "aheadMs" FROM node
      WHERE seen_at > now_ms() - ${LIVE_MS} ORDER BY started_at, id`,
   );
-  if (nodes.length === 0) return [fine("nodes", "None serves at present.")];
+  if (nodes.length === 0) return [pass("nodes", "None serves at present.")];
   const findings = [checkVersions(nodes)];
   if (nodes.length > 1) findings.push(checkBaseUrls(nodes), checkClocks(nodes));
   return findings;
@@ -30,20 +30,20 @@ export async function checkNodes(tx: Reader): Promise<Finding[]> {
 
 function checkVersions(nodes: readonly Node[]): Finding {
   const names = nodes.map(({ host, version }) => `${host} (${version})`).join(", ");
-  const message = `${count(nodes.length, "node")} ${nodes.length === 1 ? "serves" : "serve"}: ${names}.`;
-  if (new Set(nodes.map(({ version }) => version)).size === 1) return fine("nodes", message);
-  return worry("nodes", message, "bring every node to the newest of these versions, one after the other");
+  const message = `${formatCount(nodes.length, "node")} ${nodes.length === 1 ? "serves" : "serve"}: ${names}.`;
+  if (new Set(nodes.map(({ version }) => version)).size === 1) return pass("nodes", message);
+  return warn("nodes", message, "bring every node to the newest of these versions, one after the other");
 }
 
 /** Links in mails, receivers' addresses and sessions lead to it, whichever node made them. */
 function checkBaseUrls(nodes: readonly Node[]): Finding {
   const alike = [...Map.groupBy(nodes, ({ baseUrl }) => baseUrl)].filter(([baseUrl]) => baseUrl !== null);
-  if (alike.length === 0) return fine("nodes' base URLs", "No node says which it has.");
+  if (alike.length === 0) return pass("nodes' base URLs", "No node says which it has.");
   const [[first] = [""]] = alike;
   const node = nodes.some(({ baseUrl }) => baseUrl === null) ? "node that tells its own" : "node";
-  if (alike.length < 2 && first !== "") return fine("nodes' base URLs", `Every ${node} has ${first}.`);
-  const said = alike.map(([baseUrl, some]) => `${some.map(nameOf).join(" and ")}: ${baseUrl || "none"}`);
-  return worry(
+  if (alike.length < 2 && first !== "") return pass("nodes' base URLs", `Every ${node} has ${first}.`);
+  const said = alike.map(([baseUrl, some]) => `${some.map(formatNode).join(" and ")}: ${baseUrl || "none"}`);
+  return warn(
     "nodes' base URLs",
     alike.length < 2 ? `No ${node} was given one: each names itself.` : `They differ: ${said.join("; ")}.`,
     "start every node with the same --base-url (RELAY_BASE_URL), the https origin that browsers and senders open",
@@ -56,15 +56,15 @@ function checkClocks(nodes: readonly Node[]): Finding {
   const fastest = others.at(-1);
   const apartMs = slowest === undefined || fastest === undefined ? 0 : fastest.aheadMs - slowest.aheadMs;
   if (slowest === undefined || fastest === undefined || apartMs <= CLOCK_SLACK_MS)
-    return fine("nodes' clocks", "They say the same time, to a minute.");
-  return worry(
+    return pass("nodes' clocks", "They say the same time, to a minute.");
+  return warn(
     "nodes' clocks",
-    `That of ${nameOf(fastest)} is ${writeDuration(apartMs)} ahead of that of ${nameOf(slowest)}.`,
+    `That of ${formatNode(fastest)} is ${formatDuration(apartMs)} ahead of that of ${formatNode(slowest)}.`,
     "set every machine's clock by the network; signed timestamps verify within five minutes only",
   );
 }
 
 /** Several may be on one machine. */
-function nameOf({ host, pid }: Pick<Node, "host" | "pid">): string {
+function formatNode({ host, pid }: Pick<Node, "host" | "pid">): string {
   return `${host} (process ${pid})`;
 }

@@ -17,38 +17,38 @@ import {
 import { listTableFaults } from "../../store/postgres/migrate.ts";
 import { SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
 import { readMark } from "../../store/transfer/mark.ts";
-import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";
+import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
 
 /** A node's writer and the one that looks after its commits, four readers, listener, and one that migrates. */
-const CONNECTIONS_A_NODE = 8;
+const MAX_NODE_CONNECTIONS = 8;
 /** Without the other readers, and as the one that migrates ends first. */
-const FEWEST_A_NODE = 4;
+const MIN_NODE_CONNECTIONS = 4;
 const CLOCK_SLACK_MS = MINUTE_MS;
 
 /** What is found, and a reader where its rows can be looked at with this version's words. */
-export async function lookAtServer(
+export async function checkServer(
   database: DatabaseUrl,
-  { clock }: Patient,
+  { clock }: DoctorTarget,
 ): Promise<{ findings: Finding[]; reader: OpenReader | null }> {
   let reader: OpenReader;
   try {
     reader = await lookInto(database);
   } catch (error) {
-    return { findings: [refuseConnection(database, error as Error)], reader: null };
+    return { findings: [rejectConnection(database, error as Error)], reader: null };
   }
-  const findings = [fine("connection", `${database} answers.`)];
+  const findings = [pass("connection", `${database} answers.`)];
   try {
     const unfit = await findUnfit(reader);
-    if (unfit !== null) findings.push(failure(unfit.check, unfit.why, unfit.todo));
+    if (unfit !== null) findings.push(fail(unfit.check, unfit.why, unfit.todo));
     // Behind a pooler a statement may meet another's, and a standby hears nobody: nothing more that is read there says anything.
     if (unfit?.check !== "standby") findings.push(await checkPooler(database));
     if (findings.every(({ state }) => state === "ok")) {
       const server = { settings: await readOwnSettings(database, OWN_SETTINGS), clock };
       for (const check of SERVER_CHECKS) findings.push(await check(reader, server));
       const schema = await readSchemaThere(reader);
-      findings.push(checkSchemaThere(schema), ...(await checkMark(reader, schema)));
+      findings.push(checkServerSchema(schema), ...(await checkMark(reader, schema)));
       if (schema === SCHEMA_VERSION) {
         const tables = checkTables(await listTableFaults(reader, { parts: true }));
         findings.push(tables, await checkCollation(reader), ...(await checkNodes(reader)));
@@ -56,31 +56,31 @@ export async function lookAtServer(
       }
     }
   } catch (error) {
-    findings.push(failure("database", `It cannot be read: ${sentence(error as Error)}`, ASK));
+    findings.push(fail("database", `It cannot be read: ${toSentence(error as Error)}`, ASK_ADMINISTRATOR));
   }
   await reader[Symbol.asyncDispose]();
   return { findings, reader: null };
 }
 
-const ASK = "ask whoever runs the database, or look at its log";
+const ASK_ADMINISTRATOR = "ask whoever runs the database, or look at its log";
 
-function sentence({ message }: Error): string {
+function toSentence({ message }: Error): string {
   return message.replace(/\.?$/, ".");
 }
 
-function refuseConnection(database: DatabaseUrl, error: Error): Finding {
-  if (error instanceof LimitsNotKept) return failure("limits", error.message, adviseOn(error));
-  return failure("connection", `${database} cannot be used. ${sentence(error)}`, adviseOn(error));
+function rejectConnection(database: DatabaseUrl, error: Error): Finding {
+  if (error instanceof LimitsNotKept) return fail("limits", error.message, adviseOn(error));
+  return fail("connection", `${database} cannot be used. ${toSentence(error)}`, adviseOn(error));
 }
 
 /** A pooler that gives each transaction another connection loses what belongs to one: LISTEN, and locks of a session. */
 async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   if (await hearsNotices(database))
-    return fine(
+    return pass(
       "pooler",
       "What one connection tells is heard on another: none is in between, or one in session mode.",
     );
-  return failure(
+  return fail(
     "pooler",
     "What one connection tells is not heard on another: a pooler in transaction mode is in between, so nodes would not hear of each other.",
     "name the server itself, or a pooler in session mode, in --database or RELAY_DATABASE; a service needs few connections",
@@ -106,9 +106,9 @@ const OWN_SETTINGS = [
 type ServerCheck = (tx: Reader, server: Server) => Promise<Finding>;
 
 const SERVER_CHECKS: readonly ServerCheck[] = [
-  async (_, { settings }) => fine("version", `PostgreSQL ${settings.server_version}.`),
-  async (_, { settings }) => fine("encoding", `${settings.server_encoding}: it holds every text that comes.`),
-  checkRightsThere,
+  async (_, { settings }) => pass("version", `PostgreSQL ${settings.server_version}.`),
+  async (_, { settings }) => pass("encoding", `${settings.server_encoding}: it holds every text that comes.`),
+  checkPrivileges,
   checkDurability,
   checkTriggers,
   checkOffset,
@@ -119,7 +119,7 @@ const SERVER_CHECKS: readonly ServerCheck[] = [
 ];
 
 /** It makes its tables itself, and changes them with a newer version. */
-async function checkRightsThere(tx: Reader): Promise<Finding> {
+async function checkPrivileges(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ who: string; may: number; others: number }>(
     `SELECT current_user AS who, CASE WHEN has_schema_privilege(current_schema(), 'CREATE') THEN 1 ELSE 0 END AS may,
        (SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
@@ -127,24 +127,24 @@ async function checkRightsThere(tx: Reader): Promise<Finding> {
   );
   const who = row?.who ?? "";
   if (row?.may !== 1)
-    return failure(
+    return fail(
       "privileges",
       `${who} may make no tables there.`,
       `as an administrator: ALTER DATABASE … OWNER TO ${who}, or GRANT CREATE, USAGE ON SCHEMA public TO ${who}`,
     );
   if (row.others > 0)
-    return failure(
+    return fail(
       "privileges",
-      `${count(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to somebody else than ${who}, who cannot change them with a newer version.`,
+      `${formatCount(row.others, "table")} there ${row.others === 1 ? "belongs" : "belong"} to somebody else than ${who}, who cannot change them with a newer version.`,
       `ALTER TABLE … OWNER TO ${who}`,
     );
-  return fine("privileges", `${who} may make and change its tables.`);
+  return pass("privileges", `${who} may make and change its tables.`);
 }
 
 async function checkDurability(_: Reader, { settings }: Server): Promise<Finding> {
   const off = ["fsync", "full_page_writes"].filter((name) => settings[name] === "off");
   if (off.length > 0)
-    return failure(
+    return fail(
       "durability",
       `${off.join(" and ")} ${off.length === 1 ? "is" : "are"} off: a power cut loses or damages what was acknowledged.`,
       "set them on in the server's configuration",
@@ -152,14 +152,14 @@ async function checkDurability(_: Reader, { settings }: Server): Promise<Finding
   const { synchronous_commit: commit = "on" } = settings;
   const own =
     commit === "on" ? "" : ` The server's own synchronous_commit is ${commit}; this service asks for on.`;
-  return fine("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
+  return pass("durability", `fsync is on, and a commit is answered when it is on the disk.${own}`);
 }
 
 /** A user to whom the service could not give them does not get as far as here. */
 async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> {
   if (settings.session_replication_role !== "replica")
-    return fine("triggers", "They fire: what is written there is counted, and told to every node.");
-  return worry(
+    return pass("triggers", "They fire: what is written there is counted, and told to every node.");
+  return warn(
     "triggers",
     "session_replication_role is replica for this user. The service sets it to origin for its own connections; of what somebody else writes there as this user, no node hears.",
     "as an administrator, ALTER ROLE … RESET session_replication_role, and the same of the database",
@@ -175,17 +175,17 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   const offsetMs = (row?.ms ?? 0) - (beforeMs + clock.now()) / 2;
   const there = toIso(row?.ms ?? 0);
   if (Math.abs(offsetMs) <= CLOCK_SLACK_MS)
-    return fine("clock offset", `The server's clock says ${there}, as this machine's does.`);
-  return worry(
+    return pass("clock offset", `The server's clock says ${there}, as this machine's does.`);
+  return warn(
     "clock offset",
-    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${writeDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
+    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
     "set both by the network; signed timestamps verify within five minutes only",
   );
 }
 
 async function checkTimeZone(_: Reader, { settings }: Server): Promise<Finding> {
   const { TimeZone: zone = "" } = settings;
-  return fine("time zone", `${zone}; times are kept as numbers, which no time zone changes.`);
+  return pass("time zone", `${zone}; times are kept as numbers, which no time zone changes.`);
 }
 
 async function checkConnections(tx: Reader): Promise<Finding> {
@@ -197,14 +197,14 @@ async function checkConnections(tx: Reader): Promise<Finding> {
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used`,
   );
   const free = (row?.most ?? 0) - (row?.used ?? 0);
-  const message = `${free} of ${row?.most} are free; a node takes up to ${CONNECTIONS_A_NODE}.`;
-  if (free >= CONNECTIONS_A_NODE) return fine("connections", message);
+  const message = `${free} of ${row?.most} are free; a node takes up to ${MAX_NODE_CONNECTIONS}.`;
+  if (free >= MAX_NODE_CONNECTIONS) return pass("connections", message);
   const todo =
     "raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them";
-  if ((row?.most ?? 0) >= FEWEST_A_NODE) return worry("connections", message, todo);
-  return failure(
+  if ((row?.most ?? 0) >= MIN_NODE_CONNECTIONS) return warn("connections", message, todo);
+  return fail(
     "connections",
-    `${row?.most} at most: no node starts with fewer than ${FEWEST_A_NODE}, and one takes up to ${CONNECTIONS_A_NODE}.`,
+    `${row?.most} at most: no node starts with fewer than ${MIN_NODE_CONNECTIONS}, and one takes up to ${MAX_NODE_CONNECTIONS}.`,
     todo,
   );
 }
@@ -214,46 +214,46 @@ async function checkLimits(tx: Reader): Promise<Finding> {
   try {
     requireLimits(await tx.all<{ name: string; value: string }>(READ_LIMITS));
   } catch (error) {
-    return failure("limits", (error as Error).message, adviseOn(error));
+    return fail("limits", (error as Error).message, adviseOn(error));
   }
   const { statement_timeout, idle_in_transaction_session_timeout, lock_timeout } = LIMITS;
-  return fine(
+  return pass(
     "limits",
     `The server ends a node's statement after ${statement_timeout}, its wait for a lock after ${lock_timeout}, and a transaction of a node that hangs after ${idle_in_transaction_session_timeout}.`,
   );
 }
 
 /** Parts of the notification queue from which the check warns and fails. */
-const MUCH_QUEUED = 0.1;
-const TOO_MUCH_QUEUED = 0.5;
+const WARN_QUEUE_SHARE = 0.1;
+const FAIL_QUEUE_SHARE = 0.5;
 
 /** Checks the notification queue. The server keeps notifications until the slowest listener has read them, and a full queue fails every write. */
 export async function checkNotices(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ used: number }>("SELECT pg_notification_queue_usage() AS used");
   const used = row?.used ?? 0;
   const message = `The server's queue of notifications is ${Math.round(used * 100)} % full.`;
-  if (used < MUCH_QUEUED) return fine("notification queue", message);
+  if (used < WARN_QUEUE_SHARE) return pass("notification queue", message);
   const todo =
     "end the session that listens and stays in a transaction: the server's log names its process, and pg_stat_activity shows it as idle in transaction";
-  if (used < TOO_MUCH_QUEUED) return worry("notification queue", message, todo);
-  return failure("notification queue", `${message} Once it is full, no node can write.`, todo);
+  if (used < FAIL_QUEUE_SHARE) return warn("notification queue", message, todo);
+  return fail("notification queue", `${message} Once it is full, no node can write.`, todo);
 }
 
-function checkSchemaThere(schema: number | null): Finding {
-  if (schema === SCHEMA_VERSION) return fine("schema", `Schema ${schema}, as this executable knows it.`);
+function checkServerSchema(schema: number | null): Finding {
+  if (schema === SCHEMA_VERSION) return pass("schema", `Schema ${schema}, as this executable knows it.`);
   if (schema === null)
-    return worry(
+    return warn(
       "schema",
       "There is none yet.",
       "start relay serve with it, or relay move to it: both make it",
     );
   return schema > SCHEMA_VERSION
-    ? failure(
+    ? fail(
         "schema",
         `The database has schema ${schema}, this executable knows ${SCHEMA_VERSION}.`,
         "use the newer version that wrote it",
       )
-    : worry(
+    : warn(
         "schema",
         `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`,
         "dump the database, then start one server of this version: it brings it there",
@@ -265,7 +265,7 @@ async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> 
   if (mark === null) return [];
   const todo =
     "start the service with that one; relay move --undo lets one start on this with the rows of then";
-  return [failure("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
+  return [fail("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
 }
 
 /** Texts are told apart and sorted by their bytes, so that no update of the system's libraries changes an index. */
@@ -276,8 +276,8 @@ async function checkCollation(tx: Reader): Promise<Finding> {
      ORDER BY 1 LIMIT 5`,
   );
   if (rows.length === 0)
-    return fine("collation", "Texts compare by their bytes, whatever the system's libraries say.");
-  return failure(
+    return pass("collation", "Texts compare by their bytes, whatever the system's libraries say.");
+  return fail(
     "collation",
     `${rows.map(({ name }) => name).join(", ")} compare by the system's libraries.`,
     'ALTER TABLE … ALTER COLUMN … TYPE text COLLATE "C"',

@@ -8,62 +8,58 @@ import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-pro
 import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
 import { PERSON, toEmailKey } from "../../shop/people/person.ts";
 import type { Reader } from "../../store/port.ts";
-import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
+import { type DoctorTarget, type Finding, fail, formatBytes, formatDuration, pass, warn } from "./finding.ts";
 
 const MIB = 1024 * 1024;
-const LEAST_FREE_BYTES = 100 * MIB;
-const LITTLE_FREE_BYTES = 1024 * MIB;
+const MIN_FREE_BYTES = 100 * MIB;
+const LOW_FREE_BYTES = 1024 * MIB;
 /** The server cuts its log to nothing again and again; one that long has a reader that never ends. */
 const LONG_LOG_BYTES = 256 * MIB;
-const NOT_THE_OWNER = 0o077;
+const GROUP_AND_OTHERS = 0o077;
 
-export function checkRights({ dataDir }: Patient): Finding {
+export function checkRights({ dataDir }: DoctorTarget): Finding {
   const keyFile = join(dataDir, "master.key");
   if (isOpenToOthers(keyFile)) {
-    return failure("data directory", `Others on this machine may read ${keyFile}.`, `chmod 600 ${keyFile}`);
+    return fail("data directory", `Others on this machine may read ${keyFile}.`, `chmod 600 ${keyFile}`);
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     const todo = "run this as the user that the server runs as, or give it the folder";
-    return failure("data directory", `${dataDir} cannot be written by this user.`, todo);
+    return fail("data directory", `${dataDir} cannot be written by this user.`, todo);
   }
   // A database that others may read stands behind a folder that they may not enter.
   if (isOpenToOthers(dataDir) && isOpenToOthers(join(dataDir, "relay.db"))) {
-    return worry(
-      "data directory",
-      `Others on this machine may look into ${dataDir}.`,
-      `chmod 700 ${dataDir}`,
-    );
+    return warn("data directory", `Others on this machine may look into ${dataDir}.`, `chmod 700 ${dataDir}`);
   }
-  return fine("data directory", `${dataDir} is its owner's alone and can be written.`);
+  return pass("data directory", `${dataDir} is its owner's alone and can be written.`);
 }
 
 /** Windows keeps rights in another way, which is not looked at. */
 function isOpenToOthers(path: string): boolean {
-  return process.platform !== "win32" && existsSync(path) && (statSync(path).mode & NOT_THE_OWNER) !== 0;
+  return process.platform !== "win32" && existsSync(path) && (statSync(path).mode & GROUP_AND_OTHERS) !== 0;
 }
 
-export function checkDisk({ dataDir }: Patient): Finding {
+export function checkDisk({ dataDir }: DoctorTarget): Finding {
   const { bavail, bsize } = statfsSync(dataDir);
   const free = bavail * bsize;
   const size = statSync(join(dataDir, "relay.db")).size;
-  const message = `${writeBytes(free)} free, the database takes ${writeBytes(size)}.`;
-  if (free < LEAST_FREE_BYTES) {
-    return failure("disk space", message, "make room: when the disk is full nothing is received");
+  const message = `${formatBytes(free)} free, the database takes ${formatBytes(size)}.`;
+  if (free < MIN_FREE_BYTES) {
+    return fail("disk space", message, "make room: when the disk is full nothing is received");
   }
-  if (free < LITTLE_FREE_BYTES || free < 2 * size) {
-    return worry("disk space", message, "make room for backups and for the database to grow");
+  if (free < LOW_FREE_BYTES || free < 2 * size) {
+    return warn("disk space", message, "make room for backups and for the database to grow");
   }
-  return fine("disk space", message);
+  return pass("disk space", message);
 }
 
-export function checkLog({ dataDir }: Patient): Finding {
+export function checkLog({ dataDir }: DoctorTarget): Finding {
   const file = join(dataDir, "relay.db-wal");
   const size = existsSync(file) ? statSync(file).size : 0;
-  const message = `The write-ahead log takes ${writeBytes(size)}.`;
-  if (size < LONG_LOG_BYTES) return fine("log", message);
-  return worry(
+  const message = `The write-ahead log takes ${formatBytes(size)}.`;
+  if (size < LONG_LOG_BYTES) return pass("log", message);
+  return warn(
     "log",
     message,
     "look for a command or a backup that does not end; restarting the server cuts it",
@@ -72,27 +68,27 @@ export function checkLog({ dataDir }: Patient): Finding {
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Finding> {
+export async function checkBaseUrl(tx: Reader, { baseUrl }: DoctorTarget): Promise<Finding> {
   if (await isLocal(tx)) {
-    return fine("base URL", "Local development: receivers answer on this machine.");
+    return pass("base URL", "Local development: receivers answer on this machine.");
   }
   const todo = "give the server its public https origin with --base-url or RELAY_BASE_URL";
-  if (baseUrl === null) return worry("base URL", "It is not known here.", `${todo}, and this command too`);
+  if (baseUrl === null) return warn("base URL", "It is not known here.", `${todo}, and this command too`);
   const url = URL.parse(baseUrl);
   if (url === null || LOOPBACK.test(url.hostname)) {
-    return worry("base URL", `${baseUrl} is this machine's own: no provider reaches it.`, todo);
+    return warn("base URL", `${baseUrl} is this machine's own: no provider reaches it.`, todo);
   }
   if (url.protocol !== "https:") {
-    return worry("base URL", `${baseUrl} is not https: events and sessions travel in the clear.`, todo);
+    return warn("base URL", `${baseUrl} is not https: events and sessions travel in the clear.`, todo);
   }
-  return fine("base URL", `${baseUrl}, https.`);
+  return pass("base URL", `${baseUrl}, https.`);
 }
 
 /** A call names no environment: its secret alone decides which one receives. */
-export async function checkSecrets(tx: Reader, { clock }: Patient): Promise<Finding> {
+export async function checkSecrets(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
   const shared = await listSharedSecrets(tx, clock.now());
-  if (shared.length === 0) return fine("secrets", "Each verifies calls of one environment alone.");
-  return worry(
+  if (shared.length === 0) return pass("secrets", "Each verifies calls of one environment alone.");
+  return warn(
     "secrets",
     `One secret verifies ${shared.join(", ")} in two environments, so that one of them takes the other's events.`,
     "make a webhook endpoint of its own for each environment at the sender, and paste or set that one's secret",
@@ -111,9 +107,9 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
      ORDER BY 1`,
   );
   if (missing.length === 0)
-    return fine("sender domain", "Every relay that sends mail has a verified one, or none sends.");
+    return pass("sender domain", "Every relay that sends mail has a verified one, or none sends.");
   const names = missing.map(({ name }) => name).join(", ");
-  return worry(
+  return warn(
     "sender domain",
     `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
     "set one with relay domain set <domain>, make the DNS record it says, then run relay domain verify",
@@ -128,9 +124,9 @@ export async function checkAlertMail(tx: Reader): Promise<Finding> {
     UNMAILED_ALERTS,
   );
   const [first] = standing;
-  if (first === undefined) return fine("alert mail", "No alert mail is known to have missed the owners.");
+  if (first === undefined) return pass("alert mail", "No alert mail is known to have missed the owners.");
   const others = standing.slice(1).map(({ name }) => name);
-  return worry(
+  return warn(
     "alert mail",
     `Owners are not mailed what they are alerted of. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
     "mend what it names, then send a test mail with relay emails test",
@@ -138,11 +134,11 @@ export async function checkAlertMail(tx: Reader): Promise<Finding> {
 }
 
 /** Pairs that are named. */
-const NAMED_PAIRS = 5;
+const MAX_NAMED_PAIRS = 5;
 
 /** Who stood in both spellings of their address's domain before those were one; what comes for them is the one's in letters since. */
-export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Finding> {
-  if (quick) return fine("people", "Not looked through by a quick look.");
+export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<Finding> {
+  if (quick) return pass("people", "Not looked through by a quick look.");
   const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
     `SELECT environment_id AS environmentId, environment.app_id || '/' || environment.name AS place, email, person.id AS id
      FROM person JOIN environment ON environment.id = environment_id
@@ -155,30 +151,31 @@ export async function checkPeople(tx: Reader, { quick }: Patient): Promise<Findi
     if (other !== null && other.id !== id)
       pairs.push(`${id} (${email}) and ${other.id} (${other.email}) of ${place}`);
   }
-  if (pairs.length === 0) return fine("people", "Nobody stands in two spellings of one address.");
-  const more = pairs.length > NAMED_PAIRS ? `, and ${pairs.length - NAMED_PAIRS} more` : "";
-  return worry(
+  if (pairs.length === 0) return pass("people", "Nobody stands in two spellings of one address.");
+  const more = pairs.length > MAX_NAMED_PAIRS ? `, and ${pairs.length - MAX_NAMED_PAIRS} more` : "";
+  return warn(
     "people",
-    `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, NAMED_PAIRS).join("; ")}${more}.`,
+    `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, MAX_NAMED_PAIRS).join("; ")}${more}.`,
     "look at both with relay people show <id>, give the second of each pair, who is found from now on, what the first has, then erase the first on their page (what came under the address stays the second's) or suspend them; who wants to be forgotten is erased twice, both of the pair",
   );
 }
 
 /** Local development may do without; a server that has none has nothing to come back from. */
 export function checkBackups(
-  { dataDir, backupEveryMs, clock }: Pick<Patient, "dataDir" | "backupEveryMs" | "clock">,
+  { dataDir, backupEveryMs, clock }: Pick<DoctorTarget, "dataDir" | "backupEveryMs" | "clock">,
   local: boolean,
 ): Finding {
-  const newest = newestBackup(join(dataDir, "backups"));
+  const newest = findNewestBackup(join(dataDir, "backups"));
   const age = newest === null ? null : clock.now() - newest;
-  const message = age === null ? "None in backups/." : `The newest in backups/ is ${writeDuration(age)} old.`;
+  const message =
+    age === null ? "None in backups/." : `The newest in backups/ is ${formatDuration(age)} old.`;
   if (backupEveryMs !== null && (age === null || age > 2 * backupEveryMs)) {
-    return worry("backups", message, "the server was to make them by itself: look at its log and the disk");
+    return warn("backups", message, "the server was to make them by itself: look at its log and the disk");
   }
-  if (age !== null) return fine("backups", message);
+  if (age !== null) return pass("backups", message);
   const todo = "relay backup makes one, relay serve --backup-every 1d makes them by itself";
-  if (local) return fine("backups", `${message} ${todo}.`);
-  return worry("backups", "The server has no backup in backups/.", todo);
+  if (local) return pass("backups", `${message} ${todo}.`);
+  return warn("backups", "The server has no backup in backups/.", todo);
 }
 
 /** A server has no environment before somebody makes the first app. */
@@ -190,14 +187,14 @@ export async function isLocal(tx: Reader): Promise<boolean> {
 /** As the running server noticed it. */
 export async function checkProxy(tx: Reader): Promise<Finding> {
   const [standing] = await standingProblems(tx, [UNNAMED_PROXY]);
-  if (standing === undefined) return fine("proxy", "None is in front that was not named.");
+  if (standing === undefined) return pass("proxy", "None is in front that was not named.");
   const proxy = readProxyTarget(standing.target);
   const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
-  return worry("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
+  return warn("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
 }
 
 /** When the newest was written, milliseconds since the epoch; null: there is none. */
-function newestBackup(folder: string): number | null {
+function findNewestBackup(folder: string): number | null {
   let names: string[];
   try {
     names = readdirSync(folder);

@@ -1,7 +1,7 @@
 /**
  * Approvals: what is to be carried into production is asked for, shown to an owner in the browser, and carried out once, within ten minutes,
  * for the exact plan that was shown. An approval decides who may say yes and when it is over; what is carried, and whether both sides still
- * stand, is carry.ts's. Source: the specification's "Authentication", point 6.
+ * stand, is plan-apply.ts's. Source: the specification's "Authentication", point 6.
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
@@ -21,15 +21,15 @@ import {
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
-import { type Carried, type Entry, entryView, isChange } from "./plan.ts";
+import { type Entry, entryView, isChange, type PlanResult } from "./plan.ts";
 
 const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;
 type State = (typeof STATES)[number];
 const SOURCES = ["files", "development"] as const;
 
-const { diff: _, ...told } = entryView.properties;
+const { diff: _, ...shownFields } = entryView.properties;
 /** A thing of the plan, with what stands and what is made of it where that differs. */
-const approvedEntryView = Type.Object({ ...told, before: anyJson, after: anyJson });
+const approvedEntryView = Type.Object({ ...shownFields, before: anyJson, after: anyJson });
 
 const shownPlanView = Type.Object({
   changes: Type.Integer(),
@@ -132,8 +132,8 @@ export function viewApproval(
 }
 
 /** The plan as an owner is shown it. */
-export function showPlan(
-  { changes, entries, warnings, secrets }: Carried,
+export function viewPlan(
+  { changes, entries, warnings, secrets }: PlanResult,
   read: readonly Entry[],
 ): ShownPlan {
   return {
@@ -149,15 +149,16 @@ export function showPlan(
 }
 
 /** What is asked for, by whom, with what and from where. */
-interface Asked extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
+interface ApprovalRequest
+  extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
   files: SentFiles | null;
   shown: ShownPlan;
 }
 
 /** Asks. Who asks anew withdraws what they asked before. Refuses with `approval_capped`. */
-export async function askApproval(tx: Writer, change: Change, asked: Asked): Promise<Approval> {
+export async function requestApproval(tx: Writer, change: Change, asked: ApprovalRequest): Promise<Approval> {
   const { environmentId, by, nowMs } = change;
-  const open = await listOpen(tx, environmentId);
+  const open = await listOpenApprovals(tx, environmentId);
   for (const row of open.filter(({ askedBy }) => askedBy === by))
     await end(tx, row, "withdrawn", nowMs, "It was asked anew.");
   if (open.filter(({ askedBy }) => askedBy !== by).length >= MAX_OPEN)
@@ -189,18 +190,18 @@ const MAX_OPEN = 20;
 
 /** The approval of this id without its plan; refuses with `not_found`. */
 export function requireApproval(tx: Reader, id: string): Promise<Approval> {
-  return APPROVAL_STATE.require(tx, { id }, NONE);
+  return APPROVAL_STATE.require(tx, { id }, NOT_FOUND);
 }
 
 /** As `requireApproval`, with its plan and files. */
-export function requireWholeApproval(tx: Reader, id: string): Promise<ApprovalRow> {
-  return APPROVAL.require(tx, { id }, NONE);
+export function requireApprovalWithPlan(tx: Reader, id: string): Promise<ApprovalRow> {
+  return APPROVAL.require(tx, { id }, NOT_FOUND);
 }
 
-const NONE = "There is no approval of this id: it was over for long, or never asked for; ask anew.";
+const NOT_FOUND = "There is no approval of this id: it was over for long, or never asked for; ask anew.";
 
 /** Those of the environment that may still be carried out. */
-export function listOpen(tx: Reader, environmentId: number): Promise<Approval[]> {
+export function listOpenApprovals(tx: Reader, environmentId: number): Promise<Approval[]> {
   const rest = "WHERE environment_id = $environmentId AND ended_at IS NULL ORDER BY expires_at DESC";
   return APPROVAL_STATE.all(tx, rest, { environmentId });
 }
@@ -264,19 +265,19 @@ async function end(
   why: string | null,
 ): Promise<void> {
   const change = { state, endedAt: nowMs, files: null, why };
-  await APPROVAL.change(tx, row, state === "done" ? change : { ...change, shown: NOTHING_SHOWN });
+  await APPROVAL.change(tx, row, state === "done" ? change : { ...change, shown: EMPTY_PLAN });
 }
 
-const NOTHING_SHOWN: ShownPlan = { changes: 0, entries: [], warnings: [], secretsOf: [] };
+const EMPTY_PLAN: ShownPlan = { changes: 0, entries: [], warnings: [], secretsOf: [] };
 
 /** Refuses, unless it is in this state. */
-export function refuseUnless(wanted: "pending" | "approved", { state, why }: Approval): void {
+export function requireState(wanted: "pending" | "approved", { state, why }: Approval): void {
   if (state === wanted) return;
-  const [code, message] = REFUSED[state];
+  const [code, message] = STATE_REFUSALS[state];
   throw new Refusal(code, why === null ? message : `${message} ${why}`);
 }
 
-const REFUSED: Readonly<Record<State, readonly [RefusalCode, string]>> = {
+const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = {
   pending: [
     "approval_pending",
     "No owner has approved this yet: open its address in the browser and approve it there.",
@@ -296,7 +297,7 @@ const REFUSED: Readonly<Record<State, readonly [RefusalCode, string]>> = {
 };
 
 /** Ends those whose time is over, some at a time; answers how many it ended. */
-export async function endExpired(tx: Writer, nowMs: number): Promise<number> {
+export async function endExpiredApprovals(tx: Writer, nowMs: number): Promise<number> {
   const rest = "WHERE ended_at IS NULL AND expires_at <= $nowMs LIMIT 50";
   const rows = await APPROVAL_STATE.all(tx, rest, { nowMs });
   for (const row of rows) await end(tx, row, "expired", nowMs, null);

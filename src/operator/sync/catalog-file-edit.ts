@@ -1,7 +1,7 @@
 /** What a catalog file says once items of it are as they stand in an environment: what a file may leave out is left out, as it wrote it. */
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/json.ts";
 import { checkCatalog } from "./catalog-file.ts";
-import { type Item, type ItemKind, listOffers, listStock } from "./catalog-item.ts";
+import { type Item, type ItemKind, listOffers, listResources } from "./catalog-item.ts";
 
 /** An item as it is to stand in the file; null takes it out. */
 export interface CatalogChange {
@@ -22,8 +22,8 @@ export function editCatalog(written: JsonObject, changes: readonly CatalogChange
   const catalog: JsonObject = { ...written };
   for (const { kind, name, content } of changes) {
     const section = SECTIONS[kind];
-    const standing = catalog[section];
-    const items = isJsonObject(standing) ? { ...standing } : {};
+    const current = catalog[section];
+    const items = isJsonObject(current) ? { ...current } : {};
     if (content === null) delete items[name];
     else items[name] = writeItem(kind, name, content, items[name]);
     catalog[section] = items;
@@ -34,22 +34,22 @@ export function editCatalog(written: JsonObject, changes: readonly CatalogChange
 /** Each item that a catalog says. The catalog is one without problems. */
 export function listItems(written: Json): Item[] {
   const checked = checkCatalog(written);
-  return "problems" in checked ? [] : [...listStock(checked.catalog), ...listOffers(checked.catalog)];
+  return "problems" in checked ? [] : [...listResources(checked.catalog), ...listOffers(checked.catalog)];
 }
 
 function writeItem(kind: ItemKind, name: string, content: JsonObject, written: Json | undefined): JsonObject {
   const was = isJsonObject(written) ? written : {};
   const wanted: JsonObject = {};
   for (const [field, value] of Object.entries(content)) {
-    const isUsual = writeJson(value) === writeJson(usualOf(kind, name, field));
+    const isUsual = writeJson(value) === writeJson(defaultOf(kind, name, field));
     if (isUsual && (value === null || was[field] === undefined)) continue;
-    wanted[field] = field === "fields" ? keepFields(value, was[field]) : inOrderOf(value, was[field]);
+    wanted[field] = field === "fields" ? preserveFields(value, was[field]) : sortLike(value, was[field]);
   }
-  return inOrderOf(wanted, was) as JsonObject;
+  return sortLike(wanted, was) as JsonObject;
 }
 
 /** What a field is where the file says nothing of it. */
-function usualOf(kind: ItemKind, name: string, field: string): Json | undefined {
+function defaultOf(kind: ItemKind, name: string, field: string): Json | undefined {
   if (kind === "collection") return undefined;
   if (field === "title") return name;
   if (field === "key") return kind === "product" ? name : undefined;
@@ -58,7 +58,7 @@ function usualOf(kind: ItemKind, name: string, field: string): Json | undefined 
 }
 
 /** A collection's fields; one that is what the file says stays as it is written there. */
-function keepFields(fields: Json, written: Json | undefined): Json {
+function preserveFields(fields: Json, written: Json | undefined): Json {
   if (!isJsonObject(fields) || !isJsonObject(written)) return fields;
   const kept = Object.entries(fields).map(([name, rules]): [string, Json] => {
     const was = written[name];
@@ -70,12 +70,12 @@ function keepFields(fields: Json, written: Json | undefined): Json {
 /** The rules of a field as they stand in an environment; null: it is none. */
 function rulesOf(written: Json): Json {
   const one = { collections: { only: { kind: "shared", fields: { field: written } } } };
-  const want = listItems(one)[0]?.want(null);
+  const want = listItems(one)[0]?.resolve(null);
   return (want?.fields as JsonObject | undefined)?.field ?? null;
 }
 
 /** An object's fields in the order in which they are written. */
-function inOrderOf(value: Json, written: Json | undefined): Json {
+function sortLike(value: Json, written: Json | undefined): Json {
   if (!isJsonObject(value) || !isJsonObject(written)) return value;
   const known = Object.keys(written).filter((name) => Object.hasOwn(value, name));
   const names = new Set([...known, ...Object.keys(value)]);

@@ -18,8 +18,14 @@ import {
 import { parseSoldThrough, readTitle } from "../../shop/selling/catalog-item.ts";
 import type { PlanInput } from "../../shop/selling/plan.ts";
 import type { ProductInput } from "../../shop/selling/product.ts";
-import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
-import type { JsonPlaces } from "./json-text.ts";
+import {
+  type FileProblem,
+  type JsonFile,
+  listDuplicateNames,
+  locateInFile,
+  readJsonFile,
+} from "./json-file.ts";
+import type { JsonPositions } from "./json-position.ts";
 
 export interface Catalog {
   collections: readonly CollectionDefinition[];
@@ -29,7 +35,7 @@ export interface Catalog {
 }
 
 type CatalogFile =
-  | { ok: true; catalog: Catalog; warnings: Warning[]; places: JsonPlaces }
+  | { ok: true; catalog: Catalog; warnings: Warning[]; places: JsonPositions }
   | { ok: false; problems: FileProblem[] };
 
 export const EMPTY_CATALOG: Catalog = { collections: [], access: [], products: [], plans: [] };
@@ -188,9 +194,9 @@ export async function readCatalogFile(path: string): Promise<CatalogFile> {
 export function checkCatalogFile(file: JsonFile): CatalogFile {
   if (!file.ok) return file;
   const checked = checkCatalog(file.value);
-  const problems = [...refuseTwice(file.places), ...("problems" in checked ? checked.problems : [])];
+  const problems = [...listDuplicateNames(file.places), ...("problems" in checked ? checked.problems : [])];
   if (problems.length > 0 || "problems" in checked)
-    return { ok: false, problems: placeInFile(problems, file.places) };
+    return { ok: false, problems: locateInFile(problems, file.places) };
   return { ok: true, ...checked, places: file.places };
 }
 
@@ -201,7 +207,7 @@ export function checkCatalog(
   const problems = checkShape(catalogShape, written, { most: MAX_PROBLEMS + 1 });
   const value = isJsonObject(written) ? written : {};
   const collections = readCollections(section(value, "collections"), problems);
-  problems.push(...checkDefaults(section(value, "plans")), ...checkShared(value));
+  problems.push(...checkDefaults(section(value, "plans")), ...checkSharedNames(value));
   if (problems.length === 0) problems.push(...checkItems(value));
   if (problems.length > 0) return { problems: capProblems(problems, "The catalog") };
   const entries = (name: string) => Object.entries(section(value, name)) as [string, JsonObject][];
@@ -278,7 +284,7 @@ function checkDefaults(plans: JsonObject): Problem[] {
 }
 
 /** Products and plans share one name space. */
-function checkShared(value: JsonObject): Problem[] {
+function checkSharedNames(value: JsonObject): Problem[] {
   const products = section(value, "products");
   return Object.keys(section(value, "plans"))
     .filter((name) => Object.hasOwn(products, name))

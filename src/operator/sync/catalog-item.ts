@@ -27,19 +27,19 @@ export interface Item {
   /** What stands under its name, whole, as a file would say it; null: nothing. */
   find(tx: Reader, environmentId: number): Promise<JsonObject | null>;
   /** What the file makes of what stands. Refuses a way of selling that is none. */
-  want(standing: JsonObject | null): JsonObject;
+  resolve(current: JsonObject | null): JsonObject;
   /** Creates or replaces it, and audits that. Refuses as the API's save of it does. */
   save(tx: Writer, change: Change): Promise<Warning[]>;
 }
 
 /** What people are told of it: `collection notes`, `access:beta`. */
-export function itemWords({ kind, name }: Pick<Item, "kind" | "name">): string {
+export function formatItem({ kind, name }: Pick<Item, "kind" | "name">): string {
   return kind === "access" ? `access:${name}` : `${kind} ${name}`;
 }
 
 /** Whether what stands is what is wanted. */
-export function isSame(standing: Json, wanted: Json): boolean {
-  return writeJson(standing) === writeJson(wanted);
+export function isEqual(current: Json, wanted: Json): boolean {
+  return writeJson(current) === writeJson(wanted);
 }
 
 /** What stands under the name, whole; null: nothing. */
@@ -66,20 +66,20 @@ export async function findItem(
   return row === null ? null : { title: row.title, default: row.isDefault, soldThrough: row.soldThrough };
 }
 
-const MARKED = `SELECT 'collection' AS kind, name, CAST(version AS TEXT) AS mark FROM collection WHERE environment_id = $environmentId
+const CATALOG_MARKS = `SELECT 'collection' AS kind, name, CAST(version AS TEXT) AS mark FROM collection WHERE environment_id = $environmentId
   UNION ALL SELECT 'access', slug, title FROM access_slug WHERE environment_id = $environmentId
   UNION ALL SELECT 'product', name, CAST(version AS TEXT) FROM product WHERE environment_id = $environmentId
   UNION ALL SELECT 'plan', name, CAST(version AS TEXT) FROM plan WHERE environment_id = $environmentId ORDER BY kind, name`;
 
 /** Names the whole catalog as it stands: any save of an item makes it another, also one that is put back. */
-export async function markCatalog(tx: Reader, environmentId: number): Promise<string> {
-  const rows = await tx.all<{ kind: string; name: string; mark: string }>(MARKED, { environmentId });
+export async function hashCatalog(tx: Reader, environmentId: number): Promise<string> {
+  const rows = await tx.all<{ kind: string; name: string; mark: string }>(CATALOG_MARKS, { environmentId });
   const all = writeJson(rows.map(({ kind, name, mark }) => [kind, name, mark]));
   return new Bun.CryptoHasher("sha256").update(all).digest("hex");
 }
 
 /** Collections and access: what relays write to and grant. Put there before the relays. */
-export function listStock(catalog: Catalog): Item[] {
+export function listResources(catalog: Catalog): Item[] {
   return [...catalog.collections.map(collectionItem), ...catalog.access.map(accessItem)];
 }
 
@@ -99,7 +99,7 @@ function collectionItem(collection: CollectionDefinition): Item {
     name,
     place: `collections.${name}`,
     find: (tx, environmentId) => findItem(tx, environmentId, "collection", name),
-    want: () => ({ kind, fields: showFields(collection.fields) as JsonObject }),
+    resolve: () => ({ kind, fields: showFields(collection.fields) as JsonObject }),
     async save(tx, change) {
       const { before, after } = await putCollection(tx, change.environmentId, collection, change.nowMs);
       await writeAudit(tx, {
@@ -121,15 +121,15 @@ function accessItem(entry: Catalog["access"][number]): Item {
     name: slug,
     place: `access.${slug}`,
     find: (tx, environmentId) => findItem(tx, environmentId, "access", slug),
-    want: () => ({ title }),
+    resolve: () => ({ title }),
     async save(tx, change) {
-      const standing = await findAccessSlug(tx, change.environmentId, slug);
+      const current = await findAccessSlug(tx, change.environmentId, slug);
       await putAccessSlug(tx, change.environmentId, entry, change.nowMs);
       await writeAudit(tx, {
         ...change,
         action: "access.changed",
         target: `access:${slug}`,
-        before: standing === null ? null : { slug, title: standing.title },
+        before: current === null ? null : { slug, title: current.title },
         after: { slug, title },
       });
       return [];
@@ -144,7 +144,7 @@ function productItem(product: ProductInput & { name: string }): Item {
     name,
     place: `products.${name}`,
     find: (tx, environmentId) => findItem(tx, environmentId, "product", name),
-    want: () => ({ title, key, credits, soldThrough: parseSoldThrough(soldThrough) }),
+    resolve: () => ({ title, key, credits, soldThrough: parseSoldThrough(soldThrough) }),
     async save(tx, change) {
       return (await saveProduct(tx, change, name, { title, key, credits, soldThrough })).warnings;
     },
@@ -158,15 +158,15 @@ function planItem(plan: PlanInput & { name: string }): Item {
     name,
     place: `plans.${name}`,
     find: (tx, environmentId) => findItem(tx, environmentId, "plan", name),
-    want: (standing) => ({
+    resolve: (current) => ({
       title,
-      default: plan.default ?? standing?.default ?? false,
+      default: plan.default ?? current?.default ?? false,
       soldThrough: parseSoldThrough(soldThrough),
     }),
     async save(tx, change) {
       // An absent default leaves it where it is.
-      const standing = await plans.find(tx, change.environmentId, name);
-      const isDefault = plan.default ?? standing?.isDefault;
+      const current = await plans.find(tx, change.environmentId, name);
+      const isDefault = plan.default ?? current?.isDefault;
       await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
       return [];
     },
@@ -174,7 +174,7 @@ function planItem(plan: PlanInput & { name: string }): Item {
 }
 
 /** What must be done before relays are saved, refused or not as the API's save would. */
-interface LetGo {
+interface Detachment {
   place: string;
   /** Tells nothing: the save that follows does. */
   run(tx: Writer, change: Change): Promise<string[]>;
@@ -184,15 +184,15 @@ interface LetGo {
  * Products and plans that let go of a relay which is gone where the catalog sells them another way: a relay is not saved while what it sells
  * is bound to one that does not exist.
  */
-export function listLetGoes(catalog: Catalog): LetGo[] {
+export function listDetachments(catalog: Catalog): Detachment[] {
   return [
     ...catalog.products.map(({ name, soldThrough }) =>
-      letGo("products", products, name, soldThrough, (tx, change, { title, key, credits }) =>
+      makeDetachment("products", products, name, soldThrough, (tx, change, { title, key, credits }) =>
         saveProduct(tx, change, name, { title, key, credits }),
       ),
     ),
     ...catalog.plans.map(({ name, soldThrough }) =>
-      letGo("plans", plans, name, soldThrough, (tx, change, { title, isDefault }) =>
+      makeDetachment("plans", plans, name, soldThrough, (tx, change, { title, isDefault }) =>
         savePlan(tx, change, name, { title, default: isDefault }),
       ),
     ),
@@ -200,20 +200,20 @@ export function listLetGoes(catalog: Catalog): LetGo[] {
 }
 
 /** Saves an item without its relay where that is gone and the catalog sells the item another way. */
-function letGo<Row extends { soldThrough: SoldThrough | null }>(
+function makeDetachment<Row extends { soldThrough: SoldThrough | null }>(
   section: string,
   items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },
   name: string,
   wanted: unknown,
-  save: (tx: Writer, change: Change, standing: Row) => Promise<unknown>,
-): LetGo {
+  save: (tx: Writer, change: Change, current: Row) => Promise<unknown>,
+): Detachment {
   return {
     place: `${section}.${name}`,
     async run(tx, change) {
-      const standing = await items.find(tx, change.environmentId, name);
-      if (standing?.soldThrough?.kind !== "relay" || isSoldAs(standing.soldThrough, wanted)) return [];
-      if ((await findRelay(tx, change.environmentId, standing.soldThrough.relay)) === null)
-        await save(tx, change, standing);
+      const current = await items.find(tx, change.environmentId, name);
+      if (current?.soldThrough?.kind !== "relay" || isSoldAs(current.soldThrough, wanted)) return [];
+      if ((await findRelay(tx, change.environmentId, current.soldThrough.relay)) === null)
+        await save(tx, change, current);
       return [];
     },
   };

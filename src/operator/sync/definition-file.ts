@@ -9,16 +9,22 @@ import type { Warning } from "../../base/refusal.ts";
 import { RELAY_NAME } from "../../base/shape.ts";
 import { checkDefinition } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
-import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
-import type { JsonPlaces } from "./json-text.ts";
+import {
+  type FileProblem,
+  type JsonFile,
+  listDuplicateNames,
+  locateInFile,
+  readJsonFile,
+} from "./json-file.ts";
+import type { JsonPositions } from "./json-position.ts";
 import { requireOwnFolder } from "./own-folder.ts";
 
 /** What a definition file holds; `name` is the file's. */
 type DefinitionFile =
-  | { ok: true; name: string; definition: Definition; warnings: Warning[]; places: JsonPlaces }
+  | { ok: true; name: string; definition: Definition; warnings: Warning[]; places: JsonPositions }
   | { ok: false; name: string; problems: FileProblem[] };
 
-const ENDING = ".json";
+const EXTENSION = ".json";
 
 /** Where the definition files of a service directory are. */
 export function relaysFolder(serviceDir: string): string {
@@ -29,7 +35,7 @@ export function relaysFolder(serviceDir: string): string {
 export function definitionPath(serviceDir: string, name: string): string {
   const folder = relaysFolder(serviceDir);
   requireOwnFolder(serviceDir, folder);
-  return join(folder, `${name}${ENDING}`);
+  return join(folder, `${name}${EXTENSION}`);
 }
 
 /**
@@ -51,12 +57,12 @@ export async function listDefinitionFiles(serviceDir: string): Promise<string[]>
 
 /** Whether a file of this name in the folder is one. */
 function isDefinitionFile(file: string): boolean {
-  return file.endsWith(ENDING) && !file.startsWith(".");
+  return file.endsWith(EXTENSION) && !file.startsWith(".");
 }
 
 /** The relay's name by its file. */
 export function relayNameOf(path: string): string {
-  return basename(path, ENDING);
+  return basename(path, EXTENSION);
 }
 
 /** Reads one file and checks it as every save does. Never throws. */
@@ -73,12 +79,12 @@ export function checkDefinitionFile(
   if (!file.ok) return { ok: false, name, problems: file.problems };
   const checked = checkDefinition(file.value, nowMs);
   const problems = [
-    ...refuseTwice(file.places),
+    ...listDuplicateNames(file.places),
     ...checkName(name, file.value),
     ...("problems" in checked ? checked.problems : []),
   ];
   if (problems.length > 0 || "problems" in checked) {
-    return { ok: false, name, problems: placeInFile(problems, file.places) };
+    return { ok: false, name, problems: locateInFile(problems, file.places) };
   }
   return { ok: true, name, ...checked, places: file.places };
 }
@@ -89,7 +95,7 @@ function checkName(name: string, value: unknown): { field: string; message: stri
   return [
     {
       field: "name",
-      message: `\`name\` is ${written}, but the file is ${name}${ENDING}: give both the same name.`,
+      message: `\`name\` is ${written}, but the file is ${name}${EXTENSION}: give both the same name.`,
     },
   ];
 }

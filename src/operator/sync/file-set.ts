@@ -6,14 +6,14 @@ import { basename, dirname } from "node:path";
 import type { Warning } from "../../base/refusal.ts";
 import { warnOwnHost } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
-import { warnOfReferences, watchesMaking, writesTo } from "../../rules/relay/relay-problem.ts";
-import { checkWrites, MAX_NAMED, type Stock } from "../../rules/relay/relay-reference.ts";
+import { listReferenceWarnings, startsOnCreated, writesTo } from "../../rules/relay/relay-problem.ts";
+import { type CatalogLookup, checkWrites, MAX_NAMED } from "../../rules/relay/relay-reference.ts";
 import { sellsOnCall } from "../../rules/relay/selling-overlap.ts";
 import { parseSoldThrough } from "../../shop/selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { type FileProblem, type FileWarning, placeInFile } from "./json-file.ts";
-import type { JsonPlaces } from "./json-text.ts";
+import { type FileProblem, type FileWarning, locateInFile } from "./json-file.ts";
+import type { JsonPositions } from "./json-position.ts";
 
 export interface CheckedFile {
   path: string;
@@ -51,7 +51,7 @@ interface FileSet {
   definitions: ReadonlyMap<string, ReadDefinition>;
   catalog: ReadCatalog | null;
   /** null: the catalog is broken. */
-  stock: Stock | null;
+  lookup: CatalogLookup | null;
 }
 
 async function readSet(serviceDir: string, named: readonly string[], nowMs: number): Promise<FileSet> {
@@ -65,37 +65,37 @@ async function readSet(serviceDir: string, named: readonly string[], nowMs: numb
   const catalog = isThere ? await readCatalogFile(path) : null;
   const good = [...definitions.values()].flatMap((file) => (file.ok ? [file.definition] : []));
   const said = catalog === null ? EMPTY_CATALOG : catalog.ok ? catalog.catalog : null;
-  return { definitions, catalog, stock: said === null ? null : stockOfFiles(said, good) };
+  return { definitions, catalog, lookup: said === null ? null : makeFileLookup(said, good) };
 }
 
 async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<CheckedFile> {
-  const { definitions, catalog, stock } = set;
+  const { definitions, catalog, lookup } = set;
   if (isCatalogFile(basename(path))) {
     if (catalog?.ok !== true) return { path, problems: catalog?.problems ?? [], warnings: [] };
     const names = new Set([...definitions.keys()].map(relayNameOf));
-    const warnings = [...catalog.warnings, ...warnOfSellers(catalog.catalog, names)];
-    return { path, problems: [], warnings: place(warnings, catalog.places) };
+    const warnings = [...catalog.warnings, ...listSellerWarnings(catalog.catalog, names)];
+    return { path, problems: [], warnings: sortByPosition(warnings, catalog.places) };
   }
   const file = definitions.get(path);
   if (file?.ok !== true) return { path, problems: file?.problems ?? [], warnings: [] };
   const { definition, places } = file;
-  const misfits = stock === null ? [] : await warnOfReferences(stock, definition);
-  const problems = stock === null ? [] : await checkWrites(stock, definition);
+  const misfits = lookup === null ? [] : await listReferenceWarnings(lookup, definition);
+  const problems = lookup === null ? [] : await checkWrites(lookup, definition);
   return {
     path,
-    problems: placeInFile(problems, places),
-    warnings: place([...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits], places),
+    problems: locateInFile(problems, places),
+    warnings: sortByPosition([...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits], places),
   };
 }
 
 /** In the order of the file's lines. */
-function place(warnings: readonly Warning[], places: JsonPlaces): FileWarning[] {
+function sortByPosition(warnings: readonly Warning[], places: JsonPositions): FileWarning[] {
   const at = ({ place }: FileWarning): number => (place === null ? 0 : place.line * 1_000_000 + place.column);
-  return placeInFile(warnings, places).toSorted((left, right) => at(left) - at(right));
+  return locateInFile(warnings, places).toSorted((left, right) => at(left) - at(right));
 }
 
 /** Products and plans that are sold through a relay which is none of these files. */
-function warnOfSellers({ products, plans }: Catalog, relays: ReadonlySet<string>): Warning[] {
+function listSellerWarnings({ products, plans }: Catalog, relays: ReadonlySet<string>): Warning[] {
   const items = [
     ...products.map((item) => ({ section: "products", ...item })),
     ...plans.map((item) => ({ section: "plans", ...item })),
@@ -109,7 +109,7 @@ function warnOfSellers({ products, plans }: Catalog, relays: ReadonlySet<string>
   });
 }
 
-function stockOfFiles(catalog: Catalog, definitions: readonly Definition[]): Stock {
+function makeFileLookup(catalog: Catalog, definitions: readonly Definition[]): CatalogLookup {
   const collections = new Map(catalog.collections.map((collection) => [collection.name, collection]));
   const items = {
     product: new Map(catalog.products.map((product) => [product.name, product])),
@@ -130,7 +130,7 @@ function stockOfFiles(catalog: Catalog, definitions: readonly Definition[]): Sto
     },
     listWriters: async (name) => namesOf(definitions.filter((one) => writesTo(one, name))),
     listSellers: async () => definitions.filter(sellsOnCall),
-    listWatchers: async (name) => namesOf(definitions.filter((one) => watchesMaking(one, name))),
+    listWatchers: async (name) => namesOf(definitions.filter((one) => startsOnCreated(one, name))),
   };
 }
 

@@ -7,29 +7,29 @@ import { dirname } from "node:path";
 import { fileErrorCode, partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
 
 /** Something else stands there than what was read. Nothing was written. */
-export class FileMoved extends Error {}
+export class FileChanged extends Error {}
 
 /** Puts the text there in the place of what was read; null: of nothing. Throws FileMoved, and what the file system says. */
-export function writeReadFile(path: string, read: string | null, text: string): void {
+export function writeUnchangedFile(path: string, read: string | null, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
-  const mode = requireSame(path, read);
+  const mode = requireUnchanged(path, read);
   const part = partOf(path);
   try {
     writeFileSync(part, text, { flag: "wx" });
     if (mode !== null) chmodSync(part, mode);
     syncFile(part);
     // Looked at again in the same breath: nothing of this process comes between.
-    requireSame(path, read);
-    if (!placeFile(part, path, { replace: read !== null })) throw moved(path);
+    requireUnchanged(path, read);
+    if (!placeFile(part, path, { replace: read !== null })) throw fileChanged(path);
   } finally {
     rmSync(part, { force: true });
   }
 }
 
 /** Takes the file away where what stands there is what was read; one that is gone is gone. */
-export function removeReadFile(path: string, read: string): void {
+export function removeUnchangedFile(path: string, read: string): void {
   try {
-    requireSame(path, read);
+    requireUnchanged(path, read);
     rmSync(path);
   } catch (error) {
     if (fileErrorCode(error) !== "ENOENT") throw error;
@@ -39,7 +39,7 @@ export function removeReadFile(path: string, read: string): void {
 }
 
 /** The rights of what stands there; null: nothing does. */
-function requireSame(path: string, read: string | null): number | null {
+function requireUnchanged(path: string, read: string | null): number | null {
   let mode: number;
   try {
     const found = lstatSync(path);
@@ -49,10 +49,10 @@ function requireSame(path: string, read: string | null): number | null {
     if (fileErrorCode(error) !== "ENOENT" || read !== null) throw error;
     return null;
   }
-  if (read === null || readFileSync(path, "utf8") !== read) throw moved(path);
+  if (read === null || readFileSync(path, "utf8") !== read) throw fileChanged(path);
   return mode;
 }
 
-function moved(path: string): FileMoved {
-  return new FileMoved(`${path} changed while it was to be written`);
+function fileChanged(path: string): FileChanged {
+  return new FileChanged(`${path} changed while it was to be written`);
 }

@@ -3,7 +3,7 @@
  * own indentation. The text that comes out means exactly the value, in the value's order.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import { type JsonMember, type JsonNode, scanJson } from "./json-text.ts";
+import { type JsonMember, type JsonNode, scanJson } from "./json-position.ts";
 
 const BYTE_ORDER_MARK = "\uFEFF";
 
@@ -45,9 +45,9 @@ class Edit {
   }
 
   #named(node: JsonNode, value: JsonObject): Part[] {
-    const standing = new Map(node.members.map((member) => [member.name, member]));
+    const members = new Map(node.members.map((member) => [member.name, member]));
     return Object.entries(value).map(([name, wanted]) => ({
-      member: standing.get(name) ?? null,
+      member: members.get(name) ?? null,
       name,
       wanted,
     }));

@@ -5,22 +5,24 @@
 import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../../base/json.ts";
 import type { Problem, Warning } from "../../base/refusal.ts";
-import { type JsonPlaces, type Place, placeJson } from "./json-text.ts";
+import { type JsonPositions, locateJson, type TextPosition } from "./json-position.ts";
 
 /** Far beyond any definition or catalog; a larger file is something else. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** A problem with its place in the file; null where it has none, as when the file cannot be read. */
 export interface FileProblem extends Problem {
-  place: Place | null;
+  place: TextPosition | null;
 }
 
 /** A warning with its place, likewise. */
 export interface FileWarning extends Warning {
-  place: Place | null;
+  place: TextPosition | null;
 }
 
-export type JsonFile = { ok: true; value: Json; places: JsonPlaces } | { ok: false; problems: FileProblem[] };
+export type JsonFile =
+  | { ok: true; value: Json; places: JsonPositions }
+  | { ok: false; problems: FileProblem[] };
 
 /** A file's text, or the sentence that says why there is none. */
 export type FileText = { text: string } | { refusal: string };
@@ -76,29 +78,29 @@ function decodeUtf8(bytes: Buffer): string | null {
 
 /** As `readJsonFile`, of a file that was read already. A byte order mark at its beginning is ignored. */
 export function parseFileText(read: FileText): JsonFile {
-  if ("refusal" in read) return refused(read.refusal);
+  if ("refusal" in read) return rejectFile(read.refusal);
   const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
-  const places = placeJson(text);
+  const places = locateJson(text);
   const { mistake } = places;
   try {
     return { ok: true, value: parseJson(text), places };
   } catch {
-    if (text.trim() === "") return refused("The file is empty: write a JSON object.");
+    if (text.trim() === "") return rejectFile("The file is empty: write a JSON object.");
     const where = mistake === null ? "somewhere" : `at line ${mistake.line}, column ${mistake.column}`;
     const why = mistake?.message ?? "it could not be read";
-    return refused(`The file is not JSON ${where}: ${why}.`, mistake);
+    return rejectFile(`The file is not JSON ${where}: ${why}.`, mistake);
   }
 }
 
-function refused(message: string, place: Place | null = null): JsonFile {
+function rejectFile(message: string, place: TextPosition | null = null): JsonFile {
   return { ok: false, problems: [{ field: "", message, place }] };
 }
 
 /** Gives each problem or warning the place of its field, or of the nearest field around it. */
-export function placeInFile<Told extends Problem>(
+export function locateInFile<Told extends Problem>(
   problems: readonly Told[],
-  { places }: JsonPlaces,
-): (Told & { place: Place | null })[] {
+  { places }: JsonPositions,
+): (Told & { place: TextPosition | null })[] {
   return problems.map((problem) => {
     let field = problem.field;
     while (!places.has(field) && field !== "") field = field.slice(0, Math.max(0, field.lastIndexOf(".")));
@@ -107,7 +109,7 @@ export function placeInFile<Told extends Problem>(
 }
 
 /** Names that stand twice in one object: JSON would silently keep the last. */
-export function refuseTwice({ twice }: JsonPlaces): Problem[] {
+export function listDuplicateNames({ twice }: JsonPositions): Problem[] {
   return [...twice].map((field) => ({
     field,
     message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,

@@ -5,94 +5,98 @@
 import { existsSync } from "node:fs";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import type { Writer } from "../../store/port.ts";
-import { type AppliedCatalog, applyOffers, applyStock, chooseSide } from "./apply.ts";
 import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";
 import { type CatalogChange, editCatalog, listItems } from "./catalog-file-edit.ts";
 import { findItem, type Item, type ItemKind } from "./catalog-item.ts";
+import { listItemTargets } from "./deployed-state.ts";
 import { type FileText, parseFileText } from "./json-file.ts";
-import { CATALOG_TARGET, type LocalNotes } from "./local-notes.ts";
-import { writtenAt } from "./local-relays.ts";
+import { type AppliedCatalog, applyOffers, applyResources, chooseSide } from "./local-apply.ts";
+import { CATALOG_TARGET, type LocalProblems } from "./local-problem.ts";
+import { readModifiedMs } from "./local-relays.ts";
 import type { LocalDeps } from "./local-secret.ts";
 import type { LocalWrite } from "./local-write.ts";
 import { entryTarget } from "./plan.ts";
-import { listItemTargets } from "./standing.ts";
-import { findBrought, forgetBrought, LOOKED_AT, listBrought, rememberBrought } from "./synced.ts";
+import { deleteSynced, FIRST_SYNC_TARGET, findSynced, listSynced, recordSynced } from "./synced.ts";
 
-const NOTHING_WRONG = { file: null, stock: [], offers: [] };
+const NO_FAULTS = { file: null, resources: [], offers: [] };
 
 export class LocalCatalog {
   readonly path: string;
   readonly #deps: LocalDeps;
-  readonly #notes: LocalNotes;
+  readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
   /** The last good one. */
   #catalog: Catalog = EMPTY_CATALOG;
   /** What is wrong with it: its file, or what was refused of it before and after the relays. */
-  #wrongs: { file: string | null; stock: readonly string[]; offers: readonly string[] } = NOTHING_WRONG;
+  #faults: { file: string | null; resources: readonly string[]; offers: readonly string[] } = NO_FAULTS;
 
-  constructor(deps: LocalDeps, notes: LocalNotes, write: LocalWrite) {
+  constructor(deps: LocalDeps, notes: LocalProblems, write: LocalWrite) {
     this.#deps = deps;
-    this.#notes = notes;
+    this.#problems = notes;
     this.#write = write;
     this.path = catalogPath(deps.serviceDir);
   }
 
   /** Whether the file as a whole is not in force. */
   get isBroken(): boolean {
-    return this.#wrongs.file !== null;
+    return this.#faults.file !== null;
   }
 
   /** What relays write to and grant; before them. */
-  async applyStock(read: FileText): Promise<void> {
-    const { tell } = this.#deps;
+  async applyResources(read: FileText): Promise<void> {
+    const { print } = this.#deps;
     const file = checkCatalogFile(parseFileText(read));
     if (!file.ok) {
-      const shown = this.#write.show(this.path);
+      const shown = this.#write.formatPath(this.path);
       for (const { place, message } of file.problems)
-        tell(`${shown}${place === null ? "" : `:${place.line}:${place.column}`}  ${message}`);
-      tell(`${shown}  is not applied; what was good before stays in force.`);
-      this.#wrongs = { ...this.#wrongs, file: file.problems.map(({ message }) => message).join(" ") };
+        print(`${shown}${place === null ? "" : `:${place.line}:${place.column}`}  ${message}`);
+      print(`${shown}  is not applied; what was good before stays in force.`);
+      this.#faults = { ...this.#faults, file: file.problems.map(({ message }) => message).join(" ") };
     } else {
       this.#catalog = file.catalog;
-      const stock = this.#tell(await applyStock(this.#deps, file.catalog, await writtenAt(this.path)));
-      this.#wrongs = { ...this.#wrongs, file: null, stock };
+      const resources = this.#printOutcome(
+        await applyResources(this.#deps, file.catalog, await readModifiedMs(this.path)),
+      );
+      this.#faults = { ...this.#faults, file: null, resources };
     }
-    this.#note();
+    this.#recordProblem();
   }
 
   /** What may be sold through relays; after them. */
   async applyOffers(): Promise<void> {
-    const offers = this.#tell(await applyOffers(this.#deps, this.#catalog, await writtenAt(this.path)));
-    this.#wrongs = { ...this.#wrongs, offers };
-    this.#note();
+    const offers = this.#printOutcome(
+      await applyOffers(this.#deps, this.#catalog, await readModifiedMs(this.path)),
+    );
+    this.#faults = { ...this.#faults, offers };
+    this.#recordProblem();
   }
 
   /** Without its file nothing is wrong with it, and nothing is deleted. */
-  leave(): void {
+  clear(): void {
     this.#catalog = EMPTY_CATALOG;
-    this.#wrongs = NOTHING_WRONG;
-    this.#note();
+    this.#faults = NO_FAULTS;
+    this.#recordProblem();
   }
 
   /** Writes what the dashboard changed. `texts` becomes what the files say then. */
-  async settle(texts: Map<string, FileText>): Promise<void> {
-    const { store, environment, serviceDir, tell, clock } = this.#deps;
+  async writeBack(texts: Map<string, FileText>): Promise<void> {
+    const { store, environment, serviceDir, print, clock } = this.#deps;
     const file = texts.get(this.path);
-    if (file !== undefined && (!("text" in file) || this.#wrongs.file !== null)) return;
+    if (file !== undefined && (!("text" in file) || this.#faults.file !== null)) return;
     const read = file === undefined ? null : file.text;
     const written = read === null ? {} : parseJson(read.replace(/^\uFEFF/, ""));
-    const writtenMs = await writtenAt(this.path);
+    const writtenMs = await readModifiedMs(this.path);
     const { changes, keepsOld } = await store.write("dashboard", (tx) =>
       this.#readChanges(tx, written, writtenMs),
     );
     if (changes.length === 0) {
-      this.#notes.clear("file_behind", CATALOG_TARGET);
+      this.#problems.clear("file_behind", CATALOG_TARGET);
       return;
     }
     const value = editCatalog(isJsonObject(written) ? written : {}, changes);
     // A folder that went is put back by whoever took it; what is saved meanwhile waits for it.
     if (!existsSync(serviceDir) && (await this.#hadFolder())) {
-      this.#write.refuse(this.path, CATALOG_TARGET, "its folder is away");
+      this.#write.recordUnwritten(this.path, CATALOG_TARGET, "its folder is away");
       return;
     }
     const wanted = { path: this.path, read, value, keepsOld, target: CATALOG_TARGET };
@@ -100,14 +104,14 @@ export class LocalCatalog {
     if (typeof text !== "string") return;
     texts.set(this.path, { text });
     for (const { kind, name, content } of changes)
-      tell(
-        `${kind} ${name}: ${content === null ? "taken out of" : "written to"} ${this.#write.show(this.path)}`,
+      print(
+        `${kind} ${name}: ${content === null ? "taken out of" : "written to"} ${this.#write.formatPath(this.path)}`,
       );
     await store.write("dashboard", async (tx) => {
       for (const { kind, name, content } of changes) {
         const target = entryTarget({ kind, name });
-        if (content === null) await forgetBrought(tx, environment.id, target);
-        else await rememberBrought(tx, environment.id, target, content, clock.now());
+        if (content === null) await deleteSynced(tx, environment.id, target);
+        else await recordSynced(tx, environment.id, target, content, clock.now());
       }
     });
   }
@@ -120,9 +124,9 @@ export class LocalCatalog {
   ): Promise<{ changes: CatalogChange[]; keepsOld: boolean }> {
     const { environment, clock } = this.#deps;
     const environmentId = environment.id;
-    const brought = await listBrought(tx, environmentId);
-    const isFirst = (await findBrought(tx, environmentId, LOOKED_AT)) === null;
-    if (isFirst) await rememberBrought(tx, environmentId, LOOKED_AT, null, clock.now());
+    const brought = await listSynced(tx, environmentId);
+    const isFirst = (await findSynced(tx, environmentId, FIRST_SYNC_TARGET)) === null;
+    if (isFirst) await recordSynced(tx, environmentId, FIRST_SYNC_TARGET, null, clock.now());
     const items = new Map(listItems(written as JsonObject).map((item) => [entryTarget(item), item]));
     const known = [...brought.keys()].filter((target) => !target.startsWith("relay:"));
     const targets = new Set([...known, ...(await listItemTargets(tx, environmentId)), ...items.keys()]);
@@ -137,12 +141,11 @@ export class LocalCatalog {
       if (item !== undefined) {
         if ((await chooseSide(tx, environmentId, item, content, writtenMs)) !== "environment") continue;
         changes.push({ kind, name, content });
-        keepsOld ||= !isAsBase(item, base);
-      } else if (content === null) await forgetBrought(tx, environmentId, target);
+        keepsOld ||= !matchesBase(item, base);
+      } else if (content === null) await deleteSynced(tx, environmentId, target);
       else if (base === writeJson(content)) continue;
       // What stood before anything was looked at is left out of the file as it was.
-      else if (base === null && isFirst)
-        await rememberBrought(tx, environmentId, target, content, clock.now());
+      else if (base === null && isFirst) await recordSynced(tx, environmentId, target, content, clock.now());
       else changes.push({ kind, name, content });
     }
     return { changes, keepsOld };
@@ -150,26 +153,26 @@ export class LocalCatalog {
 
   async #hadFolder(): Promise<boolean> {
     const { store, environment } = this.#deps;
-    return (await store.read((tx) => listBrought(tx, environment.id))).size > 0;
+    return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
   }
 
   /** Answers what was refused. */
-  #tell({ done, refused }: AppliedCatalog): readonly string[] {
-    const file = this.#write.show(this.path);
-    for (const line of done) this.#deps.tell(`${line} from ${file}`);
-    for (const line of refused) this.#deps.tell(`${file}  ${line}`);
+  #printOutcome({ done, refused }: AppliedCatalog): readonly string[] {
+    const file = this.#write.formatPath(this.path);
+    for (const line of done) this.#deps.print(`${line} from ${file}`);
+    for (const line of refused) this.#deps.print(`${file}  ${line}`);
     return refused;
   }
 
-  #note(): void {
-    const { file, stock, offers } = this.#wrongs;
-    const message = file ?? [...stock, ...offers].join(" ");
-    if (message === "") this.#notes.clear("catalog_broken", CATALOG_TARGET);
-    else this.#notes.set("catalog_broken", CATALOG_TARGET, message);
+  #recordProblem(): void {
+    const { file, resources, offers } = this.#faults;
+    const message = file ?? [...resources, ...offers].join(" ");
+    if (message === "") this.#problems.clear("catalog_broken", CATALOG_TARGET);
+    else this.#problems.set("catalog_broken", CATALOG_TARGET, message);
   }
 }
 
-function isAsBase(item: Item, base: string | null): boolean {
+function matchesBase(item: Item, base: string | null): boolean {
   const content = base === null ? null : parseJson(base);
-  return isJsonObject(content) && writeJson(item.want(content)) === base;
+  return isJsonObject(content) && writeJson(item.resolve(content)) === base;
 }

@@ -6,32 +6,32 @@
 import { existsSync } from "node:fs";
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import type { LocalSecrets } from "../../platform/secret/local-secrets.ts";
-import { type Misfits, settleBroken } from "../../rules/relay/catalog-edit.ts";
+import { type Misfits, recheckRelay } from "../../rules/relay/catalog-edit.ts";
 import { listRelayRows, relayTarget } from "../../rules/relay/relay.ts";
-import { warnOfReferences } from "../../rules/relay/relay-problem.ts";
-import { stockOf } from "../../rules/relay/relay-reference.ts";
+import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
+import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf } from "./definition-file.ts";
 import { type FileText, readFileText } from "./json-file.ts";
 import { LocalCatalog } from "./local-catalog.ts";
-import { CATALOG_TARGET, LocalNotes } from "./local-notes.ts";
+import { CATALOG_TARGET, LocalProblems } from "./local-problem.ts";
 import { LocalRelays } from "./local-relays.ts";
 import { type LocalDeps, LocalSecretFile, SecretFileUnreadable } from "./local-secret.ts";
 import { LocalWrite } from "./local-write.ts";
-import { listBrought } from "./synced.ts";
+import { listSynced } from "./synced.ts";
 
 /** What a save is told of its file. */
-export interface FileTold {
+export interface SavedFileResult {
   /** `service/relays/checkout.json`: it says now what was saved. */
   file?: string;
   warnings: Warning[];
 }
 
 /** A file that moved while it was to be written. */
-const SOON_MS = 100;
+const RETRY_MS = 100;
 
 export class LocalFiles {
   readonly #deps: LocalDeps;
-  readonly #notes: LocalNotes;
+  readonly #problems: LocalProblems;
   readonly #write: LocalWrite;
   readonly #relays: LocalRelays;
   readonly #catalog: LocalCatalog;
@@ -45,61 +45,61 @@ export class LocalFiles {
 
   constructor(deps: LocalDeps) {
     this.#deps = deps;
-    this.#notes = new LocalNotes(deps);
-    this.#write = new LocalWrite(deps, this.#notes);
-    this.#relays = new LocalRelays(deps, this.#notes, this.#write);
-    this.#catalog = new LocalCatalog(deps, this.#notes, this.#write);
+    this.#problems = new LocalProblems(deps);
+    this.#write = new LocalWrite(deps, this.#problems);
+    this.#relays = new LocalRelays(deps, this.#problems, this.#write);
+    this.#catalog = new LocalCatalog(deps, this.#problems, this.#write);
     this.#secrets = new LocalSecretFile(deps);
   }
 
   /** In how many milliseconds the next look is wanted; null: when somebody changes something. */
-  get nextMs(): number | null {
-    return this.#write.moved ? SOON_MS : this.#relays.waitsMs;
+  get nextSyncMs(): number | null {
+    return this.#write.moved ? RETRY_MS : this.#relays.nextCheckMs;
   }
 
   /** `edited`: whether the catalog may have been changed past the files. */
-  async look(edited: boolean): Promise<void> {
+  async sync(edited: boolean): Promise<void> {
     this.#write.moved = false;
     const found = await this.#readFiles();
     const { path } = this.#catalog;
     const changed = [...found].filter(([at, read]) => !isSame(this.#texts.get(at), read));
     const catalogChanged = changed.some(([at]) => at === path);
-    // Around the relays: they name what is in stock, and are named as the way an offer is sold.
-    if (catalogChanged) await this.#catalog.applyStock(found.get(path) ?? { text: "" });
-    else if (!found.has(path)) this.#catalog.leave();
+    // Around the relays: they name what is in lookup, and are named as the way an offer is sold.
+    if (catalogChanged) await this.#catalog.applyResources(found.get(path) ?? { text: "" });
+    else if (!found.has(path)) this.#catalog.clear();
     let relaysChanged = false;
-    const secrets = (name: string) => this.#ofSecretFile<LocalSecrets>(this.#secrets.read(name), {});
-    for (const [at, read] of this.#withRefused(found, changed, catalogChanged))
+    const secrets = (name: string) => this.#guardSecretFile<LocalSecrets>(this.#secrets.read(name), {});
+    for (const [at, read] of this.#withBroken(found, changed, catalogChanged))
       if (at !== path && (await this.#relays.apply(at, read, secrets))) relaysChanged = true;
-    const isFewer = this.#forgetGone(found);
-    if (await this.#relays.settle(found)) relaysChanged = true;
+    const isFewer = this.#dropMissing(found);
+    if (await this.#relays.writeBack(found)) relaysChanged = true;
     if (catalogChanged || relaysChanged || isFewer) await this.#catalog.applyOffers();
-    const waits = this.#notes.of("file_behind").has(CATALOG_TARGET);
-    if (edited || catalogChanged || waits || this.#first) await this.#catalog.settle(found);
-    if (catalogChanged || relaysChanged || this.#first) await this.#tellReferences();
+    const waits = this.#problems.list("file_behind").has(CATALOG_TARGET);
+    if (edited || catalogChanged || waits || this.#first) await this.#catalog.writeBack(found);
+    if (catalogChanged || relaysChanged || this.#first) await this.#reportMisfits();
     this.#texts = found;
     this.#first = false;
-    await this.#notes.settle();
+    await this.#problems.publish();
     // A folder that is away is put back by whoever took it: nothing of ours may lie in its place.
     const isAway = !existsSync(this.#deps.serviceDir) && (await this.#hadFiles());
-    if (!isAway) await this.#ofSecretFile(this.#secrets.reconcile(), undefined);
+    if (!isAway) await this.#guardSecretFile(this.#secrets.reconcile(), undefined);
   }
 
   async #hadFiles(): Promise<boolean> {
     const { store, environment } = this.#deps;
-    return (await store.read((tx) => listBrought(tx, environment.id))).size > 0;
+    return (await store.read((tx) => listSynced(tx, environment.id))).size > 0;
   }
 
   /** Refuses with `version_conflict` a save of what a file says otherwise, where that cannot be brought into force. */
-  requireSettled(target: string): void {
+  requireInSync(target: string): void {
     const isCatalog = target === CATALOG_TARGET;
-    const problem = this.#notes.of(isCatalog ? "catalog_broken" : "definition_broken").get(target);
+    const problem = this.#problems.list(isCatalog ? "catalog_broken" : "definition_broken").get(target);
     if (problem === undefined) return;
     const path = this.#pathOf(target);
     const read = this.#texts.get(path);
     // What is refused of single items leaves the others alone.
     if (isCatalog && !this.#catalog.isBroken) return;
-    const file = this.#write.show(path);
+    const file = this.#write.formatPath(path);
     throw new Refusal(
       "version_conflict",
       `${file} was changed and is not in force, so this save would overwrite it: mend the file or take it away, then save again. (${problem})`,
@@ -108,12 +108,12 @@ export class LocalFiles {
   }
 
   /** After a save and a look: whether its file says it. */
-  tellSaved(target: string): FileTold {
+  resultOf(target: string): SavedFileResult {
     const path = this.#pathOf(target);
-    const unwritten = this.#notes.of("file_behind").get(target);
+    const unwritten = this.#problems.list("file_behind").get(target);
     if (unwritten !== undefined)
       return { warnings: [{ code: "file_not_written", field: "", message: unwritten }] };
-    return { ...(this.#texts.has(path) ? { file: this.#write.show(path) } : {}), warnings: [] };
+    return { ...(this.#texts.has(path) ? { file: this.#write.formatPath(path) } : {}), warnings: [] };
   }
 
   #pathOf(target: string): string {
@@ -133,13 +133,13 @@ export class LocalFiles {
   }
 
   /** Another catalog, or a relay less, may mend what a relay was refused for. */
-  #withRefused(
+  #withBroken(
     found: ReadonlyMap<string, FileText>,
     changed: readonly [string, FileText][],
     catalogChanged: boolean,
   ): ReadonlyMap<string, FileText> {
     if (!catalogChanged && !this.#relays.takeRemoved()) return new Map(changed);
-    const broken = this.#notes.of("definition_broken");
+    const broken = this.#problems.list("definition_broken");
     return new Map([
       ...changed,
       ...[...found].filter(([path]) => broken.has(relayTarget(relayNameOf(path)))),
@@ -147,45 +147,45 @@ export class LocalFiles {
   }
 
   /** With a file goes what was wrong with it, also where no relay came of it. Answers whether one went. */
-  #forgetGone(found: ReadonlyMap<string, FileText>): boolean {
+  #dropMissing(found: ReadonlyMap<string, FileText>): boolean {
     const gone = [...this.#texts.keys()].filter((path) => !found.has(path) && path !== this.#catalog.path);
-    for (const path of gone) this.#notes.clear("definition_broken", relayTarget(relayNameOf(path)));
+    for (const path of gone) this.#problems.clear("definition_broken", relayTarget(relayNameOf(path)));
     return gone.length > 0;
   }
 
   /** What the relays saved at this look do not fit now that the catalog is there, and what another catalog broke of the others. */
-  async #tellReferences(): Promise<void> {
-    const { store, environment, clock, tell } = this.#deps;
+  async #reportMisfits(): Promise<void> {
+    const { store, environment, clock, print } = this.#deps;
     const edited = { environmentId: environment.id, nowMs: clock.now() };
     const last = this.#misfits;
     const { saved } = this.#relays;
     const found = await store.write("dashboard", async (tx) => {
       const all = new Map<string, { of: string; misfits: Misfits }>();
-      const stock = stockOf(tx, environment.id);
+      const lookup = makeCatalogLookup(tx, environment.id);
       const warnings: [name: string, Warning][] = [];
       for (const { id, name, version, definition } of await listRelayRows(tx, environment.id)) {
         const [of, known] = [`${id} ${version}`, last.get(name)];
         // What an edit of the relay itself broke was told by its save.
         const before = known?.of === of ? known.misfits : null;
-        const { broken, after } = await settleBroken(tx, edited, stock, definition, before);
+        const { broken, after } = await recheckRelay(tx, edited, lookup, definition, before);
         all.set(name, { of, misfits: after });
-        const told = saved.has(name) ? await warnOfReferences(stock, definition) : broken;
+        const told = saved.has(name) ? await listReferenceWarnings(lookup, definition) : broken;
         for (const warning of told) warnings.push([name, warning]);
       }
       return { all, warnings };
     });
     saved.clear();
     this.#misfits = found.all;
-    for (const [name, { message }] of found.warnings) tell(`relay ${name}: warning: ${message}`);
+    for (const [name, { message }] of found.warnings) print(`relay ${name}: warning: ${message}`);
   }
 
   /** A secrets file that cannot be read was told of; everything else goes on. So it does where it cannot be written. */
-  async #ofSecretFile<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+  async #guardSecretFile<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
     return await work.catch((error: unknown) => {
       if (error instanceof SecretFileUnreadable) return otherwise;
       if (!(error instanceof Error && "code" in error)) throw error;
       if (this.#lastTrouble !== error.message)
-        this.#deps.tell(`The secrets file could not be written (${error.message}); it is tried again.`);
+        this.#deps.print(`The secrets file could not be written (${error.message}); it is tried again.`);
       this.#lastTrouble = error.message;
       return otherwise;
     });

@@ -18,13 +18,13 @@ import {
   signingSecretContext,
 } from "../../rules/relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/secret-rotation.ts";
-import { type ApplyDeps, contextOf } from "./apply.ts";
+import { type ApplyDeps, makeSaveContext } from "./local-apply.ts";
 
 /** Where the files of local development are applied, and told of. */
 export interface LocalDeps extends ApplyDeps {
   serviceDir: string;
   /** Takes one line for the person at the terminal. */
-  tell: (line: string) => void;
+  print: (line: string) => void;
 }
 
 export class LocalSecretFile {
@@ -48,11 +48,11 @@ export class LocalSecretFile {
     const [rows, held, writtenMs] = await Promise.all([
       store.read((tx) => listRelayRows(tx, environment.id)),
       this.#readAll(),
-      writtenAt(join(serviceDir, SECRETS_FILE)),
+      readModifiedMs(join(serviceDir, SECRETS_FILE)),
     ]);
     for (const row of rows) {
       const entry = held.get(row.name) ?? {};
-      const pasted = await this.#pastes(row, entry.receiverSecret, writtenMs);
+      const pasted = await this.#pasteIfChanged(row, entry.receiverSecret, writtenMs);
       if (!pasted) await this.#writeMinted(row, entry);
     }
     for (const [name, { receiverSecret }] of await this.#readAll()) {
@@ -61,25 +61,25 @@ export class LocalSecretFile {
   }
 
   /** Pastes the file's value where a person has written it there since. */
-  async #pastes(row: RelayRow, value: string | undefined, writtenMs: number): Promise<boolean> {
+  async #pasteIfChanged(row: RelayRow, value: string | undefined, writtenMs: number): Promise<boolean> {
     if (value === undefined || row.secretKind === "processor") return false;
     const seen = this.#seen.get(row.name);
     const isNew = seen === undefined ? writtenMs > (row.secretSetAt ?? 0) : seen !== value;
     if (!isNew || this.#unseal(row.secret, receiverSecretContext(row.id)) === value) return false;
     try {
       await this.#paste(row.name, value);
-      this.#deps.tell(`relay ${row.name}: now verifies with the secret in ${SECRETS_FILE}`);
+      this.#deps.print(`relay ${row.name}: now verifies with the secret in ${SECRETS_FILE}`);
       return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#tellOnce(`relay ${row.name}: the secret in ${SECRETS_FILE} is not used: ${error.message}`);
+      this.#printOnce(`relay ${row.name}: the secret in ${SECRETS_FILE} is not used: ${error.message}`);
       return false;
     }
   }
 
   async #paste(name: string, value: string): Promise<void> {
     const { store, environment, sealer } = this.#deps;
-    const context = contextOf(this.#deps);
+    const context = makeSaveContext(this.#deps);
     const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
     const prepared = prepareSecret(slot, value, sealer, context.nowMs);
     await store.write("dashboard", (tx) => storeSecret(tx, context, prepared));
@@ -99,7 +99,7 @@ export class LocalSecretFile {
     ];
     if (words.length === 0) return;
     await setLocalSecrets(this.#deps.serviceDir, row.name, made);
-    this.#deps.tell(
+    this.#deps.print(
       `relay ${row.name}: its ${words.join(" and ")} ${words.length > 1 ? "are" : "is"} in ${SECRETS_FILE}`,
     );
   }
@@ -113,13 +113,13 @@ export class LocalSecretFile {
       return await readLocalSecrets(this.#deps.serviceDir);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#tellOnce(error.message);
+      this.#printOnce(error.message);
       throw new SecretFileUnreadable(error.message);
     }
   }
 
-  #tellOnce(line: string): void {
-    if (line !== this.#lastRefusal) this.#deps.tell(line);
+  #printOnce(line: string): void {
+    if (line !== this.#lastRefusal) this.#deps.print(line);
     this.#lastRefusal = line;
   }
 }
@@ -127,7 +127,7 @@ export class LocalSecretFile {
 /** The file is there and cannot be read; told already. Nothing is written over it. */
 export class SecretFileUnreadable extends Error {}
 
-async function writtenAt(file: string): Promise<number> {
+async function readModifiedMs(file: string): Promise<number> {
   return await stat(file).then(
     ({ mtimeMs }) => mtimeMs,
     () => 0,

@@ -6,11 +6,11 @@
 import { type FSWatcher, watch } from "node:fs";
 import { Loop } from "../../base/clock.ts";
 import { relaysFolder } from "./definition-file.ts";
-import { type FileTold, LocalFiles } from "./local-files.ts";
+import { LocalFiles, type SavedFileResult } from "./local-files.ts";
 import type { LocalDeps } from "./local-secret.ts";
 
 /** An editor's save is several notices: truncate, write, rename. */
-const GATHER_MS = 100;
+const DEBOUNCE_MS = 100;
 const POLL_MS = 2_000;
 
 /** The folder whose files a save is written to. `target`: `relay:checkout`, or `catalog`. */
@@ -18,7 +18,7 @@ export interface ProjectFolder {
   /** Brings into force what changed in the files, so that a save meets it. Refuses with `version_conflict` where a file says what cannot be. */
   prepare(target: string): Promise<void>;
   /** Writes what was saved to its file; never refuses, because it is saved. */
-  settle(target: string): Promise<FileTold>;
+  settle(target: string): Promise<SavedFileResult>;
 }
 
 export interface LocalSync extends ProjectFolder, AsyncDisposable {
@@ -28,21 +28,21 @@ export interface LocalSync extends ProjectFolder, AsyncDisposable {
 
 /** Applies the files, then watches them until it is disposed. */
 export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
-  const { clock, serviceDir, store, tell } = deps;
+  const { clock, serviceDir, store, print } = deps;
   const files = new LocalFiles(deps);
   let edited = false;
   let looking: Promise<void> = Promise.resolve();
   const look = (past: boolean): Promise<void> => {
     looking = looking.then(
-      () => files.look(past),
-      () => files.look(past),
+      () => files.sync(past),
+      () => files.sync(past),
     );
     return looking;
   };
   await look(true);
   let cancelGathering: (() => void) | null = null;
   const folders = new WatchedFolders([serviceDir, relaysFolder(serviceDir)], () => {
-    cancelGathering ??= clock.after(GATHER_MS, () => {
+    cancelGathering ??= clock.after(DEBOUNCE_MS, () => {
       cancelGathering = null;
       loop.wake();
     });
@@ -55,10 +55,10 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
       const past = edited;
       edited = false;
       await look(past);
-      return files.nextMs ?? undefined;
+      return files.nextSyncMs ?? undefined;
     },
     onError: (error) =>
-      tell(`The files could not be applied (${(error as Error).message}); they are tried again.`),
+      print(`The files could not be applied (${(error as Error).message}); they are tried again.`),
   });
   folders.attach();
   // A command beside the service changes the catalog too.
@@ -67,19 +67,19 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
     edited = true;
     loop.wake();
   });
-  await loop.start(files.nextMs ?? POLL_MS);
+  await loop.start(files.nextSyncMs ?? POLL_MS);
   return {
     look: () => look(true),
     async prepare(target) {
       // What cannot be looked at is told after the save.
       await look(false).catch(() => undefined);
-      files.requireSettled(target);
+      files.requireInSync(target);
     },
     async settle(target) {
       try {
         await look(true);
-        if (files.nextMs !== null) loop.wake();
-        return files.tellSaved(target);
+        if (files.nextSyncMs !== null) loop.wake();
+        return files.resultOf(target);
       } catch (error) {
         const message = `The files could not be looked at (${(error as Error).message}): what was saved is in force, and is written as soon as it can be.`;
         return { warnings: [{ code: "file_not_written", field: "", message }] };

@@ -7,12 +7,12 @@ import { dirname, relative } from "node:path";
 import { toIso } from "../../base/clock.ts";
 import { fileErrorCode } from "../../base/durable-file.ts";
 import type { Json } from "../../base/json.ts";
-import { FileMoved, removeReadFile, writeReadFile } from "./file-write.ts";
+import { FileChanged, removeUnchangedFile, writeUnchangedFile } from "./file-write.ts";
 import { editJson, writeFileText } from "./json-edit.ts";
-import type { LocalNotes } from "./local-notes.ts";
+import type { LocalProblems } from "./local-problem.ts";
 import type { LocalDeps } from "./local-secret.ts";
 
-interface Wanted {
+interface FileWrite {
   path: string;
   /** The text that is written over; null: no file. */
   read: string | null;
@@ -28,46 +28,47 @@ export class LocalWrite {
   /** Whether a file moved while it was to be written: the next look is wanted soon. */
   moved = false;
   readonly #deps: LocalDeps;
-  readonly #notes: LocalNotes;
+  readonly #problems: LocalProblems;
 
-  constructor(deps: LocalDeps, notes: LocalNotes) {
+  constructor(deps: LocalDeps, notes: LocalProblems) {
     this.#deps = deps;
-    this.#notes = notes;
+    this.#problems = notes;
   }
 
   /** Answers the file's text as it is now; undefined: it is as it was. */
-  write({ path, read, value, keepsOld, target }: Wanted): string | null | undefined {
+  write({ path, read, value, keepsOld, target }: FileWrite): string | null | undefined {
     try {
       const text = value === null ? null : read === null ? writeFileText(value) : editJson(read, value);
-      if (keepsOld && read !== null) this.#keep(path, read);
-      if (text !== null) writeReadFile(path, read, text);
-      else if (read !== null) removeReadFile(path, read);
-      if (this.#notes.clear("file_behind", target)) this.#deps.tell(`${this.show(path)}: written now`);
+      if (keepsOld && read !== null) this.#copyOriginal(path, read);
+      if (text !== null) writeUnchangedFile(path, read, text);
+      else if (read !== null) removeUnchangedFile(path, read);
+      if (this.#problems.clear("file_behind", target))
+        this.#deps.print(`${this.formatPath(path)}: written now`);
       return text;
     } catch (error) {
-      if (error instanceof FileMoved) this.moved = true;
-      else this.refuse(path, target, (error as Error).message, fileErrorCode(error));
+      if (error instanceof FileChanged) this.moved = true;
+      else this.recordUnwritten(path, target, (error as Error).message, fileErrorCode(error));
       return undefined;
     }
   }
 
   /** Notes that the file could not be written. */
-  refuse(path: string, target: string, why: string, code = ""): void {
+  recordUnwritten(path: string, target: string, why: string, code = ""): void {
     const short = code === "" ? why : code;
-    const message = `${this.show(path)} could not be written (${short}): what was saved is in force, and the file is written as soon as it can be.`;
-    if (this.#notes.set("file_behind", target, message)) this.#deps.tell(message);
+    const message = `${this.formatPath(path)} could not be written (${short}): what was saved is in force, and the file is written as soon as it can be.`;
+    if (this.#problems.set("file_behind", target, message)) this.#deps.print(message);
   }
 
   /** The file as lines name it: `service/relays/checkout.json`. */
-  show(path: string): string {
+  formatPath(path: string): string {
     return relative(dirname(this.#deps.serviceDir), path);
   }
 
-  #keep(path: string, text: string): void {
+  #copyOriginal(path: string, text: string): void {
     const kept = `${path}.${toIso(this.#deps.clock.now()).replaceAll(/[:.]/g, "-")}.orig`;
     writeFileSync(kept, text, { flag: "wx" });
-    this.#deps.tell(
-      `${this.show(path)} was edited too, before the dashboard's edit: what it said is kept in ${this.show(kept)}`,
+    this.#deps.print(
+      `${this.formatPath(path)} was edited too, before the dashboard's edit: what it said is kept in ${this.formatPath(kept)}`,
     );
   }
 }

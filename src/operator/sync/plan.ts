@@ -1,6 +1,6 @@
 /**
  * What a set of files would change in an environment, thing by thing, and the plan's name: a hash of both sides, so that what is applied is
- * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
+ * exactly what was read. It reads; what a save refuses is the save's to say (plan-apply.ts).
  */
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
@@ -10,11 +10,11 @@ import { oneOf, orNull, textOrNull, warningView } from "../../base/schema.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget } from "../../rules/relay/relay.ts";
-import { capturedCallBuys, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
+import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
-import { type Item, isSame, listOffers, listStock, markCatalog } from "./catalog-item.ts";
-import { isAsBrought } from "./synced.ts";
+import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
+import { matchesSynced } from "./synced.ts";
 
 /** Files as one set, each checked by itself. */
 export interface Files {
@@ -34,7 +34,7 @@ interface Source {
   /** Names what stood there, with the versions. */
   stamp: string;
   /** Relays that break a rule of today, and why. */
-  notCarried: readonly { name: string; message: string }[];
+  invalidRelays: readonly { name: string; message: string }[];
 }
 
 /** One sync carries at most so many bytes of files: all is saved in one transaction, which holds the loop; a relay is some 2 KB. */
@@ -97,10 +97,10 @@ export const appliedView = Type.Object({
   ),
 });
 
-export type Planned = Static<typeof planView>;
+export type PlanPreview = Static<typeof planView>;
 
 /** What was carried, or would be. `warnings`: of relays that are not saved with it, which the catalog's changes broke. */
-export type Carried = Static<typeof appliedView>;
+export type PlanResult = Static<typeof appliedView>;
 
 /** One thing of either side. */
 export type Entry = {
@@ -139,14 +139,14 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   const { catalog, relays, prune, source } = files;
   const entries: Entry[] = [];
   for (const { definition } of relays) entries.push(await readRelayEntry(tx, environmentId, definition));
-  for (const { name } of source?.notCarried ?? [])
+  for (const { name } of source?.invalidRelays ?? [])
     entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
-  entries.push(...(await readOthers(tx, environmentId, files)));
-  for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
+  entries.push(...(await readUnmatchedRelays(tx, environmentId, files)));
+  for (const item of catalog === null ? [] : [...listResources(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item, source));
   }
   // What is warned of depends on items that no file names, too.
-  const stands = await markCatalog(tx, environmentId);
+  const stands = await hashCatalog(tx, environmentId);
   const sides = { environmentId, prune, entries, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
@@ -157,7 +157,7 @@ async function readRelayEntry(tx: Reader, environmentId: number, definition: Def
   const row = await findRelay(tx, environmentId, name);
   const before = row?.definition ?? null;
   const after = definition;
-  const state = await stateOf(tx, environmentId, relayTarget(name), before, after);
+  const state = await findState(tx, environmentId, relayTarget(name), before, after);
   return { kind: "relay", name, state, before, after, version: row?.version ?? null };
 }
 
@@ -169,13 +169,13 @@ async function readItemEntry(
 ): Promise<Entry> {
   const { kind, name } = item;
   const before = await item.find(tx, environmentId);
-  const after = item.want(before);
+  const after = item.resolve(before);
   const seller = sellerOf(after);
   // What only a relay sells that is neither carried nor there stays behind with it.
   const isLeft =
-    (source?.notCarried.some((left) => left.name === seller) ?? false) &&
+    (source?.invalidRelays.some((left) => left.name === seller) ?? false) &&
     (await findRelay(tx, environmentId, seller ?? "")) === null;
-  const state = isLeft ? "not_carried" : await stateOf(tx, environmentId, entryTarget(item), before, after);
+  const state = isLeft ? "not_carried" : await findState(tx, environmentId, entryTarget(item), before, after);
   return { kind, name, state, before, after, version: null };
 }
 
@@ -185,7 +185,7 @@ export function sellerOf(item: Json): string | null {
   return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
 }
 
-async function stateOf(
+async function findState(
   tx: Reader,
   environmentId: number,
   target: string,
@@ -193,35 +193,37 @@ async function stateOf(
   after: Json,
 ): Promise<State> {
   if (before === null) return "created";
-  if (isSame(before, after)) return "unchanged";
-  return (await isAsBrought(tx, environmentId, target, before)) ? "changed" : "edited";
+  if (isEqual(before, after)) return "unchanged";
+  return (await matchesSynced(tx, environmentId, target, before)) ? "changed" : "edited";
 }
 
-const OTHERS = RELAY.pick("name", "version", "syncedAt");
+const SYNCED_RELAY = RELAY.pick("name", "version", "syncedAt");
 
 /** Relays without a file. One that a sync brought and nobody edited since may be pruned; all others stay. */
-async function readOthers(
+async function readUnmatchedRelays(
   tx: Reader,
   environmentId: number,
   { relays, prune, source }: Files,
 ): Promise<Entry[]> {
   const named = new Set(relays.map(({ definition }) => definition.name));
-  for (const { name } of source?.notCarried ?? []) named.add(name);
-  const rows = await OTHERS.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
+  for (const { name } of source?.invalidRelays ?? []) named.add(name);
+  const rows = await SYNCED_RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", {
+    environmentId,
+  });
   const entries: Entry[] = [];
   for (const { name, version, syncedAt } of rows) {
     if (named.has(name)) continue;
-    const goes = prune && syncedAt !== null && (await standsAsBrought(tx, environmentId, name));
+    const goes = prune && syncedAt !== null && (await matchesSyncedRelay(tx, environmentId, name));
     const state = goes ? "deleted" : "only_there";
     entries.push({ kind: "relay", name, state, before: null, after: null, version });
   }
   return entries;
 }
 
-async function standsAsBrought(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+async function matchesSyncedRelay(tx: Reader, environmentId: number, name: string): Promise<boolean> {
   const row = await findRelay(tx, environmentId, name);
   if (row === null) return false;
-  return await isAsBrought(tx, environmentId, relayTarget(name), row.definition);
+  return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
 /** The entry as it is shown; what is made new shows no difference, because its file says it all. */
@@ -240,13 +242,13 @@ function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["cap
   if (kind !== "relay" || after === null || state === "unchanged") return null;
   const was = before as Definition | null;
   const is = after as Definition;
-  const [earlier, later] = [was === null ? null : capturedCallBuys(was), capturedCallBuys(is)];
+  const [earlier, later] = [was === null ? null : describeCapturedCall(was), describeCapturedCall(is)];
   if (earlier === null && later === null) return null;
   return { before: earlier, after: later, widens: widensUnsigned(was, is) };
 }
 
 /** What of a plan would be refused, and which thing; or null: a relay that is not carried holds nothing else up. */
-export function findRefusal({ entries }: Pick<Planned, "entries">): EntryView["refusal"] {
+export function findRefusal({ entries }: Pick<PlanPreview, "entries">): EntryView["refusal"] {
   const refused = entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried");
   if (refused === undefined || refused.refusal === null) return null;
   const { kind, name, refusal } = refused;

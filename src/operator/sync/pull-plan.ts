@@ -11,9 +11,9 @@ import { checkDefinition } from "../../rules/relay/definition.ts";
 import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
 import { editCatalog, listItems } from "./catalog-file-edit.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";
-import type { Memory } from "./folder-memory.ts";
+import { type DeployedState, type SyncItem, targetOf } from "./deployed-state.ts";
 import { parseFileText, readFileText } from "./json-file.ts";
-import { type Standing, type Thing, targetOf } from "./standing.ts";
+import type { MergeBase } from "./merge-base.ts";
 
 type PullState =
   /** There alone, and new. */
@@ -40,7 +40,7 @@ interface ThreeWay {
   there?: Json;
 }
 
-export interface PullEntry extends Thing {
+export interface PullEntry extends SyncItem {
   state: PullState;
   /** The file it stands in, or would. */
   path: string;
@@ -58,12 +58,12 @@ export interface PullEntry extends Thing {
 /** What a folder holds. */
 export interface Folder {
   serviceDir: string;
-  things: ReadonlyMap<string, Here>;
+  items: ReadonlyMap<string, LocalItem>;
   /** The texts as they were read, by path; what is written later is written over these. */
   texts: ReadonlyMap<string, string>;
 }
 
-interface Here extends Thing {
+interface LocalItem extends SyncItem {
   path: string;
   /** What the file says, beside what stands elsewhere: what a file leaves out it leaves as it is. Text for a file that says nothing that can be read. */
   said(beside: JsonObject | null): Json;
@@ -72,8 +72,8 @@ interface Here extends Thing {
 /** Refuses with `invalid_definition` a catalog with problems, because of what it says nothing can be known. */
 export async function readFolder(serviceDir: string): Promise<Folder> {
   const texts = new Map<string, string>();
-  const things = new Map<string, Here>();
-  const add = (here: Here): void => void things.set(targetOf(here), here);
+  const items = new Map<string, LocalItem>();
+  const add = (here: LocalItem): void => void items.set(targetOf(here), here);
   for (const path of await listDefinitionFiles(serviceDir)) {
     const read = (await readFileText(path)) ?? { refusal: "It is gone." };
     if ("text" in read) texts.set(path, read.text);
@@ -83,7 +83,7 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
   }
   const path = catalogPath(serviceDir);
   const read = await readFileText(path);
-  if (read === null) return { serviceDir, things, texts };
+  if (read === null) return { serviceDir, items, texts };
   const file = parseFileText(read);
   const checked = checkCatalogFile(file);
   if (!checked.ok)
@@ -92,61 +92,61 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
     );
   if ("text" in read) texts.set(path, read.text);
   for (const item of file.ok ? listItems(file.value) : [])
-    add({ kind: item.kind, name: item.name, path, said: (beside) => item.want(beside) });
-  return { serviceDir, things, texts };
+    add({ kind: item.kind, name: item.name, path, said: (beside) => item.resolve(beside) });
+  return { serviceDir, items, texts };
 }
 
 /** Every thing of either side. What this folder remembers counts before what a server does, and counts nothing where the folder lost it all. */
-export function planPull(folder: Folder, standing: readonly Standing[], memory: Memory): PullEntry[] {
-  const { serviceDir, things } = folder;
+export function planPull(folder: Folder, deployed: readonly DeployedState[], memory: MergeBase): PullEntry[] {
+  const { serviceDir, items } = folder;
   const entries: PullEntry[] = [];
   const seen = new Set<string>();
   const lost = {
     relay: !existsSync(relaysFolder(serviceDir)),
     catalog: !existsSync(catalogPath(serviceDir)),
   };
-  for (const there of standing) {
+  for (const there of deployed) {
     const target = targetOf(there);
     seen.add(target);
-    const here = things.get(target) ?? null;
+    const here = items.get(target) ?? null;
     const isLost = lost[there.kind === "relay" ? "relay" : "catalog"];
     const own = isLost ? undefined : memory.get(target);
     const base = own ?? (here === null ? undefined : there.brought?.content);
-    const entry = compare(there, here, there.content as JsonObject | null, base, serviceDir);
+    const entry = compareItem(there, here, there.content as JsonObject | null, base, serviceDir);
     if (entry !== null) entries.push({ ...entry, mark: there.mark });
   }
-  for (const [target, here] of things) {
+  for (const [target, here] of items) {
     if (seen.has(target)) continue;
-    const entry = compare(here, here, null, memory.get(target), serviceDir);
+    const entry = compareItem(here, here, null, memory.get(target), serviceDir);
     if (entry !== null) entries.push({ ...entry, mark: null });
   }
-  followDefault(entries, things);
+  followMovedDefault(entries, items);
   return entries;
 }
 
 /** A file may leave out which plan is the default; where the one that it names is no longer it, it names the other. */
-function followDefault(entries: PullEntry[], things: Folder["things"]): void {
+function followMovedDefault(entries: PullEntry[], items: Folder["items"]): void {
   const moved = entries.some(
     ({ kind, state, diff }) =>
       kind === "plan" && state === "changed" && diff.some(({ field }) => field === "default"),
   );
   for (const entry of moved ? entries : []) {
     if (entry.kind !== "plan" || entry.state !== "unchanged" || entry.there?.default !== true) continue;
-    const said = things.get(targetOf(entry))?.said(null) ?? null;
+    const said = items.get(targetOf(entry))?.said(null) ?? null;
     if (isSame(said, entry.there)) continue;
     Object.assign(entry, { state: "changed", diff: listDifferences(said, entry.there) });
   }
 }
 
-function compare(
-  { kind, name }: Thing,
-  here: Here | null,
+function compareItem(
+  { kind, name }: SyncItem,
+  here: LocalItem | null,
   there: JsonObject | null,
   base: Json | undefined,
   serviceDir: string,
 ): Omit<PullEntry, "mark"> | null {
   if (here === null && there === null) return null;
-  const state = stateOf(here, there, base);
+  const state = findState(here, there, base);
   const path = here?.path ?? (kind === "relay" ? definitionPath(serviceDir, name) : catalogPath(serviceDir));
   const said = here === null ? null : here.said(there);
   const shows = here !== null && there !== null && state !== "unchanged";
@@ -163,7 +163,7 @@ function compare(
 }
 
 /** What a save of it would refuse: a server's word is written to a file only where it is what the file is for. */
-function findProblem(kind: Thing["kind"], name: string, there: JsonObject): string | null {
+function findProblem(kind: SyncItem["kind"], name: string, there: JsonObject): string | null {
   const checked =
     kind === "relay"
       ? checkDefinition(there)
@@ -174,7 +174,7 @@ function findProblem(kind: Thing["kind"], name: string, there: JsonObject): stri
     : null;
 }
 
-function stateOf(here: Here | null, there: JsonObject | null, base: Json | undefined): PullState {
+function findState(here: LocalItem | null, there: JsonObject | null, base: Json | undefined): PullState {
   if (here === null) return base === undefined ? "created" : "deleted_here";
   const isAsBase = base !== undefined && isSame(here.said(isJsonObject(base) ? base : null), base);
   if (there === null) return base === undefined ? "only_here" : isAsBase ? "deleted_there" : "changed_both";
@@ -192,13 +192,13 @@ function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
   };
   if (base === undefined) {
     for (const { field, before, after } of listDifferences(here, there))
-      Object.assign(at(field), present({ here: before, there: after }));
+      Object.assign(at(field), omitUndefined({ here: before, there: after }));
     return [...fields.values()];
   }
   const sides = { here: listDifferences(base, here), there: listDifferences(base, there) };
   for (const side of ["here", "there"] as const)
     for (const { field, before, after } of sides[side])
-      Object.assign(at(field), present({ was: before, [side]: after }));
+      Object.assign(at(field), omitUndefined({ was: before, [side]: after }));
   // Where one side alone moved a field, the other has what it was.
   for (const one of fields.values())
     for (const side of ["here", "there"] as const)
@@ -206,7 +206,7 @@ function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
   return [...fields.values()];
 }
 
-function present<Value extends object>(value: Value): Value {
+function omitUndefined<Value extends object>(value: Value): Value {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Value;
 }
 

@@ -3,31 +3,31 @@ import { relative } from "node:path";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json.ts";
 import { catalogPath } from "./catalog-file.ts";
 import { type CatalogChange, editCatalog } from "./catalog-file-edit.ts";
-import { FileMoved, removeReadFile, writeReadFile } from "./file-write.ts";
+import { FileChanged, removeUnchangedFile, writeUnchangedFile } from "./file-write.ts";
 import { editJson, writeFileText } from "./json-edit.ts";
 import type { Folder, PullEntry } from "./pull-plan.ts";
 
 /** What is done about what changed on both sides: nothing, the server's into the files, or the files' from now on. */
 export type PullSide = "neither" | "theirs" | "ours";
 
-export interface PullWish {
+export interface PullOptions {
   side: PullSide;
   /** Whether what is gone there is taken out of the files. */
   prune: boolean;
 }
 
-type PullDeed = "write" | "remove" | "settle" | "leave" | "nothing" | "refuse";
+type PullAction = "write" | "remove" | "settle" | "leave" | "nothing" | "refuse";
 
 /**
  * What the wish makes of an entry. `settle`: the file stays, and from now on counts as what replaces the server's; `leave`: it waits to be
  * decided; `refuse`: it would be written, and what the server has is nothing that a file may say.
  */
-export function deedOf(entry: PullEntry, wish: PullWish): PullDeed {
-  const deed = wishedDeed(entry, wish);
+export function pullActionOf(entry: PullEntry, wish: PullOptions): PullAction {
+  const deed = requestedAction(entry, wish);
   return deed === "write" && entry.problem !== null ? "refuse" : deed;
 }
 
-function wishedDeed({ state, there }: PullEntry, { side, prune }: PullWish): PullDeed {
+function requestedAction({ state, there }: PullEntry, { side, prune }: PullOptions): PullAction {
   if (state === "created" || state === "changed") return "write";
   if (state === "deleted_there") return prune ? "remove" : "nothing";
   if (state === "deleted_here") return side === "theirs" ? "write" : "nothing";
@@ -42,7 +42,7 @@ function wishedDeed({ state, there }: PullEntry, { side, prune }: PullWish): Pul
 export function writePull(
   folder: Folder,
   entries: readonly PullEntry[],
-  wish: PullWish,
+  wish: PullOptions,
 ): Map<PullEntry, string> {
   const failed = new Map<PullEntry, string>();
   const attempt = (of: readonly PullEntry[], work: () => void): void => {
@@ -50,14 +50,14 @@ export function writePull(
       work();
     } catch (error) {
       const why =
-        error instanceof FileMoved ? `${error.message}, and was left alone` : (error as Error).message;
+        error instanceof FileChanged ? `${error.message}, and was left alone` : (error as Error).message;
       for (const entry of of) failed.set(entry, why);
     }
   };
   const changed: PullEntry[] = [];
   for (const entry of entries) {
-    const deed = deedOf(entry, wish);
-    if (deed === "refuse") failed.set(entry, sayProblem(entry));
+    const deed = pullActionOf(entry, wish);
+    if (deed === "refuse") failed.set(entry, formatProblem(entry));
     if (deed !== "write" && deed !== "remove") continue;
     if (entry.kind === "relay") attempt([entry], () => writeRelay(folder, entry, deed));
     else changed.push(entry);
@@ -66,18 +66,18 @@ export function writePull(
   return failed;
 }
 
-function sayProblem({ problem }: PullEntry): string {
+function formatProblem({ problem }: PullEntry): string {
   return `what the server has is not valid here (${problem}) Update relay where the server is newer, else correct it in the server's dashboard.`;
 }
 
 function writeRelay({ texts }: Folder, { path, there }: PullEntry, deed: "write" | "remove"): void {
   const read = texts.get(path) ?? null;
   if (deed === "write" && there !== null)
-    writeReadFile(path, read, read === null ? writeFileText(there) : editJson(read, there));
-  else if (deed === "remove" && read !== null) removeReadFile(path, read);
+    writeUnchangedFile(path, read, read === null ? writeFileText(there) : editJson(read, there));
+  else if (deed === "remove" && read !== null) removeUnchangedFile(path, read);
 }
 
-function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry[], wish: PullWish): void {
+function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry[], wish: PullOptions): void {
   const path = catalogPath(serviceDir);
   const read = texts.get(path) ?? null;
   const changes = entries.map((entry): CatalogChange => {
@@ -85,15 +85,15 @@ function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry
     return {
       kind: kind as CatalogChange["kind"],
       name,
-      content: deedOf(entry, wish) === "remove" ? null : there,
+      content: pullActionOf(entry, wish) === "remove" ? null : there,
     };
   });
   const value = read === null ? {} : parseJson(read.replace(/^\uFEFF/, ""));
   const wanted: JsonObject = editCatalog(isJsonObject(value) ? value : {}, changes);
-  writeReadFile(path, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
+  writeUnchangedFile(path, read, read === null ? writeFileText(wanted) : editJson(read, wanted));
 }
 
 /** The file as lines name it, from the folder that the command was run in. */
-export function shownPath(cwd: string, path: string): string {
+export function formatPath(cwd: string, path: string): string {
   return relative(cwd, path) || path;
 }

@@ -9,7 +9,7 @@ import { Refusal } from "../../base/refusal.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { Writer } from "../../store/port.ts";
 import { defineTable, integer } from "../../store/table.ts";
-import type { ChangeCap } from "./carry.ts";
+import type { ChangeCap } from "./plan-apply.ts";
 
 type Target = Pick<Environment, "id" | "name">;
 
@@ -37,10 +37,10 @@ export class SyncCap {
   }
 
   /** What one apply takes. */
-  of(target: Target, nowMs: number): ChangeCap {
+  makeCap(target: Target, nowMs: number): ChangeCap {
     return {
       take: async (tx, changes) => {
-        const tooLarge = this.findTooLarge(changes, target);
+        const tooLarge = this.rejectTooLarge(changes, target);
         if (tooLarge !== null) throw tooLarge;
         if (target.name !== "production" && changes > 0) await this.#take(tx, target, changes, nowMs);
       },
@@ -53,25 +53,25 @@ export class SyncCap {
     // Setting the clock back neither frees anybody nor holds them up for longer than a minute.
     const beganAt = runs ? Math.min(known.beganAt, nowMs) : nowMs;
     const left = this.#limit - (runs ? known.changes : 0);
-    if (changes > left) throw this.#refuse(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS);
+    if (changes > left) throw this.#reject(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS);
     const row = { environmentId, beganAt, changes: this.#limit - left + changes };
     if (known === null) await SYNC_MINUTE.insert(tx, row);
     else await SYNC_MINUTE.update(tx, row);
   }
 
   /** What a plan of more changes than any there makes is told; null for any other. */
-  findTooLarge(changes: number, target: Pick<Target, "name">): Refusal | null {
-    const most = this.most(target);
-    if (changes <= most) return null;
+  rejectTooLarge(changes: number, target: Pick<Target, "name">): Refusal | null {
+    const maxChanges = this.most(target);
+    if (changes <= maxChanges) return null;
     const where = target.name === "production" ? "one approval carries" : "syncs may make";
     const window = target.name === "production" ? "" : " a minute in this environment";
     return new Refusal(
       "sync_capped",
-      `The plan makes ${changes} changes, and ${where} ${most}${window}: sync fewer files at once, or raise RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE in the server's configuration.`,
+      `The plan makes ${changes} changes, and ${where} ${maxChanges}${window}: sync fewer files at once, or raise RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE in the server's configuration.`,
     );
   }
 
-  #refuse(changes: number, left: number, resetAtMs: number): Refusal {
+  #reject(changes: number, left: number, resetAtMs: number): Refusal {
     return new Refusal(
       "sync_capped",
       `The plan makes ${changes === 1 ? "1 change" : `${changes} changes`}, and syncs may make ${this.#limit} a minute in this environment, of which ${left} ${left === 1 ? "is" : "are"} left: nothing was applied, try again after the time in resetAt.`,

@@ -17,7 +17,7 @@ const SYNCED = defineTable({
 });
 
 /** Whether this is what the last sync brought; never where none brought anything. */
-export async function isAsBrought(
+export async function matchesSynced(
   tx: Reader,
   environmentId: number,
   target: string,
@@ -28,7 +28,7 @@ export async function isAsBrought(
 }
 
 /** What the last sync brought, or null. */
-export function findBrought(
+export function findSynced(
   tx: Reader,
   environmentId: number,
   target: string,
@@ -37,7 +37,7 @@ export function findBrought(
 }
 
 /** All that is remembered of an environment, JSON by target. */
-export async function listBrought(tx: Reader, environmentId: number): Promise<Map<string, string>> {
+export async function listSynced(tx: Reader, environmentId: number): Promise<Map<string, string>> {
   const rows = await SYNCED.all(tx, "WHERE environment_id = $environmentId AND target > ''", {
     environmentId,
   });
@@ -45,10 +45,10 @@ export async function listBrought(tx: Reader, environmentId: number): Promise<Ma
 }
 
 /** The target of what is no thing: that an environment's files were looked at ever. */
-export const LOOKED_AT = "";
+export const FIRST_SYNC_TARGET = "";
 
 /** Remembers what a sync brought, or found there as it would have brought it. */
-export async function rememberBrought(
+export async function recordSynced(
   tx: Writer,
   environmentId: number,
   target: string,
@@ -59,6 +59,6 @@ export async function rememberBrought(
   await SYNCED.insert(tx, { environmentId, target, content: writeJson(content), syncedAt: nowMs });
 }
 
-export async function forgetBrought(tx: Writer, environmentId: number, target: string): Promise<void> {
+export async function deleteSynced(tx: Writer, environmentId: number, target: string): Promise<void> {
   await SYNCED.delete(tx, { environmentId, target });
 }

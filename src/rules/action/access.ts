@@ -18,15 +18,15 @@ import type { Reader } from "../../store/port.ts";
 import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
 import {
   checkExpiry,
+  defineActionShape,
   entitlementShape,
   expiresAtShape,
-  nameAction,
   parseExpiry,
   reasonShape,
   renderReason,
 } from "./shape.ts";
 
-const granting = nameAction(
+const granting = defineActionShape(
   "grant_access",
   "Grant access",
   "Gives the person the event is about an entitlement, for a while or for good.",
@@ -99,7 +99,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
   },
 };
 
-const revoking = nameAction(
+const revoking = defineActionShape(
   "revoke_access",
   "Revoke access",
   "Ends every live grant of an entitlement that the person got before the event arrived.",
@@ -131,7 +131,7 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
       event: run.event,
     });
     const { entitlement } = holding;
-    const message = sayRevoked(ended.length, kept.length);
+    const message = formatRevoked(ended.length, kept.length);
     return {
       outcome: "done",
       ...(message === null ? {} : { message }),
@@ -147,7 +147,7 @@ export const revokeAccess: DatabaseAction<RevokeAccess> = {
 };
 
 /** What a revocation ended and kept; null: it ended what there was. */
-function sayRevoked(ended: number, kept: number): string | null {
+function formatRevoked(ended: number, kept: number): string | null {
   if (kept > 0) {
     const did = ended === 0 ? "No grant ended" : `${ended} ended`;
     return `${did}, and the person keeps ${kept === 1 ? "1 grant" : `${kept} grants`} that came after this event arrived: access goes by the order of arrival.`;

@@ -13,7 +13,7 @@ import { failFinally, failForNow } from "../../base/outcome.ts";
 import type { Problem } from "../../base/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../../platform/outbound/call-target.ts";
 import type { CallOutcome } from "../../platform/outbound/caller.ts";
-import { type ActionOutcome, type ActionRun, type SendingAction, tellResult } from "./contract.ts";
+import { type ActionOutcome, type ActionRun, type SendingAction, toPostedResult } from "./contract.ts";
 
 const shape = Type.Object(
   {
@@ -72,7 +72,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   },
 
   async settle(_tx, _plan, sent) {
-    return judgeCall(sent);
+    return evaluateCall(sent);
   },
 };
 
@@ -86,11 +86,11 @@ function writeNotice(run: ActionRun): string {
     event: event.payload,
     ...(event.truncated ? { truncated: true } : {}),
     person: person === null ? null : { id: person.id, email: person.email },
-    results: run.results.map(tellResult),
+    results: run.results.map(toPostedResult),
   });
 }
 
-function judgeCall(sent: CallOutcome): ActionOutcome {
+function evaluateCall(sent: CallOutcome): ActionOutcome {
   if (sent.kind === "refused")
     return { outcome: "failed", code: sent.code, message: sent.message, final: sent.final === true };
   const { request } = sent;

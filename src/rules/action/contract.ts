@@ -64,7 +64,7 @@ export type StoredResult =
   | ({ type: string; outcome: "failed"; code: ResultCode; message?: string } & ActionTime & Exchange);
 
 /** The result as another server is told it: without what was said with the one that was called, but for its status and body, and without times. */
-export function tellResult(result: ActionResult): object {
+export function toPostedResult(result: ActionResult): object {
   const { request: _request, beganAt: _beganAt, tookMs: _tookMs, ...told } = result;
   if (told.answer === undefined) return told;
   const { status, body } = told.answer;
@@ -138,7 +138,7 @@ interface ActionBase<Action> {
   check(action: Action): Problem[];
   references(action: Action): Reference[];
   /** Asks for what it reads whatever comes, before it is done. */
-  lookAhead?(ahead: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
+  prefetch?(ahead: Reader, action: Action, environmentId: number): readonly Promise<unknown>[];
   /** What it acts on, by name: with the type, what later attempts know an edited action by. */
   target(action: Action): string;
   /** Valid examples, the first one minimal. */

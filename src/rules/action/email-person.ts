@@ -31,9 +31,9 @@ import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
 import { checkTemplateText, isVisible } from "../../platform/template/template.ts";
 import type { Writer } from "../../store/port.ts";
 import { type ActionRun, findActingPerson, type SendingAction } from "./contract.ts";
-import { nameAction } from "./shape.ts";
+import { defineActionShape } from "./shape.ts";
 
-const words = nameAction(
+const words = defineActionShape(
   "email_person",
   "E-mail the person",
   "Sends the person the event is about a plain-text e-mail.",
@@ -151,7 +151,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       case "mailbox":
         return { outcome: "done", message: "Kept in the mailbox: local development sends nothing.", after };
       case "unknown":
-        await tellUnknown(tx, run);
+        await notifyUnknownMail(tx, run);
         return { outcome: "done", message: `${MAY_HAVE_LEFT} ${sent.message}`, after };
       case "failed":
         return {
@@ -180,7 +180,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     if (row.state === "intended") {
       const end = { state: "unknown", reason: "stopped", message: MAY_HAVE_LEFT } as const;
       await finishEmail(tx, row.id, end, run.nowMs);
-      await tellUnknown(tx, run);
+      await notifyUnknownMail(tx, run);
     }
     return { outcome: "done", message: MAY_HAVE_LEFT, after };
   },
@@ -189,6 +189,6 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 const UNSUBSCRIBED =
   "The person wants no mail of kind event: they stopped it, and an owner can allow it again on the dashboard's Mail page.";
 
-function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
+function notifyUnknownMail(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });
 }

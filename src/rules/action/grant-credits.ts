@@ -8,9 +8,9 @@ import { checkTemplateText } from "../../platform/template/template.ts";
 import { addCredits, findCreditByKey } from "../../shop/people/credit.ts";
 import { resolveRef } from "../../shop/selling/sale.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
+import { defineActionShape, reasonShape, refShape, renderReason } from "./shape.ts";
 
-const words = nameAction(
+const words = defineActionShape(
   "grant_credits",
   "Grant credits",
   "Adds credits to the balance of the person the event is about.",

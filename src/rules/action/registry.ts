@@ -51,7 +51,7 @@ export interface BoundAction {
   /** It is sent again on every attempt and replay. */
   repeats: boolean;
   /** Asks for what it reads whatever comes, before it is done. */
-  lookAhead(ahead: Reader, environmentId: number): readonly Promise<unknown>[];
+  prefetch(ahead: Reader, environmentId: number): readonly Promise<unknown>[];
   /** Does it, or intends what is to leave the house once this is committed. */
   start(tx: Writer, run: ActionRun): Promise<ActionOutcome | Intended>;
   /** null: nothing of it can be left unsettled. */
@@ -79,7 +79,7 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
     action,
     target: type.target(action),
     needsPerson: type.needsPerson(action),
-    lookAhead: (ahead: Reader, environmentId: number) => type.lookAhead?.(ahead, action, environmentId) ?? [],
+    prefetch: (ahead: Reader, environmentId: number) => type.prefetch?.(ahead, action, environmentId) ?? [],
   };
   if (!type.sends)
     return { ...bound, sends: false, repeats: false, start: type.bind(action), conclude: null };

@@ -13,7 +13,7 @@ import { type Payment, type RelaySale, readRelaySale, resolveRef } from "../../s
 import { moveSale } from "../../shop/selling/sale-move.ts";
 import type { Writer } from "../../store/port.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { catalogNameShape, nameAction, refShape } from "./shape.ts";
+import { catalogNameShape, defineActionShape, refShape } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
 type Sale<Name extends string, Item extends "product" | "plan"> = {
@@ -40,7 +40,7 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
   const { type, item, title, effect, examples, work } = sale;
   const fields = { [item]: catalogNameShape(item), ref: Type.Optional(refShape) };
   return {
-    ...nameAction(type, title, sale.description, fields),
+    ...defineActionShape(type, title, sale.description, fields),
     effect,
     sells: effect === "gives",
     sends: false,

@@ -12,7 +12,7 @@ import { cutToLine } from "../../base/text.ts";
 import type { ActionRun } from "./contract.ts";
 
 /** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
-export function nameAction<const Name extends string, Fields extends TProperties>(
+export function defineActionShape<const Name extends string, Fields extends TProperties>(
   type: Name,
   title: string,
   description: string,

@@ -14,9 +14,9 @@ import { checkTemplateText } from "../../platform/template/template.ts";
 import { findCollection, recallCollection } from "../../shop/records/collection.ts";
 import { writeRecordIn } from "../../shop/records/record.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { catalogNameShape, nameAction } from "./shape.ts";
+import { catalogNameShape, defineActionShape } from "./shape.ts";
 
-const words = nameAction("write_record", "Write a record", "Writes a record into a collection.", {
+const words = defineActionShape("write_record", "Write a record", "Writes a record into a collection.", {
   collection: catalogNameShape("collection"),
   data: Type.Record(
     Type.String({ pattern: FIELD_NAME.source }),
@@ -51,7 +51,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   needsPerson: (action) => action.to === "person",
   check: (action) => checkData("data", action.data as Json, 0),
   references: (action) => [{ kind: "collection", name: action.collection, field: "collection" }],
-  lookAhead: (ahead, action, environmentId) => [findCollection(ahead, environmentId, action.collection)],
+  prefetch: (ahead, action, environmentId) => [findCollection(ahead, environmentId, action.collection)],
   target: (action) => action.collection,
   examples: [
     { type: "write_record", collection: "orders", data: { number: "{{mapped.order_id}}" } },

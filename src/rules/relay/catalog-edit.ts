@@ -12,42 +12,44 @@ import type { Reader, Writer } from "../../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { LiveRelay } from "./live-relay.ts";
 import { findRelay, RELAY } from "./relay.ts";
-import { type Edited, settleFoundMisfits, warnOfMisfits } from "./relay-problem.ts";
-import { type Stock, stockOf } from "./relay-reference.ts";
+import { type Edited, listMisfitWarnings, updateMisfitProblem } from "./relay-problem.ts";
+import { type CatalogLookup, makeCatalogLookup } from "./relay-reference.ts";
 
-interface Followed<Result> {
+interface TrackedEdit<Result> {
   result: Result;
   /** What the change broke: what is no relay's, then each relay's by its name (`relays.checkout.actions.0.product`). */
   warnings: Warning[];
 }
 
 /** Does the change of what is called `name` (`access:<slug>` of a slug; null: of every access slug), and follows what it does to relays. */
-export async function followCatalogEdit<Result>(
+export async function trackCatalogEdit<Result>(
   tx: Writer,
   edited: Edited,
   name: string | null,
   change: () => Promise<Result>,
-): Promise<Followed<Result>> {
+): Promise<TrackedEdit<Result>> {
   const { environmentId } = edited;
-  const before = stockOf(tx, environmentId);
+  const before = makeCatalogLookup(tx, environmentId);
   const relays: { definition: Definition; misfits: Misfits }[] = [];
   const naming = await listRelaysNaming(tx, environmentId, name);
   for (const { definition } of naming.relays) {
-    relays.push({ definition, misfits: misfitsOf(await warnOfMisfits(before, definition)) });
+    relays.push({ definition, misfits: toMisfits(await listMisfitWarnings(before, definition)) });
   }
-  const idle = misfitsOf(await warnOfKeys(tx, environmentId, name));
+  const idle = toMisfits(await warnOfKeys(tx, environmentId, name));
   const result = await change();
-  const after = stockOf(tx, environmentId);
+  const after = makeCatalogLookup(tx, environmentId);
   const told = name === null ? [] : await warnOfReceipts(tx, environmentId, name);
-  told.push(...(await warnOfKeys(tx, environmentId, name)).filter((warning) => !idle.has(keyOf(warning))));
+  told.push(
+    ...(await warnOfKeys(tx, environmentId, name)).filter((warning) => !idle.has(warningKey(warning))),
+  );
   const warnings: Warning[] = [];
   for (const { definition, misfits } of relays) {
-    const { broken } = await settleBroken(tx, edited, after, definition, misfits);
-    warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
+    const { broken } = await recheckRelay(tx, edited, after, definition, misfits);
+    warnings.push(...broken.map((warning) => prefixWarning(definition.name, warning)));
   }
-  told.push(...cutToTold(warnings));
+  told.push(...limitWarnings(warnings));
   if (naming.more > 0)
-    told.push(warnOfOthers(naming.more, `more relays name what was changed and ${NOT_LOOKED_AT}`));
+    told.push(makeUncheckedWarning(naming.more, `more relays name what was changed and ${NOT_CHECKED}`));
   return { result, warnings: told };
 }
 
@@ -55,15 +57,15 @@ const NAMED = RELAY.pick("definition");
 /** So many relays are looked at while a change is made or tried, which holds the loop; an answer says how many more there are. */
 const MAX_RELAYS = 25;
 /** So many warnings of relays stand in one answer, which says how many more there are. */
-const MAX_TOLD = 50;
+const MAX_WARNINGS = 50;
 
-const NOT_LOOKED_AT = "were not looked at: a save of each tells what it does not fit";
+const NOT_CHECKED = "were not looked at: a save of each tells what it does not fit";
 
-function cutToTold(warnings: readonly Warning[]): Warning[] {
-  const told = warnings.slice(0, MAX_TOLD);
+function limitWarnings(warnings: readonly Warning[]): Warning[] {
+  const told = warnings.slice(0, MAX_WARNINGS);
   const more = warnings.length - told.length;
   const what = "more warnings of this change are told by the problems of its relays, once it is made";
-  return more > 0 ? [...told, warnOfOthers(more, what)] : told;
+  return more > 0 ? [...told, makeUncheckedWarning(more, what)] : told;
 }
 
 /** How a definition begins to name an access slug. */
@@ -81,14 +83,14 @@ async function listRelaysNaming(tx: Reader, environmentId: number, name: string 
   return { relays, more: (all?.count ?? 0) - relays.length };
 }
 
-function warnOfOthers(count: number, what: string): Warning {
+function makeUncheckedWarning(count: number, what: string): Warning {
   return { code: "relays_not_told", field: "relays", message: `${count} ${what}.` };
 }
 
-const STANDING = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
+const ALL_RELAYS = "WHERE environment_id = ?1 AND json_valid(definition) ORDER BY name";
 
 /** What relays do not fit before several things of the catalog change at once. `more`: relays that were not looked at. */
-interface Standing {
+interface MisfitsBefore {
   misfits: ReadonlyMap<string, Misfits>;
   more: number;
 }
@@ -98,32 +100,35 @@ export async function readMisfits(
   tx: Reader,
   environmentId: number,
   saved: ReadonlySet<string>,
-): Promise<Standing> {
-  const stock = stockOf(tx, environmentId);
-  const all = await tx.all<{ name: string }>(`SELECT name FROM relay ${STANDING}`, environmentId);
+): Promise<MisfitsBefore> {
+  const lookup = makeCatalogLookup(tx, environmentId);
+  const all = await tx.all<{ name: string }>(`SELECT name FROM relay ${ALL_RELAYS}`, environmentId);
   const names = all.map(({ name }) => name).filter((name) => !saved.has(name));
   const misfits = new Map<string, Misfits>();
   for (const name of names.slice(0, MAX_RELAYS)) {
     const row = await findRelay(tx, environmentId, name);
-    if (row !== null) misfits.set(name, misfitsOf(await warnOfMisfits(stock, row.definition)));
+    if (row !== null) misfits.set(name, toMisfits(await listMisfitWarnings(lookup, row.definition)));
   }
   return { misfits, more: Math.max(0, names.length - MAX_RELAYS) };
 }
 
 /** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand, and how many it did not look at. */
-export async function settleMisfits(tx: Writer, edited: Edited, before: Standing): Promise<Warning[]> {
-  const stock = stockOf(tx, edited.environmentId);
+export async function recheckMisfits(tx: Writer, edited: Edited, before: MisfitsBefore): Promise<Warning[]> {
+  const lookup = makeCatalogLookup(tx, edited.environmentId);
   const warnings: Warning[] = [];
   for (const [name, misfits] of before.misfits) {
     const row = await findRelay(tx, edited.environmentId, name);
     if (row === null) continue;
-    const { broken } = await settleBroken(tx, edited, stock, row.definition, misfits);
-    warnings.push(...broken.map((warning) => ofRelay(name, warning)));
+    const { broken } = await recheckRelay(tx, edited, lookup, row.definition, misfits);
+    warnings.push(...broken.map((warning) => prefixWarning(name, warning)));
   }
-  const told = cutToTold(warnings);
+  const told = limitWarnings(warnings);
   if (before.more > 0)
     told.push(
-      warnOfOthers(before.more, `more relays stand beside this change of the catalog and ${NOT_LOOKED_AT}`),
+      makeUncheckedWarning(
+        before.more,
+        `more relays stand beside this change of the catalog and ${NOT_CHECKED}`,
+      ),
     );
   return told;
 }
@@ -131,11 +136,11 @@ export async function settleMisfits(tx: Writer, edited: Edited, before: Standing
 /** Which misfits a relay has, to know new ones by. */
 export type Misfits = ReadonlySet<string>;
 
-function misfitsOf(warnings: readonly Warning[]): Misfits {
-  return new Set(warnings.map(keyOf));
+function toMisfits(warnings: readonly Warning[]): Misfits {
+  return new Set(warnings.map(warningKey));
 }
 
-function keyOf({ code, field }: Warning): string {
+function warningKey({ code, field }: Warning): string {
   return `${code} ${field}`;
 }
 
@@ -143,20 +148,20 @@ function keyOf({ code, field }: Warning): string {
  * What the relay does not fit now and did before the catalog changed, and its problem. `before` is null where nothing is known of it: then
  * nothing counts as broken by the change.
  */
-export async function settleBroken(
+export async function recheckRelay(
   tx: Writer,
   edited: Edited,
-  stock: Stock,
+  lookup: CatalogLookup,
   definition: Definition,
   before: Misfits | null,
 ): Promise<{ broken: Warning[]; after: Misfits }> {
-  const found = await warnOfMisfits(stock, definition);
-  const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
-  await settleFoundMisfits(tx, edited, definition.name, found, broken.length > 0);
-  return { broken, after: misfitsOf(found) };
+  const found = await listMisfitWarnings(lookup, definition);
+  const broken = before === null ? [] : found.filter((warning) => !before.has(warningKey(warning)));
+  await updateMisfitProblem(tx, edited, definition.name, found, broken.length > 0);
+  return { broken, after: toMisfits(found) };
 }
 
-function ofRelay(name: string, { code, field, message }: Warning): Warning {
+function prefixWarning(name: string, { code, field, message }: Warning): Warning {
   return { code, field: `relays.${name}.${field}`, message: `The relay ${name}: ${message}` };
 }
 

@@ -97,7 +97,7 @@ const KEYWORDS = [
 ] as const;
 
 /** The house's words that an editor completes from, under names that JSON Schema leaves to others. */
-const OWN_WORDS = { names: "x-names", knownNames: "x-known-names", templated: "x-templated" } as const;
+const EDITOR_KEYWORDS = { names: "x-names", knownNames: "x-known-names", templated: "x-templated" } as const;
 
 /** What each first word of a template path offers, where that is fixed. */
 export const TEMPLATE_NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -112,7 +112,7 @@ function templatePaths(roots: readonly string[]): string[] {
 }
 
 /** Title and examples of each variant, by the literal that tells it apart. */
-const NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
+const VARIANT_NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
   ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
   ...TRIGGERS.map(
     ({ kind, title, examples, templateRoots }) =>
@@ -152,7 +152,7 @@ function translate(shape: Shape): JsonObject {
     const value = shape[keyword];
     if (value !== undefined) schema[keyword] = isShape(value) ? translate(value) : structuredClone(value);
   }
-  for (const [word, keyword] of Object.entries(OWN_WORDS)) {
+  for (const [word, keyword] of Object.entries(EDITOR_KEYWORDS)) {
     if (shape[word] !== undefined) schema[keyword] = structuredClone(shape[word]);
   }
   for (const keyword of ["properties", "patternProperties"]) {
@@ -181,7 +181,10 @@ function translateUnion(shape: Shape, variants: readonly Shape[]): Shape {
     required: [discriminator],
     // Said once more outside the variants, so that an editor completes the name before a variant is chosen.
     properties: { [discriminator]: { enum: names } },
-    oneOf: variants.map((variant, index) => ({ ...NOTES.get(names[index] ?? ""), ...translate(variant) })),
+    oneOf: variants.map((variant, index) => ({
+      ...VARIANT_NOTES.get(names[index] ?? ""),
+      ...translate(variant),
+    })),
   };
 }
 
@@ -228,18 +231,18 @@ function readTrigger(given: Json | undefined): DefinitionParts["trigger"] {
   const parts: JsonObject = {};
   for (const [name, shape] of Object.entries(propertiesOf(trigger.shape))) {
     const part = Object.hasOwn(value, name) ? value[name] : undefined;
-    const mended = part === undefined ? undefined : mendPart(name, shape, part);
+    const mended = part === undefined ? undefined : repairPart(name, shape, part);
     if (mended !== undefined) parts[name] = mended;
   }
   return { ...parts, kind: trigger.kind };
 }
 
 /** The part as it is where it fits, else with stand-ins for what does not, else undefined. */
-function mendPart(name: string, shape: TSchema, part: Json): Json | undefined {
+function repairPart(name: string, shape: TSchema, part: Json): Json | undefined {
   if (fits(shape, part)) return part;
   if (!isJsonObject(part)) return undefined;
   const scheme = name === "verify" && typeof part.scheme === "string" ? findScheme(part.scheme) : null;
-  if (scheme !== null) return mendObject(scheme.shape, part, scheme.examples as readonly JsonObject[]);
+  if (scheme !== null) return repairObject(scheme.shape, part, scheme.examples as readonly JsonObject[]);
   const entry = Object.values(
     (shape as { patternProperties?: Record<string, TSchema> }).patternProperties ?? {},
   )[0];
@@ -254,13 +257,13 @@ function readAction(given: Json): { action: ActionDefinition; fits: boolean } | 
   const type = findAction(given.type);
   if (type === null) return { action: given as ActionDefinition, fits: false };
   const value = dropStrangers(type.shape, given) as JsonObject;
-  const mended = mendObject(type.shape, value, type.examples as readonly JsonObject[]);
+  const mended = repairObject(type.shape, value, type.examples as readonly JsonObject[]);
   return mended === undefined
     ? { action: given as ActionDefinition, fits: false }
     : { action: mended as ActionDefinition, fits: true };
 }
 
-function mendObject(
+function repairObject(
   shape: TSchema,
   value: JsonObject,
   examples: readonly JsonObject[],

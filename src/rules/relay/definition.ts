@@ -69,7 +69,7 @@ const MAX_DEFINITION_CHARS = 256 * 1024;
 /** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
 const MAX_DEFINITION_TEMPLATES = 2_000;
 
-const RESERVED = "__proto__";
+const RESERVED_NAME = "__proto__";
 
 interface Place {
   value: unknown;
@@ -103,7 +103,7 @@ function checkBounds(root: unknown): Problem[] {
     }
     for (const name of names ?? []) {
       chars += name.length;
-      if (name === RESERVED) problems.push(refuseReserved(field));
+      if (name === RESERVED_NAME) problems.push(rejectReservedName(field));
       open.push({
         value: (value as Record<string, unknown>)[name],
         depth: depth + 1,
@@ -136,8 +136,8 @@ function isLong(value: bigint): boolean {
 
 const LONGEST = 10n ** 300n;
 
-function refuseReserved(field: string): Problem {
-  const place = joinField(field, RESERVED);
+function rejectReservedName(field: string): Problem {
+  const place = joinField(field, RESERVED_NAME);
   return {
     field: place,
     message: `\`${place}\` is a name that no object may have here: choose another name.`,

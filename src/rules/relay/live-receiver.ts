@@ -24,7 +24,7 @@ import {
 import { arrivesUnsigned } from "./unsigned-rule.ts";
 
 /** Why a receiver verifies nothing at all. */
-export type Closed =
+export type ClosedReason =
   | "scheme_renamed"
   | "relay_unsigned_event"
   | "relay_key_as_secret"
@@ -37,7 +37,7 @@ export interface LiveReceiver {
   url: string;
   /** null while closed. */
   verifier: Verifier | null;
-  closed: Closed | null;
+  closed: ClosedReason | null;
   /** What bodies its scheme reads. */
   bodies: BodyKinds;
   map: CompiledMap;
@@ -95,7 +95,7 @@ export function openReceiver(
   const scheme = bindScheme(trigger.verify);
   const renamed = trigger.verify.scheme === RENAMED_SCHEME;
   const unsigned = !renamed && arrivesUnsigned(trigger);
-  const opened: Closed | Verifier = renamed
+  const opened: ClosedReason | Verifier = renamed
     ? "scheme_renamed"
     : unsigned && barsUnsigned
       ? "relay_unsigned_event"
@@ -141,7 +141,7 @@ export function isHandshake({ handshake: live }: LiveReceiver, call: ReceivedCal
   return live !== null && answerHandshake(live.handshake, call, live.present) !== null;
 }
 
-function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Sealer): Closed | Verifier {
+function openVerifier(row: ReceiverRow, scheme: BoundScheme | null, sealer: Sealer): ClosedReason | Verifier {
   if (scheme === null) return "no_secret";
   const need = scheme.secretNeed();
   if (need === "processor") {

@@ -11,7 +11,7 @@ import { type BoundAction, bindAction } from "../action/registry.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";
 import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay.ts";
-import { barsUnsigned } from "./unsigned-rule.ts";
+import { rejectsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction extends BoundAction {
   /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
@@ -38,7 +38,7 @@ export interface LiveRelay {
   /** Whether any action leaves the house. */
   sends: boolean;
   /** Whether an unsigned event may not act: it has acting actions and no opt-in. */
-  barsUnsigned: boolean;
+  rejectsUnsigned: boolean;
   /** Paused, or its environment is on hold: events wait. */
   waiting: boolean;
   /** Its environment's hold was released, and events of all its relays run in the order of their arrival until those that waited have run. */
@@ -112,7 +112,7 @@ interface LiveRelayDeps {
 export class LiveRelays {
   readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
-  #told: Snapshot | null = null;
+  #notified: Snapshot | null = null;
   /** By id, what each was opened from. */
   #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
   #loading: Promise<Snapshot> | null = null;
@@ -128,7 +128,7 @@ export class LiveRelays {
   }
 
   /** As of the last commit; null: a change is being read. */
-  get known(): Snapshot | null {
+  get cached(): Snapshot | null {
     return this.#snapshot;
   }
 
@@ -161,7 +161,7 @@ export class LiveRelays {
       return relay;
     } catch (error) {
       this.#deps.onUnreadable?.(row, error);
-      return closeRelay(row, this.#deps);
+      return makeUnreadableRelay(row, this.#deps);
     }
   }
 
@@ -174,7 +174,7 @@ export class LiveRelays {
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
-          this.#tell(snapshot);
+          this.#notify(snapshot);
         }
         return snapshot;
       },
@@ -187,9 +187,9 @@ export class LiveRelays {
     return loading;
   }
 
-  #tell(snapshot: Snapshot): void {
-    const before = this.#told;
-    this.#told = snapshot;
+  #notify(snapshot: Snapshot): void {
+    const before = this.#notified;
+    this.#notified = snapshot;
     const { onReleased, onSchedules } = this.#deps;
     if (before !== null) for (const id of snapshot.listReleased(before)) onReleased?.(id);
     if (snapshot.hasSchedule) onSchedules?.(snapshot, before);
@@ -220,14 +220,14 @@ function fingerprintOf(text: string): string {
 function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const { definition } = RELAY.read(row);
   const actions = openActions(definition.actions);
-  const bars = barsUnsigned(definition);
+  const bars = rejectsUnsigned(definition);
   return {
-    ...nameRelay(row, deps),
+    ...identifyRelay(row, deps),
     definition,
     actions,
     actionList: listActions(definition.actions),
     sends: actions.some(({ sends }) => sends),
-    barsUnsigned: bars,
+    rejectsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
     releasing: row.releasedThrough !== null,
     waitsFor:
@@ -245,7 +245,7 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
 }
 
 /** What is known of every relay, however its definition reads. */
-function nameRelay(
+function identifyRelay(
   { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
   deps: LiveRelayDeps,
 ) {
@@ -265,15 +265,15 @@ function nameRelay(
 }
 
 /** Stands for a relay of which nothing is known but that it is there. */
-function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
+function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
-    ...nameRelay(row, deps),
+    ...identifyRelay(row, deps),
     definition: { name: row.name, trigger, actions: [] },
     actions: [],
     actionList: listActions([]),
     sends: false,
-    barsUnsigned: true,
+    rejectsUnsigned: true,
     waiting: true,
     releasing: false,
     waitsFor: null,

@@ -14,7 +14,7 @@ interface Sealed {
 type SealedState = "none" | "opens" | "foreign";
 
 /** Tries the key on the newest secret of each kind; with null, whether anything is sealed at all (then `foreign`). */
-export async function trySealed(tx: Reader, sealer: Sealer | null): Promise<SealedState> {
+export async function testMasterKey(tx: Reader, sealer: Sealer | null): Promise<SealedState> {
   const samples = await findSamples(tx);
   if (samples.length === 0) return "none";
   if (sealer === null) return "foreign";
@@ -55,7 +55,7 @@ async function findProof(tx: Reader): Promise<Sealed[]> {
 }
 
 /** Binds the database to the master key, so that another one is known as such before anything is sealed; unless it is bound already. */
-async function keepProof(store: Store, sealer: Sealer): Promise<void> {
+async function recordProof(store: Store, sealer: Sealer): Promise<void> {
   if ((await store.read(findProof)).length > 0) return;
   await store.write("app", (tx) =>
     tx.run(
@@ -66,16 +66,16 @@ async function keepProof(store: Store, sealer: Sealer): Promise<void> {
 }
 
 /** `masterKey` is RELAY_MASTER_KEY's. */
-interface KeyPlace {
+interface MasterKeySource {
   dataDir: string;
   masterKey: string | null;
 }
 
 /** The data directory's sealer; where nothing was sealed yet, a first key is made. Refuses as `requireMasterKey`. */
-export async function openSealer(store: Store, place: KeyPlace): Promise<Sealer> {
+export async function openSealer(store: Store, place: MasterKeySource): Promise<Sealer> {
   const found = await store.read((tx) => requireMasterKey(tx, place));
   const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
-  await keepProof(store, sealer);
+  await recordProof(store, sealer);
   // Another node may have bound it meanwhile, with a key of its own.
   await store.read((tx) => requireMasterKey(tx, place));
   return sealer;
@@ -84,10 +84,10 @@ export async function openSealer(store: Store, place: KeyPlace): Promise<Sealer>
 /** The key, or null where none was made yet. Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
 export async function requireMasterKey(
   tx: Reader,
-  { dataDir, masterKey }: KeyPlace,
+  { dataDir, masterKey }: MasterKeySource,
 ): Promise<Uint8Array | null> {
   const found = await findMasterKey(dataDir, masterKey);
-  const state = await trySealed(tx, found === null ? null : new Sealer(found));
+  const state = await testMasterKey(tx, found === null ? null : new Sealer(found));
   if (state === "foreign") {
     const file = masterKeyFile(dataDir);
     throw new Refusal(

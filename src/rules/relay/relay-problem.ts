@@ -1,5 +1,5 @@
 /**
- * What is wrong with a relay as it stands. Its save warns of all that it does not fit as the stock stands. Here: what a relay that watches a
+ * What is wrong with a relay as it stands. Its save warns of all that it does not fit as the lookup stands. Here: what a relay that watches a
  * collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
  * write, because a relay's writes never start a relay. What else it names is relay-reference.ts's.
  * And the problems that stand of a stored one, raised and cleared here; the relay is never changed: what it does not fit since the catalog
@@ -21,16 +21,16 @@ import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
 import {
+  type CatalogLookup,
   checkWrites,
+  listMissingWarnings,
+  listWriteWarnings,
   MAX_NAMED,
-  type Stock,
-  stockOf,
-  warnOfMissing,
-  warnOfWrites,
+  makeCatalogLookup,
 } from "./relay-reference.ts";
 import { openReceiverSecret } from "./relay-secret.ts";
-import { sellsOnCall, warnOfOverlap } from "./selling-overlap.ts";
-import { arrivesUnsigned, barsUnsigned } from "./unsigned-rule.ts";
+import { listOverlapWarnings, sellsOnCall } from "./selling-overlap.ts";
+import { arrivesUnsigned, rejectsUnsigned } from "./unsigned-rule.ts";
 
 const MISFIT = "relay_misfit" as const;
 const MAX_MESSAGE = 1_000;
@@ -44,38 +44,45 @@ export interface Edited {
  * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
  * a watched collection can be.
  */
-export async function warnOfReferences(stock: Stock, definition: Definition): Promise<Warning[]> {
+export async function listReferenceWarnings(
+  lookup: CatalogLookup,
+  definition: Definition,
+): Promise<Warning[]> {
   return [
-    ...(await warnOfMissing(stock, definition)),
-    ...(await warnOfWrites(stock, definition)),
-    ...(await warnOfWatched(stock, definition)),
-    ...(await warnOfWatchers(stock, definition)),
-    ...(sellsOnCall(definition) ? warnOfOverlap(definition, await stock.listSellers()) : []),
+    ...(await listMissingWarnings(lookup, definition)),
+    ...(await listWriteWarnings(lookup, definition)),
+    ...(await listWatchWarnings(lookup, definition)),
+    ...(await listWatcherWarnings(lookup, definition)),
+    ...(sellsOnCall(definition) ? listOverlapWarnings(definition, await lookup.listSellers()) : []),
   ];
 }
 
 /** As `warnOfReferences`, without what one relay has to do with another, and with what a save would refuse: what a change of the catalog can break. */
-export async function warnOfMisfits(stock: Stock, definition: Definition): Promise<Warning[]> {
-  const refused = await checkWrites(stock, definition);
+export async function listMisfitWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
+  const refused = await checkWrites(lookup, definition);
   return [
-    ...(await warnOfMissing(stock, definition)),
+    ...(await listMissingWarnings(lookup, definition)),
     ...refused.map((problem): Warning => ({ code: "record_does_not_fit", ...problem })),
-    ...(await warnOfWrites(stock, definition)),
-    ...(await warnOfWatched(stock, definition)),
+    ...(await listWriteWarnings(lookup, definition)),
+    ...(await listWatchWarnings(lookup, definition)),
   ];
 }
 
 /** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
-export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
+export async function refreshMisfitProblem(
+  tx: Writer,
+  edited: Edited,
+  definition: Definition,
+): Promise<void> {
   const { environmentId } = edited;
   const key = { environmentId, code: MISFIT, target: relayTarget(definition.name) };
   if (!(await hasProblem(tx, key))) return;
-  const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
-  await settleFoundMisfits(tx, edited, definition.name, misfits, true);
+  const misfits = await listMisfitWarnings(makeCatalogLookup(tx, environmentId), definition);
+  await updateMisfitProblem(tx, edited, definition.name, misfits, true);
 }
 
 /** `raises`: whether what is wrong becomes a problem where none stands. */
-export async function settleFoundMisfits(
+export async function updateMisfitProblem(
   tx: Writer,
   { environmentId, nowMs }: Edited,
   name: string,
@@ -94,24 +101,27 @@ export async function settleFoundMisfits(
 }
 
 /** Of a relay that watches; none of another one. */
-async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
+async function listWatchWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const { trigger } = definition;
   if (trigger.kind !== "data_change") return [];
-  const collection = await stock.findCollection(trigger.collection);
-  if (collection === null) return [await warnOfGhost(stock, trigger.collection)];
-  return [...warnOfWhere(trigger.where ?? {}, collection), ...warnOfFields(definition, collection)];
+  const collection = await lookup.findCollection(trigger.collection);
+  if (collection === null) return [await makeMissingCollectionWarning(lookup, trigger.collection)];
+  return [
+    ...listFilterWarnings(trigger.where ?? {}, collection),
+    ...listFieldWarnings(definition, collection),
+  ];
 }
 
-async function warnOfGhost(stock: Stock, name: string): Promise<Warning> {
+async function makeMissingCollectionWarning(lookup: CatalogLookup, name: string): Promise<Warning> {
   const field = "trigger.collection";
-  const near = findNearestName(name, await stock.listCollections());
+  const near = findNearestName(name, await lookup.listCollections());
   const todo =
-    near === null ? `${stock.make}, or name one that exists` : `did you mean ${near}? Else ${stock.make}`;
-  const message = `\`${field}\`: there is no collection named ${name} ${stock.place} yet, so that no record changes and this relay never runs: ${todo}.`;
+    near === null ? `${lookup.make}, or name one that exists` : `did you mean ${near}? Else ${lookup.make}`;
+  const message = `\`${field}\`: there is no collection named ${name} ${lookup.place} yet, so that no record changes and this relay never runs: ${todo}.`;
   return { code: "reference_missing", field, message };
 }
 
-function warnOfWhere(
+function listFilterWarnings(
   where: NonNullable<DataChangeTrigger["where"]>,
   { name, fields }: CollectionDefinition,
 ): Warning[] {
@@ -123,7 +133,7 @@ function warnOfWhere(
     const rule = fields.get(key);
     if (rule === undefined) {
       return warn(
-        `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${sayNearest(key, fields)}.`,
+        `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${formatNearest(key, fields)}.`,
       );
     }
     const refused = refuseFieldValue(rule, wanted);
@@ -135,7 +145,7 @@ function warnOfWhere(
 }
 
 /** Templates that read a field which the collection has not, or something below one that holds nothing else. */
-function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
+function listFieldWarnings({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
   return listTemplateUses(actions, "actions").flatMap(({ field, path }): Warning[] => {
     const [root, part, key, below] = path.split(".");
     if ((root !== "record" && root !== "previous") || part !== "data" || key === undefined) return [];
@@ -145,13 +155,13 @@ function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefin
       { code: "path_names_nothing", field, message: `${start}: ${why}.` },
     ];
     if (rule === undefined)
-      return warn(`${key} is not a field of the collection ${name}: ${sayNearest(key, fields)}`);
+      return warn(`${key} is not a field of the collection ${name}: ${formatNearest(key, fields)}`);
     if (below === undefined || rule.type === "json") return [];
     return warn(`${key} is a ${rule.type} field of the collection ${name}, with nothing below it`);
   });
 }
 
-function sayNearest(key: string, fields: CollectionDefinition["fields"]): string {
+function formatNearest(key: string, fields: CollectionDefinition["fields"]): string {
   const names = [...fields.keys()];
   const near = findNearestName(key, names);
   if (near !== null) return `perhaps ${near} was meant`;
@@ -159,18 +169,21 @@ function sayNearest(key: string, fields: CollectionDefinition["fields"]): string
 }
 
 /** Both sides: what others write that this one watches, and who watches what this one writes. */
-async function warnOfWatchers(stock: Stock, { name, trigger, actions }: Definition): Promise<Warning[]> {
+async function listWatcherWarnings(
+  lookup: CatalogLookup,
+  { name, trigger, actions }: Definition,
+): Promise<Warning[]> {
   const warnings: Warning[] = [];
   const others = (names: readonly string[]) => names.filter((other) => other !== name);
   if (trigger.kind === "data_change" && trigger.on.includes("created")) {
-    const writers = others(await stock.listWriters(trigger.collection));
+    const writers = others(await lookup.listWriters(trigger.collection));
     if (writers.length > 0) {
       const [what, whose] =
         writers.length === 1
-          ? [`the relay ${sayRelays(writers)} writes`, "its"]
-          : [`the relays ${sayRelays(writers)} write`, "their"];
+          ? [`the relay ${formatRelays(writers)} writes`, "its"]
+          : [`the relays ${formatRelays(writers)} write`, "their"];
       warnings.push(
-        warnUnseen(
+        makeUnseenWarning(
           "trigger.collection",
           `${what} ${trigger.collection} too, and what a relay writes never starts a relay: ${whose} records are not seen here, so put these actions there as well.`,
         ),
@@ -180,12 +193,12 @@ async function warnOfWatchers(stock: Stock, { name, trigger, actions }: Definiti
   for (const [index, action] of actions.entries()) {
     if (action.type !== "write_record" || typeof action.collection !== "string") continue;
     const { collection } = action;
-    const watchers = others(await stock.listWatchers(collection));
+    const watchers = others(await lookup.listWatchers(collection));
     if (watchers.length === 0) continue;
-    const names = sayRelays(watchers);
+    const names = formatRelays(watchers);
     const what = watchers.length === 1 ? `the relay ${names} watches` : `the relays ${names} watch`;
     warnings.push(
-      warnUnseen(
+      makeUnseenWarning(
         `actions.${index}.collection`,
         `${what} ${collection}, but what a relay writes never starts a relay: add what should follow to this relay's actions.`,
       ),
@@ -195,11 +208,11 @@ async function warnOfWatchers(stock: Stock, { name, trigger, actions }: Definiti
 }
 
 /** Of so many, there may be more. */
-function sayRelays(names: readonly string[]): string {
+function formatRelays(names: readonly string[]): string {
   return showNames(names.length < MAX_NAMED - 1 ? names : [...names.slice(0, MAX_NAMED - 2), "others"]);
 }
 
-function warnUnseen(field: string, why: string): Warning {
+function makeUnseenWarning(field: string, why: string): Warning {
   return { code: "relay_write_unseen", field, message: `\`${field}\`: ${why}` };
 }
 
@@ -209,16 +222,16 @@ export function writesTo({ actions }: Definition, collection: string): boolean {
 }
 
 /** Whether the making of such a record starts the relay. */
-export function watchesMaking({ trigger }: Definition, collection: string): boolean {
+export function startsOnCreated({ trigger }: Definition, collection: string): boolean {
   return (
     trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
   );
 }
 
-const BROKEN = ["relay_unsigned_event", "relay_key_as_secret"] as const;
+const RULE_CODES = ["relay_unsigned_event", "relay_key_as_secret"] as const;
 
 interface RelayProblem {
-  code: (typeof BROKEN)[number];
+  code: (typeof RULE_CODES)[number];
   message: string;
 }
 
@@ -232,7 +245,7 @@ export function listRelayProblems(
   secretText: string | null,
 ): RelayProblem[] {
   const problems: RelayProblem[] = [];
-  if (arrivesUnsigned(definition.trigger) && barsUnsigned(definition)) {
+  if (arrivesUnsigned(definition.trigger) && rejectsUnsigned(definition)) {
     problems.push({
       code: "relay_unsigned_event",
       message:
@@ -250,28 +263,28 @@ export function listRelayProblems(
 }
 
 /** Raises what the row breaks now, which it answers, and clears what it no longer does, of which a new one has nothing. */
-export async function settleRelayProblems(
+export async function updateRuleProblems(
   tx: Writer,
   row: RelayRow,
   sealer: Sealer,
   nowMs: number,
   isNew = false,
 ): Promise<readonly RelayProblem[]> {
-  return await settleFound(tx, row, findProblems(row, sealer), nowMs, isNew);
+  return await writeRuleProblems(tx, row, findProblems(row, sealer), nowMs, isNew);
 }
 
 function findProblems(row: RelayRow, sealer: Sealer): RelayProblem[] {
   return listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
 }
 
-async function settleFound(
+async function writeRuleProblems(
   tx: Writer,
   { environmentId, name }: RelayRow,
   found: readonly RelayProblem[],
   nowMs: number,
   isNew: boolean,
 ): Promise<readonly RelayProblem[]> {
-  for (const code of BROKEN) {
+  for (const code of RULE_CODES) {
     const key = { environmentId, code, target: relayTarget(name) };
     const problem = found.find((candidate) => candidate.code === code);
     if (problem !== undefined) await raiseProblem(tx, { ...key, message: problem.message, nowMs });
@@ -284,14 +297,14 @@ async function settleFound(
  * As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. One that cannot be read keeps what stands
  * of it: whoever opens it closes it alone, and says so.
  */
-export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
+export async function updateAllRuleProblems(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
   for (const stored of await tx.all<object>(`SELECT ${RELAY.columns} FROM relay ORDER BY id`)) {
-    const read = tryToRead(stored, sealer);
-    if (read !== null) await settleFound(tx, read.row, read.found, nowMs, false);
+    const read = tryReadRelay(stored, sealer);
+    if (read !== null) await writeRuleProblems(tx, read.row, read.found, nowMs, false);
   }
 }
 
-function tryToRead(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
+function tryReadRelay(stored: object, sealer: Sealer): { row: RelayRow; found: RelayProblem[] } | null {
   try {
     const row = RELAY.read(stored);
     return { row, found: findProblems(row, sealer) };

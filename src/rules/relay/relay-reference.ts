@@ -1,6 +1,6 @@
 /**
- * The stock of what a definition may name, an environment's or a set of files' (sync/file-set.ts), so that `relay validate` finds without a
- * database what a save finds with one; and what a relay names and does not fit as the stock stands. A missing collection, entitlement, product or
+ * The lookup of what a definition may name, an environment's or a set of files' (sync/file-set.ts), so that `relay validate` finds without a
+ * database what a save finds with one; and what a relay names and does not fit as the lookup stands. A missing collection, entitlement, product or
  * plan, and one that is not sold through this relay, is a warning, which never refuses a save; the same thing missing when an event runs makes
  * the event dead. A sale bound to a relay that does not exist is refused, because nothing can fulfil it.
  */
@@ -23,7 +23,7 @@ import { findRelay, RELAY } from "./relay.ts";
 
 const ACCESS = "access:";
 
-export interface Stock {
+export interface CatalogLookup {
   /** Where something is missing, in words. */
   place: string;
   /** What to do about what is missing, in words: "create it". */
@@ -57,7 +57,7 @@ const SELLS = `CASE WHEN json_valid(definition) THEN definition ->> '$.trigger.k
 const SELLER = RELAY.pick("definition");
 
 /** An environment's, as it is now: what was looked up once is not asked again. */
-export function stockOf(tx: Reader, environmentId: number): Stock {
+export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLookup {
   const listRelays = async (how: string, collection: string): Promise<string[]> => {
     // The text is looked for first, which is quick; a definition that is no JSON names nothing.
     const sql = `SELECT name FROM relay WHERE environment_id = $environmentId AND instr(definition, $text) > 0
@@ -105,7 +105,7 @@ function once<Found>(find: (name: string) => Promise<Found>): (name: string) => 
   };
 }
 
-/** What a relay names and cannot work with as the stock stands. */
+/** What a relay names and cannot work with as the lookup stands. */
 export const missingThing = Type.Object({
   /** `access`: a slug. An entitlement that is none is told as a product. */
   kind: oneOf(["collection", "product", "plan", "access"]),
@@ -116,11 +116,11 @@ export const missingThing = Type.Object({
 export type MissingThing = Static<typeof missingThing>;
 
 /** Each once, in the order of the actions. */
-export async function listMissing(stock: Stock, definition: Definition): Promise<MissingThing[]> {
+export async function listMissing(lookup: CatalogLookup, definition: Definition): Promise<MissingThing[]> {
   const missing = new Map<string, MissingThing>();
   for (const reference of listReferences(definition)) {
-    const there = await isThere(stock, reference);
-    if (there && (!reference.sells || (await findSeller(stock, reference)) === definition.name)) continue;
+    const there = await exists(lookup, reference);
+    if (there && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
     const { kind, name } = reference;
     const isSlug = kind === "entitlement" && name.startsWith(ACCESS);
     const thing: MissingThing = isSlug
@@ -132,16 +132,16 @@ export async function listMissing(stock: Stock, definition: Definition): Promise
 }
 
 /** One warning for each name that is missing, or sold elsewhere, now. */
-export async function warnOfMissing(stock: Stock, definition: Definition): Promise<Warning[]> {
+export async function listMissingWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const warnings: Warning[] = [];
   for (const reference of listReferences(definition)) {
     const { kind, name, field, sells } = reference;
-    if (!(await isThere(stock, reference))) {
-      const near = kind === "collection" ? findNearestName(name, await stock.listCollections()) : null;
+    if (!(await exists(lookup, reference))) {
+      const near = kind === "collection" ? findNearestName(name, await lookup.listCollections()) : null;
       const meant = near === null ? "" : ` (did you mean ${near}?)`;
-      const message = `\`${field}\`: there is no ${inWords(reference)} ${stock.place} yet${meant}; ${stock.make} before the first event, which ends dead without it.`;
+      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.make} before the first event, which ends dead without it.`;
       warnings.push({ code: "reference_missing", field, message });
-    } else if (sells && (await findSeller(stock, reference)) !== definition.name) {
+    } else if (sells && (await findSeller(lookup, reference)) !== definition.name) {
       const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, which ends dead without it.`;
       warnings.push({ code: "not_sold_here", field, message });
     }
@@ -150,7 +150,11 @@ export async function warnOfMissing(stock: Stock, definition: Definition): Promi
 }
 
 /** One sentence each thing that is sold through a relay of this name, where there is none: nothing fulfils it until there is one again. */
-export async function warnOfSold(tx: Reader, environmentId: number, relay: string): Promise<Warning[]> {
+export async function listSoldThroughWarnings(
+  tx: Reader,
+  environmentId: number,
+  relay: string,
+): Promise<Warning[]> {
   if ((await findRelay(tx, environmentId, relay)) !== null) return [];
   const warnings: Warning[] = [];
   for (const kind of ["product", "plan"] as const) {
@@ -173,10 +177,10 @@ export async function checkSellers(
   environmentId: number,
   definition: Definition,
 ): Promise<Problem[]> {
-  const stock = stockOf(tx, environmentId);
+  const lookup = makeCatalogLookup(tx, environmentId);
   const problems: Problem[] = [];
   for (const reference of listReferences(definition)) {
-    const seller = reference.sells ? await findSeller(stock, reference) : null;
+    const seller = reference.sells ? await findSeller(lookup, reference) : null;
     if (seller === null || seller === definition.name) continue;
     if ((await findRelay(tx, environmentId, seller)) !== null) continue;
     const { kind, name, field } = reference;
@@ -209,13 +213,13 @@ function listReferences({ actions }: Definition): (Reference & { sells: boolean 
   });
 }
 
-async function isThere(stock: Stock, { kind, name }: Reference): Promise<boolean> {
-  if (kind === "collection") return (await stock.findCollection(name)) !== null;
-  if (kind === "entitlement") return await stock.hasEntitlement(name);
-  return (await stock.findItem(kind, name)) !== null;
+async function exists(lookup: CatalogLookup, { kind, name }: Reference): Promise<boolean> {
+  if (kind === "collection") return (await lookup.findCollection(name)) !== null;
+  if (kind === "entitlement") return await lookup.hasEntitlement(name);
+  return (await lookup.findItem(kind, name)) !== null;
 }
 
-function inWords({ kind, name }: Reference): string {
+function formatReference({ kind, name }: Reference): string {
   if (kind !== "entitlement") return `${kind} named ${name}`;
   return name.startsWith(ACCESS)
     ? `access slug named ${name.slice(ACCESS.length)}`
@@ -223,9 +227,9 @@ function inWords({ kind, name }: Reference): string {
 }
 
 /** The relay that a product or plan is sold through, by name; null for none. */
-async function findSeller(stock: Stock, { kind, name }: Reference): Promise<string | null> {
+async function findSeller(lookup: CatalogLookup, { kind, name }: Reference): Promise<string | null> {
   if (kind !== "product" && kind !== "plan") return null;
-  return (await stock.findItem(kind, name))?.relay ?? null;
+  return (await lookup.findItem(kind, name))?.relay ?? null;
 }
 
 interface Write {
@@ -236,8 +240,8 @@ interface Write {
 }
 
 /** One problem each write_record that leaves out `to` where the collection's records need a recipient. */
-export async function checkWrites(stock: Stock, definition: Definition): Promise<Problem[]> {
-  const writes = await listWrites(stock, definition);
+export async function checkWrites(lookup: CatalogLookup, definition: Definition): Promise<Problem[]> {
+  const writes = await listWrites(lookup, definition);
   return writes.flatMap(({ action, place, collection: { kind, name } }) => {
     if (action.to === "person" || (kind !== "addressed" && kind !== "direct")) return [];
     const field = `${place}.to`;
@@ -248,8 +252,8 @@ export async function checkWrites(stock: Stock, definition: Definition): Promise
 }
 
 /** One sentence each field that ends the event dead as the collection stands. */
-export async function warnOfWrites(stock: Stock, definition: Definition): Promise<Warning[]> {
-  const writes = await listWrites(stock, definition);
+export async function listWriteWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
+  const writes = await listWrites(lookup, definition);
   return writes.flatMap(({ action, place, collection }) => {
     const { fields } = collection;
     const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
@@ -278,11 +282,11 @@ export async function warnOfWrites(stock: Stock, definition: Definition): Promis
   });
 }
 
-async function listWrites(stock: Stock, definition: Definition): Promise<Write[]> {
+async function listWrites(lookup: CatalogLookup, definition: Definition): Promise<Write[]> {
   const writes: Write[] = [];
   for (const [index, action] of definition.actions.entries()) {
     if (action.type !== "write_record" || typeof action.collection !== "string") continue;
-    const collection = await stock.findCollection(action.collection);
+    const collection = await lookup.findCollection(action.collection);
     if (collection !== null) writes.push({ action, place: `actions.${index}`, collection });
   }
   return writes;

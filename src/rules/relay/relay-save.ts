@@ -26,23 +26,23 @@ import {
   relayTarget,
   requireRelay,
   requireRelayVersion,
-  settleSignatures,
+  updateSignatureRetention,
   withSecret,
 } from "./relay.ts";
-import { settleMisfit, settleRelayProblems, warnOfReferences } from "./relay-problem.ts";
-import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
+import { listReferenceWarnings, refreshMisfitProblem, updateRuleProblems } from "./relay-problem.ts";
+import { checkWrites, makeCatalogLookup, requireSellingRelays } from "./relay-reference.ts";
 import {
+  adaptSecret,
+  adaptSigningSecret,
   callsUrl,
-  followSecret,
-  followSigning,
+  listSecretWarnings,
   type MadeSecret,
   type MadeSigningSecret,
   makeFirstSecret,
   makeSigningSecret,
   NO_SIGNING_SECRET,
-  refuseKeptElsewhere,
-  refuseWithoutCallUrl,
-  warnOfSecret,
+  rejectWithoutCallUrl,
+  requireUnsharedSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
@@ -55,13 +55,13 @@ interface SaveOrigin {
 }
 
 /** What is saved: a value that is checked here, or what was checked already, because checking many in one transaction holds the loop. */
-type Given = { definition: unknown } | { checked: Checked };
+type DefinitionInput = { definition: unknown } | { checked: Checked };
 
-function check(given: Given, nowMs: number): Checked {
+function check(given: DefinitionInput, nowMs: number): Checked {
   return "checked" in given ? given.checked : requireDefinition(given.definition, nowMs);
 }
 
-export type NewRelay = Given & {
+export type NewRelay = DefinitionInput & {
   /** A pasted secret or public key; null mints one where the scheme has one. */
   secret: string | null;
   /** A signing secret of one's own; null mints one where there is a call_url. */
@@ -78,16 +78,16 @@ interface Saved {
   /** Warnings of what it names as the catalog stands now. */
   misfits: Warning[];
   /** Of a new one: all that stands of it. */
-  standing: RelayView["problems"] | undefined;
+  problems: RelayView["problems"] | undefined;
 }
 
 /** The save as the API answers it. */
 export async function viewSaved(
   tx: Reader,
   context: RelayContext,
-  { row, receiverSecret, signingSecret, warnings, misfits, standing }: Saved,
+  { row, receiverSecret, signingSecret, warnings, misfits, problems }: Saved,
 ): Promise<SavedRelay> {
-  const relay = await showRelay(tx, context, row, standing);
+  const relay = await showRelay(tx, context, row, problems);
   return {
     relay,
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
@@ -104,12 +104,12 @@ export async function viewSaved(
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
   const { environment, nowMs, sealer } = context;
   const { definition, warnings } = check(input, nowMs);
-  await refuseNameTaken(tx, context, definition.name);
-  await refuseCapped(tx, context);
+  await requireFreeName(tx, context, definition.name);
+  await requireRelayCapacity(tx, context);
   const id = newId("rly", nowMs);
   const made = makeFirstSecret({ relayId: id, definition, sealer, nowMs }, input.secret);
-  await refuseKeptElsewhere(tx, context, definition.name, made.kept);
-  if (!callsUrl(definition) && input.signingSecret !== null) throw refuseWithoutCallUrl();
+  await requireUnsharedSecret(tx, context, definition.name, made.kept);
+  if (!callsUrl(definition) && input.signingSecret !== null) throw rejectWithoutCallUrl();
   const signing = callsUrl(definition) ? makeSigningSecret(id, input.signingSecret, sealer, nowMs) : null;
   const row: RelayRow = {
     id,
@@ -130,9 +130,9 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     updatedAt: nowMs,
   };
   await RELAY.insert(tx, row);
-  if (input.secret !== null) await settleSignatures(tx, { before: null, after: row, nowMs }, true);
-  const todo = warnOfSecret(definition, made.kept.secretKind, environment);
-  return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
+  if (input.secret !== null) await updateSignatureRetention(tx, { before: null, after: row, nowMs }, true);
+  const todo = listSecretWarnings(definition, made.kept.secretKind, environment);
+  return await finishSave(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
 
 /** `recordDue`: records what a schedule is due until now, as the scheduler would; nothing where the clock is not believed. */
@@ -149,18 +149,19 @@ export async function updateRelay(
   tx: Writer,
   context: UpdateContext,
   name: string,
-  input: Given & { version: number; origin: SaveOrigin; restores?: number },
+  input: DefinitionInput & { version: number; origin: SaveOrigin; restores?: number },
 ): Promise<Saved> {
   const { environment, nowMs } = context;
   const before = await requireRelay(tx, environment.id, name);
   const { definition, warnings } = check(input, nowMs);
-  refuseOtherName(name, definition);
+  requireSameName(name, definition);
   requireRelayVersion(before, input.version);
-  refuseOtherKind(context, before, definition);
-  const made = await followSecret(tx, context, before, definition);
-  const signing = followSigning(context, before, definition);
-  const alike = ticksAlike(before.definition, definition);
-  if (!alike && before.definition.trigger.kind === "schedule") await context.recordDue(tx, before.id, nowMs);
+  requireSameKind(context, before, definition);
+  const made = await adaptSecret(tx, context, before, definition);
+  const signing = adaptSigningSecret(context, before, definition);
+  const samePeriods = hasSamePeriods(before.definition, definition);
+  if (!samePeriods && before.definition.trigger.kind === "schedule")
+    await context.recordDue(tx, before.id, nowMs);
   const next: RelayRow = {
     ...before,
     definition,
@@ -169,24 +170,24 @@ export async function updateRelay(
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
     ...promotedAs(input.origin, before.version + 1),
-    activeSince: alike ? before.activeSince : nowMs,
+    activeSince: samePeriods ? before.activeSince : nowMs,
     updatedAt: nowMs,
     ...signing?.kept,
   };
   const after = made === null ? next : withSecret(next, made.kept, nowMs);
   await RELAY.update(tx, after);
-  if (made !== null && before.secret !== null) await settleSignatures(tx, { before, after, nowMs });
+  if (made !== null && before.secret !== null) await updateSignatureRetention(tx, { before, after, nowMs });
   // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
   const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
   const { restores } = input;
-  return await finish(tx, context, { before, after, made, signing, restores }, [
+  return await finishSave(tx, context, { before, after, made, signing, restores }, [
     ...warnings.filter(({ code }) => code !== quiet),
-    ...(made?.warnings ?? warnOfSecret(definition, after.secretKind, environment)),
+    ...(made?.warnings ?? listSecretWarnings(definition, after.secretKind, environment)),
     ...(signing?.warnings ?? []),
   ]);
 }
 
-interface Written {
+interface SavedChange {
   before: RelayRow | null;
   after: RelayRow;
   made: MadeSecret | null;
@@ -195,33 +196,33 @@ interface Written {
   restores?: number | undefined;
 }
 
-async function finish(
+async function finishSave(
   tx: Writer,
   context: RelayContext,
-  { before, after, made, signing, restores }: Written,
+  { before, after, made, signing, restores }: SavedChange,
   warnings: readonly Warning[],
 ): Promise<Saved> {
   const { environmentId, definition } = after;
-  const stock = stockOf(tx, environmentId);
-  const unfit = await checkWrites(stock, definition);
+  const lookup = makeCatalogLookup(tx, environmentId);
+  const unfit = await checkWrites(lookup, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
-  const found = await settleRelayProblems(tx, after, context.sealer, context.nowMs, before === null);
+  const found = await updateRuleProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
   // A relay that is deleted takes its problems along, so that none stands of a new one.
-  if (before !== null) await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
+  if (before !== null) await refreshMisfitProblem(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
     row: after,
     receiverSecret: made?.minted ?? null,
     signingSecret: signing?.shown ?? null,
     warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
-    misfits: await warnOfReferences(stock, definition),
-    standing: before === null ? found.map(({ code, message }) => ({ code, message })) : undefined,
+    misfits: await listReferenceWarnings(lookup, definition),
+    problems: before === null ? found.map(({ code, message }) => ({ code, message })) : undefined,
   };
 }
 
-async function refuseNameTaken(tx: Reader, context: RelayContext, name: string): Promise<void> {
+async function requireFreeName(tx: Reader, context: RelayContext, name: string): Promise<void> {
   if ((await findRelay(tx, context.environment.id, name)) === null) return;
   throw new Refusal(
     "name_taken",
@@ -229,7 +230,7 @@ async function refuseNameTaken(tx: Reader, context: RelayContext, name: string):
   );
 }
 
-async function refuseCapped(tx: Reader, context: RelayContext): Promise<void> {
+async function requireRelayCapacity(tx: Reader, context: RelayContext): Promise<void> {
   const limit = context.limits.relaysPerEnvironment;
   const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
   const count = (await tx.get<{ count: number }>(sql, context.environment.id))?.count ?? 0;
@@ -246,13 +247,13 @@ function promotedAs({ promotedFrom }: SaveOrigin, version: number) {
     : { promotedFrom, promotedVersion: version };
 }
 
-function refuseOtherName(name: string, definition: Definition): void {
+function requireSameName(name: string, definition: Definition): void {
   if (definition.name === name) return;
   const message = `\`name\` is fixed once the relay is created: keep ${name}, or create a relay with the new name and delete this one.`;
   throw refuseDefinition([{ field: "name", message }]);
 }
 
-function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definition): void {
+function requireSameKind(context: RelayContext, before: RelayRow, after: Definition): void {
   if (before.syncedAt === null || context.environment.name === "local") return;
   const { kind } = before.definition.trigger;
   if (kind === after.trigger.kind) return;
@@ -275,7 +276,7 @@ export function pauseRelay(tx: Writer, context: StateContext, name: string): Pro
 }
 
 /** Whether their periods are the same ones, however they are written: what is due of them and did not tick yet stays due. */
-function ticksAlike({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
+function hasSamePeriods({ trigger: before }: Definition, { trigger: after }: Definition): boolean {
   if (before.kind === "schedule" && after.kind === "schedule") return cronOf(before) === cronOf(after);
   return writeCanonicalJson(before) === writeCanonicalJson(after);
 }
@@ -311,7 +312,7 @@ export async function deleteRelay(
 ): Promise<void> {
   const row = await requireRelay(tx, context.environment.id, name);
   await RELAY.delete(tx, row);
-  await settleSignatures(tx, { before: row, after: null, nowMs: context.nowMs });
+  await updateSignatureRetention(tx, { before: row, after: null, nowMs: context.nowMs });
   await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);
   await auditRelay(tx, context, "relay.deleted", row, null);
 }

@@ -50,7 +50,7 @@ const NO_SECRET: ReceiverSecret = {
 /** The environment's own processor secret stands in; nothing is stored on the relay. */
 const PROCESSOR_SECRET: ReceiverSecret = { ...NO_SECRET, secretKind: "processor" };
 
-interface SecretMaking {
+interface SecretInput {
   relayId: string;
   definition: Definition;
   sealer: Sealer;
@@ -67,7 +67,7 @@ function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | nul
  * The secret of a new relay. Without a value a shared one is minted; a public key waits to be pasted. Refuses with `invalid_input` a
  * value that does not fit, or that does not belong here.
  */
-export function makeFirstSecret(making: SecretMaking, value: string | null): MadeSecret {
+export function makeFirstSecret(making: SecretInput, value: string | null): MadeSecret {
   if (value !== null) return makeNextSecret(making, value);
   switch (secretNeedOf(making.definition)) {
     case "shared":
@@ -83,7 +83,7 @@ export function makeFirstSecret(making: SecretMaking, value: string | null): Mad
  * The secret of a rotation. Refuses with `provider_secret_required` a public-key recipe without a value, with `invalid_input` a value
  * that does not fit, or a relay that holds no secret of its own.
  */
-export function makeNextSecret(making: SecretMaking, value: string | null): MadeSecret {
+export function makeNextSecret(making: SecretInput, value: string | null): MadeSecret {
   const verify = verifyOf(making.definition);
   const need = secretNeedOf(making.definition);
   if (verify === null || need === null) {
@@ -98,7 +98,7 @@ export function makeNextSecret(making: SecretMaking, value: string | null): Made
       "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which the dashboard's settings and relay settings set processorSecret set.",
     );
   }
-  if (value !== null) return { kept: keepPasted(making, verify, value), minted: null };
+  if (value !== null) return { kept: sealPasted(making, verify, value), minted: null };
   if (need === "shared") return mintSecret(making);
   throw new Refusal(
     "provider_secret_required",
@@ -117,7 +117,7 @@ export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer:
 }
 
 /** Whether what the row holds can go on under the new definition; where the scheme and algorithm stay, it always can. */
-function secretStays(row: RelayRow, after: Definition, sealer: Sealer): boolean {
+function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolean {
   const need = secretNeedOf(after);
   if (need === null) return row.secretKind === "none";
   if (need === "processor") return row.secretKind === "processor";
@@ -131,17 +131,21 @@ function secretStays(row: RelayRow, after: Definition, sealer: Sealer): boolean 
   return text !== null && fitsAsSecret(is, text);
 }
 
-function keepPasted(making: SecretMaking, verify: VerifyFields, value: string): ReceiverSecret {
+function sealPasted(making: SecretInput, verify: VerifyFields, value: string): ReceiverSecret {
   const { kind, stored } = readPastedSecret(verify, value);
-  return keep(making, kind, stored);
+  return sealSecret(making, kind, stored);
 }
 
-function mintSecret(making: SecretMaking): MadeSecret {
+function mintSecret(making: SecretInput): MadeSecret {
   const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
-  return { kept: keep(making, "minted", minted), minted };
+  return { kept: sealSecret(making, "minted", minted), minted };
 }
 
-function keep(making: SecretMaking, kind: "minted" | "pasted" | "public_key", text: string): ReceiverSecret {
+function sealSecret(
+  making: SecretInput,
+  kind: "minted" | "pasted" | "public_key",
+  text: string,
+): ReceiverSecret {
   const { sealer, relayId, nowMs } = making;
   return {
     secretKind: kind,
@@ -157,20 +161,20 @@ function verifyOf({ trigger }: Pick<Definition, "trigger">): VerifyFields | null
 }
 
 /** The secret that `after` asks for in the row's place, with what is to be said of the change; null: the row's goes on. */
-export async function followSecret(
+export async function adaptSecret(
   tx: Reader,
   { environment, sealer, nowMs }: RelayContext,
   row: RelayRow,
   after: Definition,
 ): Promise<(MadeSecret & { warnings: Warning[] }) | null> {
-  if (secretStays(row, after, sealer)) return null;
+  if (canKeepSecret(row, after, sealer)) return null;
   const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
-  await refuseKeptElsewhere(tx, { environment, nowMs }, row.name, made.kept);
-  const todo = warnOfSecret(after, made.kept.secretKind, environment);
-  return { ...made, warnings: row.secret === null ? todo : [warnOfReplaced(made.kept, todo)] };
+  await requireUnsharedSecret(tx, { environment, nowMs }, row.name, made.kept);
+  const todo = listSecretWarnings(after, made.kept.secretKind, environment);
+  return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(made.kept, todo)] };
 }
 
-function warnOfReplaced({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
+function makeReplacedWarning({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
   const message =
     secretKind === "minted"
       ? "The stored value does not fit the new recipe, so it was cleared and a new secret was minted: give it to the sender, or paste the sender's own."
@@ -179,7 +183,7 @@ function warnOfReplaced({ secretKind }: ReceiverSecret, todo: readonly Warning[]
 }
 
 /** What is left to do before a receiver with such a secret can verify anything. */
-export function warnOfSecret(
+export function listSecretWarnings(
   definition: Definition,
   kind: SecretKind,
   environment: Pick<Environment, "processorSecret">,
@@ -226,7 +230,7 @@ export function makeSigningSecret(
 }
 
 /** Made when the first call_url appears, dropped with the last one; null: it stays as it is. */
-export function followSigning(
+export function adaptSigningSecret(
   { sealer, nowMs }: RelayContext,
   row: RelayRow,
   after: Definition,
@@ -244,7 +248,7 @@ export function followSigning(
 }
 
 /** Refuses with `no_call_url`. */
-export function refuseWithoutCallUrl(): Refusal {
+export function rejectWithoutCallUrl(): Refusal {
   return new Refusal(
     "no_call_url",
     "The relay has no call_url action, so that nothing would be signed: add one first, and it gets its signing secret when it is saved.",
@@ -258,34 +262,34 @@ const VERIFYING = `
   UNION ALL SELECT environment_id, relay.name, processor_secret_digest FROM relay
     JOIN environment ON environment.id = relay.environment_id WHERE secret_kind = 'processor'`;
 
-type Place = Pick<RelayContext, "environment" | "nowMs">;
+type SecretScope = Pick<RelayContext, "environment" | "nowMs">;
 
 /** Refuses with `invalid_input` a secret that another environment's relay of this name verifies with; for `processor`, its processor's. */
-export async function refuseKeptElsewhere(
+export async function requireUnsharedSecret(
   tx: Reader,
-  context: Place,
+  context: SecretScope,
   name: string,
   { secretKind, secretDigest }: Pick<RelayRow, "secretKind" | "secretDigest">,
 ): Promise<void> {
   const { id } = context.environment;
   const digest = secretKind === "processor" ? await findProcessorDigest(tx, id) : secretDigest;
-  if (digest !== null) await refuseDigestElsewhere(tx, context, name, digest);
+  if (digest !== null) await requireUnsharedDigest(tx, context, name, digest);
 }
 
 /**
  * Stores the environment's processor secret, or removes it with null. Refuses with `invalid_input` one that is another environment's, or
  * that verifies there under the name of any relay that would verify with it here.
  */
-export async function keepProcessorSecret(
+export async function storeProcessorSecret(
   tx: Writer,
-  { environment, nowMs }: Place,
+  { environment, nowMs }: SecretScope,
   secret: KeptProcessorSecret | null,
 ): Promise<void> {
   const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY name";
   const relays = secret === null ? [] : await tx.all<{ name: string }>(sql, environment.id);
   await setProcessorSecret(tx, environment, secret, nowMs);
   if (secret === null) return;
-  for (const { name } of relays) await refuseDigestElsewhere(tx, { environment, nowMs }, name, secret.digest);
+  for (const { name } of relays) await requireUnsharedDigest(tx, { environment, nowMs }, name, secret.digest);
 }
 
 /** Relay names, with their app, that one secret verifies in two environments: from before this was refused. */
@@ -305,7 +309,7 @@ async function findProcessorDigest(tx: Reader, environmentId: number): Promise<U
   return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;
 }
 
-async function refuseDigestElsewhere(
+async function requireUnsharedDigest(
   tx: Reader,
   { environment, nowMs }: { environment: Pick<Environment, "id" | "appId">; nowMs: number },
   name: string,

@@ -113,12 +113,12 @@ export async function listRelays(
   return { items: await showRows(tx, context, items), next };
 }
 
-/** One relay in full. `standing`: what stands of it, where that is known. */
+/** One relay in full. `openProblems`: what stands of it, where that is known. */
 export async function showRelay(
   tx: Reader,
   context: ViewContext,
   row: RelayRow,
-  standing?: RelayView["problems"],
+  openProblems?: RelayView["problems"],
 ): Promise<RelayView> {
   const [item] = await showRows(tx, context, [row]);
   if (item === undefined) throw new Error("A relay row gave no item.");
@@ -131,7 +131,7 @@ export async function showRelay(
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     ...showHandshake(context, row),
-    problems: showProblems(row, standing ?? (await listStanding(tx, row))),
+    problems: showProblems(row, openProblems ?? (await listOpenProblems(tx, row))),
   };
 }
 
@@ -143,11 +143,11 @@ async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRo
   const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
   const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
   return rows.map((row) =>
-    viewItem(context, row, lastEvents.get(row.name) ?? null, counts?.get(row.name) ?? NOTHING_YET),
+    viewItem(context, row, lastEvents.get(row.name) ?? null, counts?.get(row.name) ?? ZERO_COUNTS),
   );
 }
 
-const NOTHING_YET: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };
+const ZERO_COUNTS: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };
 
 function viewItem(
   { environment, baseUrl, nowMs }: ViewContext,
@@ -173,14 +173,14 @@ function viewItem(
         : {}),
     },
     ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
-    ...(trigger.kind === "schedule" ? { nextTick: tellNextTick(trigger, row, environment, nowMs) } : {}),
+    ...(trigger.kind === "schedule" ? { nextTick: describeNextTick(trigger, row, environment, nowMs) } : {}),
     lastEventAt: toIsoOrNull(lastEventAt),
     last24h,
   };
 }
 
 /** When a schedule ticks next, and why not sooner, in words. `at`: null while it is paused or its environment on hold. */
-export function tellNextTick(
+export function describeNextTick(
   trigger: ScheduleTrigger,
   { state, activeSince }: Pick<RelayRow, "state" | "activeSince">,
   { heldAt }: Pick<Environment, "heldAt">,
@@ -226,20 +226,23 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
 }
 
 /** What stands, and what the row breaks although nothing raised it yet. */
-function showProblems(row: RelayRow, standing: RelayView["problems"]): RelayView["problems"] {
+function showProblems(row: RelayRow, openProblems: RelayView["problems"]): RelayView["problems"] {
   const derived = listRelayProblems(row.definition, row.secretKind, null);
-  return [...standing, ...derived.filter(({ code }) => !standing.some((problem) => problem.code === code))];
+  return [
+    ...openProblems,
+    ...derived.filter(({ code }) => !openProblems.some((problem) => problem.code === code)),
+  ];
 }
 
-async function listStanding(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
-  const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
-  return standing.map(({ code, message }) => ({ code, message }));
+async function listOpenProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
+  const openProblems = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
+  return openProblems.map(({ code, message }) => ({ code, message }));
 }
 
 /** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */
 const MAX_COUNTED = 200_000;
 /** Failed and waiting events are few; of a flood this many are counted. */
-const MAX_UNHAPPY = 2_000;
+const MAX_STATE_ROWS = 2_000;
 
 interface StateCount {
   relayName: string;
@@ -308,11 +311,11 @@ async function countStates(
 ): Promise<{ rows: StateCount[]; bounded: boolean }> {
   const sql = `SELECT (SELECT name FROM relay_name WHERE key = name_key) AS relayName, state, count(*) AS count FROM (
       SELECT name_key, state FROM event INDEXED BY ${index}
-      WHERE environment_id = ?1 AND state IN (${states}) AND seq >= ?2 LIMIT ${MAX_UNHAPPY})
+      WHERE environment_id = ?1 AND state IN (${states}) AND seq >= ?2 LIMIT ${MAX_STATE_ROWS})
     GROUP BY name_key, state`;
   const rows = await tx.all<StateCount>(sql, environmentId, since);
   const total = rows.reduce((sum, row) => sum + row.count, 0);
-  return { rows, bounded: total === MAX_UNHAPPY };
+  return { rows, bounded: total === MAX_STATE_ROWS };
 }
 
 function countOf(rows: readonly StateCount[], name: string, states: readonly string[]): number {

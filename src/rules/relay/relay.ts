@@ -90,7 +90,7 @@ const ANY_SECRET = new Uint8Array(0);
  * comes back is not gone any more; the caretakers forget what is noted, however much it is. null: there is no relay. `pasted`: the present
  * secret may be one that verified before.
  */
-export async function settleSignatures(
+export async function updateSignatureRetention(
   tx: Writer,
   { before, after, nowMs }: { before: RelayRow | null; after: RelayRow | null; nowMs: number },
   pasted = false,
@@ -123,11 +123,11 @@ export function findRelay(tx: Reader, environmentId: number, name: string): Prom
 export async function requireRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow> {
   const row = await findRelay(tx, environmentId, name);
   if (row !== null) return row;
-  throw refuseUnknownRelay(name);
+  throw rejectUnknownRelay(name);
 }
 
 /** What every road to a relay that is not there is refused with. */
-export function refuseUnknownRelay(name: string): Refusal {
+export function rejectUnknownRelay(name: string): Refusal {
   const where = "in this environment: relay relays list shows the ones there are.";
   return new Refusal("not_found", `There is no relay ${JSON.stringify(name.slice(0, 80))} ${where}`);
 }

@@ -20,17 +20,17 @@ import {
   receiverSecretContext,
   requireRelay,
   requireRelayVersion,
-  settleSignatures,
+  updateSignatureRetention,
   withSecret,
 } from "./relay.ts";
-import { settleRelayProblems } from "./relay-problem.ts";
+import { updateRuleProblems } from "./relay-problem.ts";
 import {
   callsUrl,
   type MadeSecret,
   makeNextSecret,
   makeSigningSecret,
-  refuseKeptElsewhere,
-  refuseWithoutCallUrl,
+  rejectWithoutCallUrl,
+  requireUnsharedSecret,
 } from "./relay-secret.ts";
 
 /** The place for a secret, as it was when the value was read. */
@@ -79,16 +79,16 @@ export async function storeSecret(
   overlapSeconds = 0,
 ): Promise<{ receiverSecret?: string; previousUntil?: string }> {
   const before = await requireRelay(tx, context.environment.id, slot.name);
-  if (before.id !== slot.relayId) throw refuseReplaced(slot.name, before.version);
+  if (before.id !== slot.relayId) throw rejectReplaced(slot.name, before.version);
   requireRelayVersion(before, slot.version);
-  await refuseKeptElsewhere(tx, context, slot.name, made.kept);
+  await requireUnsharedSecret(tx, context, slot.name, made.kept);
   const after = {
     ...withSecret(before, made.kept, context.nowMs),
     ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
   };
   await RELAY.update(tx, after);
-  await settleSignatures(tx, { before, after, nowMs: context.nowMs }, made.minted === null);
-  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await updateSignatureRetention(tx, { before, after, nowMs: context.nowMs }, made.minted === null);
+  await updateRuleProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
   return {
     ...(made.minted === null ? {} : { receiverSecret: made.minted }),
@@ -132,18 +132,18 @@ export async function endOverlap(tx: Writer, context: RelayContext, name: string
     );
   const after = { ...before, ...NO_OVERLAP, updatedAt: context.nowMs };
   await RELAY.update(tx, after);
-  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await updateRuleProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
 }
 
 /** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
-export function forgetPreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
+export function deletePreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
   const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
     WHERE previous_secret_until <= ?1`;
   return tx.run(sql, nowMs);
 }
 
-function refuseReplaced(name: string, version: number): Refusal {
+function rejectReplaced(name: string, version: number): Refusal {
   return new Refusal(
     "version_conflict",
     `The relay ${name} was deleted and made again since you read it: read it again and paste the secret once more.`,
@@ -188,7 +188,7 @@ export async function rotateSigningSecret(
   name: string,
 ): Promise<{ signingSecret: string }> {
   const before = await requireRelay(tx, context.environment.id, name);
-  if (!callsUrl(before.definition)) throw refuseWithoutCallUrl();
+  if (!callsUrl(before.definition)) throw rejectWithoutCallUrl();
   const { nowMs, sealer } = context;
   const { kept, shown } = makeSigningSecret(before.id, null, sealer, nowMs);
   const after: RelayRow = { ...before, ...kept, updatedAt: nowMs };

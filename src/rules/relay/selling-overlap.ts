@@ -14,7 +14,7 @@ import type { Definition } from "./definition-shape.ts";
 const MAX_NAMED = 5;
 
 /** One warning if another of the relays sells something else and may run on the same payment. `others` may hold the relay itself. */
-export function warnOfOverlap(definition: Definition, others: readonly Definition[]): Warning[] {
+export function listOverlapWarnings(definition: Definition, others: readonly Definition[]): Warning[] {
   const { name, trigger } = definition;
   const sold = listSold(definition);
   if (trigger.kind !== "receiver" || sold.size === 0) return [];
@@ -59,14 +59,14 @@ function readProvider(verify: VerifyFields): string {
 
 /** Filters exclude one another if they ask for different texts of one path. */
 function mayBothMatch(one: ReceiverTrigger, other: ReceiverTrigger): boolean {
-  const wanted = listWanted(other);
-  return [...listWanted(one)].every(([path, texts]) => {
+  const wanted = listFilterTexts(other);
+  return [...listFilterTexts(one)].every(([path, texts]) => {
     const also = wanted.get(path);
     return also === undefined || texts.some((text) => also.includes(text));
   });
 }
 
 /** The texts that a filter takes, by the path they are read from. */
-function listWanted({ map, when = {} }: ReceiverTrigger): Map<string, string[]> {
+function listFilterTexts({ map, when = {} }: ReceiverTrigger): Map<string, string[]> {
   return new Map(Object.entries(when).map(([name, wanted]) => [map[name] ?? "", [wanted].flat()]));
 }

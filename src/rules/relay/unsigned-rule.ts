@@ -17,10 +17,10 @@ import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
-const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
+const PERSON_EFFECTS: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
 /** Types that act elsewhere and are unknown here, named by the rule all the same. */
-const ACTING_ELSEWHERE: ReadonlySet<string> = new Set(["start_run"]);
-const DOING: Readonly<Record<string, string>> = {
+const UNKNOWN_ACTING_TYPES: ReadonlySet<string> = new Set(["start_run"]);
+const EFFECT_WORDS: Readonly<Record<string, string>> = {
   gives: "gives something to a person",
   takes: "takes something from a person",
   mails: "mails a person",
@@ -55,13 +55,13 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
  * Whether an unsigned event may not act: the relay acts on people (it gives, takes or mails, or its map creates a person by address) and has not
  * taken the opt-in.
  */
-export function barsUnsigned({ trigger, actions }: Definition): boolean {
-  return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => acts(action.type)));
+export function rejectsUnsigned({ trigger, actions }: Definition): boolean {
+  return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => actsOnPerson(action.type)));
 }
 
-function acts(type: string): boolean {
+function actsOnPerson(type: string): boolean {
   const effect = findAction(type)?.effect;
-  return effect === undefined ? ACTING_ELSEWHERE.has(type) : ACTING.has(effect);
+  return effect === undefined ? UNKNOWN_ACTING_TYPES.has(type) : PERSON_EFFECTS.has(effect);
 }
 
 function mapsAddress(trigger: Trigger | UnsignedParts["trigger"]): boolean {
@@ -96,8 +96,8 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
     problems.push({ field: "trigger.map.person_email", message });
   }
   actions.forEach((action, index) => {
-    if (action === null || !acts(action.type)) return;
-    const doing = DOING[findAction(action.type)?.effect ?? "gives"];
+    if (action === null || !actsOnPerson(action.type)) return;
+    const doing = EFFECT_WORDS[findAction(action.type)?.effect ?? "gives"];
     const message = `\`actions.${index}.type\` is ${action.type}, which ${doing}, refused because ${why}: ${todo}.`;
     problems.push({ field: `actions.${index}.type`, message });
   });
@@ -107,15 +107,16 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
 /** The rule for a sender that signs some values of the body alone: a relay that acts on people reads no others. */
 function checkPartlySigned(definition: Definition | UnsignedParts, signed: readonly string[]): Problem[] {
   const { trigger, actions } = definition;
-  const reads = listUnsignedReads(definition, acts);
+  const reads = listUnsignedReads(definition, actsOnPerson);
   if (isTrusted(trigger) && reads.length === 0) {
     const message =
       "`trigger.trustUnsignedEvents` is true, but this relay reads only what its sender signs, so there is nothing to trust: remove it.";
     return [{ field: "trigger.trustUnsignedEvents", message }];
   }
-  const isActing = mapsAddress(trigger) || actions.some((action) => action !== null && acts(action.type));
+  const isActing =
+    mapsAddress(trigger) || actions.some((action) => action !== null && actsOnPerson(action.type));
   if (isTrusted(trigger) || !isActing) return [];
-  return reads.map((read) => refuseUnsignedRead(read, signed));
+  return reads.map((read) => rejectUnsignedRead(read, signed));
 }
 
 /*
@@ -163,18 +164,18 @@ function listUnsignedReads(
 }
 
 /** The problem of reading such a value in a relay that acts on people. */
-function refuseUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
+function rejectUnsignedRead({ field, path }: UnsignedRead, signed: readonly string[]): Problem {
   const last = signed.map((one) => one.split(".").at(-1) ?? one);
   const message = `${showName(field)} reads ${showText(path)}, which this sender does not sign, so that anyone who captures one call could write it anew, and this relay acts on people: read one of what is signed (${last.join(", ")}), read it with {{event.…}} in write_record or call_url alone, or accept the risk with trigger.trustUnsignedEvents: true.`;
   return { field, message };
 }
 
 /** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */
-export function capturedCallBuys(definition: Definition): string | null {
+export function describeCapturedCall(definition: Definition): string | null {
   const { trigger } = definition;
-  const isUnsigned = arrivesUnsigned(trigger) || listUnsignedReads(definition, acts).length > 0;
+  const isUnsigned = arrivesUnsigned(trigger) || listUnsignedReads(definition, actsOnPerson).length > 0;
   if (!isTrusted(trigger) || !isUnsigned) return null;
-  const types = new Set(definition.actions.map((action) => action.type).filter(acts));
+  const types = new Set(definition.actions.map((action) => action.type).filter(actsOnPerson));
   const bought = [
     ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
     ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
@@ -184,7 +185,7 @@ export function capturedCallBuys(definition: Definition): string | null {
 
 /** The one-line warning of the opt-in, or null where there is none or it is not taken. */
 export function unsignedWarning(definition: Definition): Warning | null {
-  const what = capturedCallBuys(definition);
+  const what = describeCapturedCall(definition);
   if (what === null) return null;
   const does =
     signedPathsOf(definition.trigger) === null
@@ -205,11 +206,11 @@ export function widensUnsigned(before: Definition | null, after: Definition): bo
   if (unsignedWarning(after) === null) return false;
   if (before === null || unsignedWarning(before) === null) return true;
   if (widensTrigger(before.trigger as ReceiverTrigger, after.trigger as ReceiverTrigger)) return true;
-  const read = listUnsignedReads(before, acts).map(({ path }) => path);
-  if (listUnsignedReads(after, acts).some(({ path }) => !read.includes(path))) return true;
-  const left = before.actions.filter((action) => acts(action.type));
+  const read = listUnsignedReads(before, actsOnPerson).map(({ path }) => path);
+  if (listUnsignedReads(after, actsOnPerson).some(({ path }) => !read.includes(path))) return true;
+  const left = before.actions.filter((action) => actsOnPerson(action.type));
   return after.actions.some((action) => {
-    if (!acts(action.type)) return false;
+    if (!actsOnPerson(action.type)) return false;
     const found = left.findIndex((earlier) => covers(earlier, action));
     if (found === -1) return true;
     left.splice(found, 1);
@@ -219,7 +220,7 @@ export function widensUnsigned(before: Definition | null, after: Definition): bo
 
 function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean {
   const names = PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key));
-  if (names || goodForSeconds(after) > goodForSeconds(before)) return true;
+  if (names || replayableSeconds(after) > replayableSeconds(before)) return true;
   return Object.entries(before.when ?? {}).some(([name, wanted]) => {
     const later = after.when !== undefined && Object.hasOwn(after.when, name) ? after.when[name] : undefined;
     if (later === undefined) return true;
@@ -229,7 +230,7 @@ function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean
 }
 
 /** How long a captured call is good: its timestamp's window; for good but once, where it signs a token alone; or for good. */
-function goodForSeconds({ verify }: ReceiverTrigger): number {
+function replayableSeconds({ verify }: ReceiverTrigger): number {
   const isTimed = ["timestampHeader", "timestampKey", "timestampField"].some((name) => name in verify);
   if (isTimed) return Number(verify.toleranceSeconds ?? MAX_TOLERANCE_SECONDS);
   return "tokenField" in verify ? Number.MAX_VALUE : Number.POSITIVE_INFINITY;

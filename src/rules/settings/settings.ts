@@ -42,7 +42,7 @@ import { isInvitedOnly, SIGNIN_SECTION } from "../../shop/portal/person-signin.t
 import { RECEIPTS_SECTION, warnOfReceipts } from "../../shop/selling/receipt.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { processorSecretContext } from "../relay/relay.ts";
-import { keepProcessorSecret } from "../relay/relay-secret.ts";
+import { storeProcessorSecret } from "../relay/relay-secret.ts";
 
 const CONNECTOR_SECTION = "connector";
 
@@ -119,7 +119,7 @@ export async function showSettings(
   environmentId: number,
   { limits, ...server }: ServerFacts,
 ): Promise<SettingsView> {
-  const environment = await requireNow(tx, environmentId);
+  const environment = await requireEnvironment(tx, environmentId);
   const app = await findApp(tx, environment.appId);
   const domain = await findSenderDomain(tx, environment.id);
   const { collection } = settingsSection(environment, RECEIPTS_SECTION);
@@ -166,7 +166,7 @@ export async function changeSettings(
   deps: SettingDeps,
 ): Promise<Warning[]> {
   const { nowMs } = change;
-  const before = await requireNow(tx, change.environmentId);
+  const before = await requireEnvironment(tx, change.environmentId);
   requireVersion(before, input.version);
   const sections = changeSections(before, input, deps, nowMs);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
@@ -178,15 +178,15 @@ export async function changeSettings(
   if (input.processorSecret !== undefined) {
     const kept =
       input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);
-    await keepProcessorSecret(tx, { environment: before, nowMs }, kept);
+    await storeProcessorSecret(tx, { environment: before, nowMs }, kept);
   }
-  const after = await requireNow(tx, before.id);
+  const after = await requireEnvironment(tx, before.id);
   await writeAudit(tx, {
     ...change,
     action: "settings.changed",
     target: "settings",
-    before: tellSettings(before, input),
-    after: tellSettings(after, input),
+    before: describeSettings(before, input),
+    after: describeSettings(after, input),
   });
   return input.receipts === undefined ? [] : await warnOfReceipts(tx, before.id);
 }
@@ -229,7 +229,7 @@ function sealProcessorSecret(
 }
 
 /** What the audit is told of the sections that were changed. */
-function tellSettings(environment: Environment, input: SettingsInput): Record<string, unknown> {
+function describeSettings(environment: Environment, input: SettingsInput): Record<string, unknown> {
   const { heldAt, processorSecretFingerprint } = environment;
   return {
     version: environment.version,
@@ -243,7 +243,7 @@ function tellSettings(environment: Environment, input: SettingsInput): Record<st
   };
 }
 
-async function requireNow(tx: Reader, id: number): Promise<Environment> {
+async function requireEnvironment(tx: Reader, id: number): Promise<Environment> {
   const environment = await findEnvironmentById(tx, id);
   if (environment === null)
     throw new Refusal("not_found", "The environment is gone: it was deleted meanwhile.");

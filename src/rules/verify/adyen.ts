@@ -13,7 +13,7 @@ import {
   type Draft,
   type ParsedBody,
   type ReceivedCall,
-  refuseEveryCall,
+  rejectEveryRequest,
   type Scheme,
   type SignedDraft,
   unmatchedSignature,
@@ -95,7 +95,7 @@ function readValue(item: JsonObject, name: string): string | null {
 
 function prepare(_fields: AdyenFields, secret: string): Verifier {
   const key = decodeText(secret, "hex");
-  if (key === null || key.length === 0) return refuseEveryCall("the relay holds no HMAC key in hex");
+  if (key === null || key.length === 0) return rejectEveryRequest("the relay holds no HMAC key in hex");
   const check = prepareHmac("sha256", key, "base64");
   return { verify: (call) => verifyCall(call, check) };
 }

@@ -129,7 +129,7 @@ export function unmatchedSignature(cause: string): Verdict {
 }
 
 /** A verifier that refuses every call, for a secret that cannot verify anything. */
-export function refuseEveryCall(cause: string): Verifier {
+export function rejectEveryRequest(cause: string): Verifier {
   const verdict = badSignature(cause);
   return { verify: () => verdict };
 }

@@ -11,7 +11,7 @@ import {
   badSignature,
   type Draft,
   type ReceivedCall,
-  refuseEveryCall,
+  rejectEveryRequest,
   type Scheme,
   unmatchedSignature,
   type Verdict,
@@ -40,7 +40,7 @@ function readKey(secret: string): Buffer | null {
 
 function prepare(_fields: HooksFields, secret: string): Verifier {
   const key = readKey(secret);
-  if (key === null) return refuseEveryCall("the relay holds no secret of the form whsec_ and base64");
+  if (key === null) return rejectEveryRequest("the relay holds no secret of the form whsec_ and base64");
   const check = prepareHmac("sha256", key, "base64");
   return { verify: (call) => verifyCall(call, check) };
 }
@@ -66,7 +66,7 @@ function findFamily(call: ReceivedCall): Family | null {
 }
 
 /** Which of three headers did not come, where any of a family did. */
-function tellMissing(call: ReceivedCall): string {
+function formatMissing(call: ReceivedCall): string {
   for (const names of FAMILIES) {
     const all = Object.values(names);
     const missing = all.filter((name) => (call.header(name) ?? "") === "");
@@ -78,7 +78,7 @@ function tellMissing(call: ReceivedCall): string {
 
 function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
   const found = findFamily(call);
-  if (found === null) return badSignature(tellMissing(call));
+  if (found === null) return badSignature(formatMissing(call));
   const entries = found.signature.split(" ").filter((entry) => entry !== "");
   if (entries.length > MAX_SIGNATURES) {
     return {

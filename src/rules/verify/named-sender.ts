@@ -14,7 +14,7 @@ import {
   badSignature,
   type Draft,
   type ReceivedCall,
-  refuseEveryCall,
+  rejectEveryRequest,
   type Scheme,
   type SignedDraft,
   unmatchedSignature,
@@ -157,13 +157,13 @@ function decodeForHubspot(url: string): string {
 }
 
 function prepare(sender: NamedSender, secret: string): Verifier {
-  if (secret === "") return refuseEveryCall("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay holds no secret");
   const { algorithm, encoding } = sender;
   const check =
     algorithm === "ed25519"
       ? preparePublicKey(algorithm, secret, encoding)
       : prepareHmac("sha256", secret, encoding);
-  if (check === null) return refuseEveryCall(`the relay holds no ${algorithm} public key`);
+  if (check === null) return rejectEveryRequest(`the relay holds no ${algorithm} public key`);
   return { verify: (call) => verifyCall(sender, call, check) };
 }
 

@@ -137,7 +137,7 @@ function nestsTooDeep(body: Uint8Array): boolean {
 const AMPERSAND = 0x26;
 
 /** The sentence about a form of too many fields, counted without reading them; null: there are not too many. */
-export function refuseManyFields(body: Uint8Array): string | null {
+export function checkFieldCount(body: Uint8Array): string | null {
   let fields = 0;
   for (let at = 0; at < body.length; at++) {
     if (body[at] !== AMPERSAND && (at === 0 || body[at - 1] === AMPERSAND)) fields++;
@@ -148,7 +148,7 @@ export function refuseManyFields(body: Uint8Array): string | null {
 
 /** Decodes as the WHATWG urlencoded parser does (`+` is a space, UTF-8); it accepts any bytes. A repeated name is a list. */
 function parseForm(body: Uint8Array): ParsedBody {
-  const message = refuseManyFields(body);
+  const message = checkFieldCount(body);
   if (message !== null) return { ok: false, message };
   const text = formText.decode(body);
   // URLSearchParams drops a leading "?", which in a body belongs to the first name.

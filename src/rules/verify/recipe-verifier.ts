@@ -10,12 +10,12 @@ import {
   badSignature,
   type ParsedBody,
   type ReceivedCall,
-  refuseEveryCall,
+  rejectEveryRequest,
   unmatchedSignature,
   type Verdict,
   type Verifier,
 } from "./contract.ts";
-import { joinFormParams, readBodyField, refuseManyFields } from "./received-request.ts";
+import { checkFieldCount, joinFormParams, readBodyField } from "./received-request.ts";
 import {
   checkRecipe,
   DEFAULT_SEPARATOR,
@@ -43,7 +43,7 @@ const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender sign
 export function prepareRecipe(fields: SignatureFields, check: SignatureCheck): Verifier {
   const payload = parseSignedPayload(signedPayloadOf(fields));
   if ("problems" in payload || checkRecipe(fields).length > 0) {
-    return refuseEveryCall("the relay's recipe breaks a rule; save its definition again");
+    return rejectEveryRequest("the relay's recipe breaks a rule; save its definition again");
   }
   return new RecipeVerifier(fields, payload, check);
 }
@@ -84,7 +84,7 @@ class RecipeVerifier implements Verifier {
     const body = this.#readsFields ? call.parsed() : null;
     if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
     const signsForm = this.#payload.tail === "params" && call.isForm();
-    const tooMany = signsForm ? refuseManyFields(call.body) : null;
+    const tooMany = signsForm ? checkFieldCount(call.body) : null;
     if (tooMany !== null) return { verified: false, code: "invalid_json", cause: tooMany };
 
     const found = this.#find(call, body);

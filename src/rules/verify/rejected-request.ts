@@ -13,7 +13,7 @@ import {
   type Place,
   placeOf,
 } from "./found-signature.ts";
-import { joinFormParams, readBodyField, refuseManyFields } from "./received-request.ts";
+import { checkFieldCount, joinFormParams, readBodyField } from "./received-request.ts";
 import { type Way, wayOf } from "./recipe-hint.ts";
 import type { HmacHash, SignedText } from "./signature-proof.ts";
 import { guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-payload-guess.ts";
@@ -73,7 +73,7 @@ export function readProof(refused: RefusedCall): {
 export function makeGuessing({ call, headers }: RefusedCall, way: Way) {
   const { tokenField } = way.fields;
   const readsBody = tokenField !== undefined || call.body.byteLength <= MAX_REWRITTEN_BYTES;
-  const isForm = call.isForm() && refuseManyFields(call.body) === null;
+  const isForm = call.isForm() && checkFieldCount(call.body) === null;
   const parsed = readsBody || isForm ? call.parsed() : null;
   const form = parsed?.ok ? parsed.form : null;
   const token = tokenField === undefined ? null : readText(call, tokenField);

@@ -4,7 +4,13 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { badSignature, refuseEveryCall, type Scheme, unmatchedSignature, type Verifier } from "./contract.ts";
+import {
+  badSignature,
+  rejectEveryRequest,
+  type Scheme,
+  unmatchedSignature,
+  type Verifier,
+} from "./contract.ts";
 import { headerNameShape } from "./signature.ts";
 
 interface SharedTokenFields {
@@ -17,7 +23,7 @@ const DEFAULT_HEADER = "x-webhook-token";
 const DEFAULT_QUERY = "token";
 
 function prepare(fields: SharedTokenFields, secret: string): Verifier {
-  if (secret === "") return refuseEveryCall("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay holds no secret");
   const header = fields.header ?? DEFAULT_HEADER;
   const query = fields.query ?? DEFAULT_QUERY;
   const expected = Buffer.from(secret);

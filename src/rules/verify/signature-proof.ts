@@ -173,7 +173,7 @@ export function readTimestamp(
   const now = Math.floor(nowMs / unit);
   const tolerance = inMs ? toleranceSeconds * 1000 : toleranceSeconds;
   const isFar = isOld ? at - now > tolerance : Math.abs(now - at) > tolerance;
-  if (isFar) return tellDistance((now - at) * unit, toleranceSeconds);
+  if (isFar) return formatDistance((now - at) * unit, toleranceSeconds);
   return { digits, expiresAtMs: (at + tolerance + 1) * unit };
 }
 
@@ -199,12 +199,12 @@ export function readIsoTimestamp(
   if (atMs === null) return "the timestamp is no ISO 8601 time with a zone, such as 2026-01-15T12:00:00Z";
   const toleranceMs = toleranceSeconds * 1000;
   const isFar = isOld ? atMs - nowMs > toleranceMs : Math.abs(nowMs - atMs) > toleranceMs;
-  if (isFar) return tellDistance(nowMs - atMs, toleranceSeconds);
+  if (isFar) return formatDistance(nowMs - atMs, toleranceSeconds);
   return { digits, expiresAtMs: atMs + toleranceMs + 1 };
 }
 
 /** How far off, so that the owner can tell a slow queue from a wrong clock; rounded up, never to what would be allowed. */
-function tellDistance(oldMs: number, toleranceSeconds: number): string {
+function formatDistance(oldMs: number, toleranceSeconds: number): string {
   const seconds = Math.ceil(Math.abs(oldMs) / 1000);
   return `the timestamp is ${seconds} seconds ${oldMs > 0 ? "old" : "ahead"}, and at most ${toleranceSeconds} are allowed`;
 }

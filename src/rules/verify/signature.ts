@@ -5,7 +5,7 @@
 import { Type } from "typebox";
 import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
 import { isKeyText } from "../../base/text.ts";
-import { refuseEveryCall, type Scheme, type SecretNeed, type Verifier } from "./contract.ts";
+import { rejectEveryRequest, type Scheme, type SecretNeed, type Verifier } from "./contract.ts";
 import {
   checkRecipe,
   DEFAULT_ALGORITHM,
@@ -109,12 +109,12 @@ function prepare(fields: SignatureFields, secret: string): Verifier {
   if (algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256") {
     const check = preparePublicKey(algorithm, secret, encoding);
     return check === null
-      ? refuseEveryCall(`the relay holds no ${algorithm} public key`)
+      ? rejectEveryRequest(`the relay holds no ${algorithm} public key`)
       : prepareRecipe(fields, check);
   }
-  if (secret === "") return refuseEveryCall("the relay holds no secret");
+  if (secret === "") return rejectEveryRequest("the relay holds no secret");
   if (isKeyText(secret))
-    return refuseEveryCall("the relay holds a key where its recipe needs a shared secret");
+    return rejectEveryRequest("the relay holds a key where its recipe needs a shared secret");
   return prepareRecipe(fields, prepareHmac(algorithm.slice("hmac-".length) as HmacHash, secret, encoding));
 }
 

@@ -12,29 +12,29 @@ import type { Store } from "../../store/port.ts";
 import { type Entry, entryTarget } from "./plan.ts";
 
 /** Of a collection the newest so many records are looked at. */
-const MAX_LOOKED_AT = 20_000;
+const MAX_RECORDS = 20_000;
 const STEP = 500;
 
 /** By what stands in `synced`, of the collections that would lose a field with values. */
-export async function warnOfLostValues(
+export async function listRemovedFieldWarnings(
   store: Store,
   environmentId: number,
   entries: readonly Entry[],
 ): Promise<Map<string, Warning[]>> {
   const warnings = new Map<string, Warning[]>();
   for (const entry of entries) {
-    const lost = listLostFields(entry);
+    const lost = listRemovedFields(entry);
     if (lost.length === 0) continue;
-    const { held, looked, all } = await countHeld(store, environmentId, entry.name, lost);
+    const { held, looked, all } = await countValues(store, environmentId, entry.name, lost);
     const told = [...held]
       .filter(([, count]) => count > 0)
-      .map(([field, count]) => sayLost(entry.name, field, { count, looked, all }));
+      .map(([field, count]) => makeWarning(entry.name, field, { count, looked, all }));
     if (told.length > 0) warnings.set(entryTarget(entry), told);
   }
   return warnings;
 }
 
-function listLostFields({ kind, before, after }: Entry): string[] {
+function listRemovedFields({ kind, before, after }: Entry): string[] {
   if (kind !== "collection") return [];
   const kept = fieldsOf(after);
   return Object.keys(fieldsOf(before)).filter((field) => !Object.hasOwn(kept, field));
@@ -44,7 +44,7 @@ function fieldsOf(item: Json): Readonly<Record<string, Json>> {
   return isJsonObject(item) && isJsonObject(item.fields) ? item.fields : {};
 }
 
-interface Held {
+interface ValueCounts {
   /** Records that hold a value, by field. */
   held: ReadonlyMap<string, number>;
   looked: number;
@@ -52,12 +52,12 @@ interface Held {
   all: boolean;
 }
 
-async function countHeld(
+async function countValues(
   store: Store,
   environmentId: number,
   name: string,
   fields: readonly string[],
-): Promise<Held> {
+): Promise<ValueCounts> {
   const held = new Map(fields.map((field) => [field, 0]));
   let looked = 0;
   let after: string | null = null;
@@ -67,7 +67,7 @@ async function countHeld(
     looked += page.items.length;
     after = page.next === null ? null : readCursor(page.next);
     await turnLoop();
-  } while (after !== null && looked < MAX_LOOKED_AT);
+  } while (after !== null && looked < MAX_RECORDS);
   return { held, looked, all: after === null };
 }
 
@@ -86,7 +86,7 @@ function readStep(
   });
 }
 
-function sayLost(
+function makeWarning(
   collection: string,
   field: string,
   { count, looked, all }: { count: number; looked: number; all: boolean },

@@ -10,18 +10,18 @@ import { json, oneOf, orNull, time } from "../../base/schema.ts";
 import { findRelay, relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";
-import { findBrought, forgetBrought, rememberBrought } from "./synced.ts";
+import { deleteSynced, findSynced, recordSynced } from "./synced.ts";
 
-export const THING_KINDS = ["relay", ...ITEM_KINDS] as const;
-type ThingKind = (typeof THING_KINDS)[number];
+export const SYNC_ITEM_KINDS = ["relay", ...ITEM_KINDS] as const;
+type SyncItemKind = (typeof SYNC_ITEM_KINDS)[number];
 
-export interface Thing {
-  kind: ThingKind;
+export interface SyncItem {
+  kind: SyncItemKind;
   name: string;
 }
 
-export const standingView = Type.Object({
-  kind: oneOf(THING_KINDS),
+export const deployedStateView = Type.Object({
+  kind: oneOf(SYNC_ITEM_KINDS),
   name: Type.String(),
   content: orNull(Type.Unsafe<Json>({ ...json, description: "as a file says it; null: it is gone" })),
   mark: orNull(Type.String({ description: "names this content; null: it is gone" })),
@@ -33,19 +33,19 @@ export const standingView = Type.Object({
   ),
   changed: orNull(Type.Object({ at: time, by: Type.String() }, { description: "its last change" })),
 });
-export type Standing = Static<typeof standingView>;
+export type DeployedState = Static<typeof deployedStateView>;
 
 /** A step is small in things and in bytes, because definitions may be large. */
-const MAX_STEP = 20;
-const MAX_STEP_CHARS = 64 * 1024;
+const MAX_PAGE_ITEMS = 20;
+const MAX_PAGE_CHARS = 64 * 1024;
 
 /** `relay:checkout`, as in audit rows. */
-export function targetOf({ kind, name }: Thing): string {
+export function targetOf({ kind, name }: SyncItem): string {
   return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
 }
 
 /** Where each kind's names stand; behind them all, what a sync brought and nobody may have any more. */
-const NAMES: readonly (readonly [kind: string, sql: string])[] = [
+const NAME_QUERIES: readonly (readonly [kind: string, sql: string])[] = [
   ["relay", "SELECT name FROM relay WHERE environment_id = $environmentId AND name > $after ORDER BY name"],
   [
     "collection",
@@ -67,21 +67,21 @@ const NAMES: readonly (readonly [kind: string, sql: string])[] = [
 ];
 
 /** A step of all that stands, by kind and name, and then of what a sync brought and somebody deleted. */
-export async function listStanding(
+export async function listDeployedState(
   tx: Reader,
   environmentId: number,
   { limit, after }: PageRequest,
-): Promise<Page<Standing>> {
-  const most = Math.min(limit, MAX_STEP);
-  const places = await listPlaces(tx, environmentId, after, most + 1);
-  const items: Standing[] = [];
+): Promise<Page<DeployedState>> {
+  const most = Math.min(limit, MAX_PAGE_ITEMS);
+  const places = await listTargets(tx, environmentId, after, most + 1);
+  const items: DeployedState[] = [];
   let chars = 0;
   let taken = 0;
   for (const place of places.slice(0, most)) {
-    if (chars >= MAX_STEP_CHARS) break;
+    if (chars >= MAX_PAGE_CHARS) break;
     taken += 1;
     const isGone = place.startsWith("gone:");
-    const item = await readStanding(tx, environmentId, isGone ? place.slice(5) : place);
+    const item = await readDeployedState(tx, environmentId, isGone ? place.slice(5) : place);
     if (isGone && item.content !== null) continue;
     items.push(item);
     chars += writeJson(item).length;
@@ -91,16 +91,16 @@ export async function listStanding(
 }
 
 /** `relay:checkout`, … `gone:relay:invoice`, behind the place that a cursor holds. */
-async function listPlaces(
+async function listTargets(
   tx: Reader,
   environmentId: number,
   cursor: string | null,
   limit: number,
 ): Promise<string[]> {
-  const { kind: from, name } = thingOf(cursor ?? `${NAMES[0]?.[0]}:`);
+  const { kind: from, name } = parseTarget(cursor ?? `${NAME_QUERIES[0]?.[0]}:`);
   const places: string[] = [];
   let after: string | null = null;
-  for (const [kind, sql] of NAMES) {
+  for (const [kind, sql] of NAME_QUERIES) {
     if (after === null && kind !== from) continue;
     after = after === null ? name : "";
     const values = { environmentId, after, limit: limit - places.length };
@@ -111,14 +111,14 @@ async function listPlaces(
   return places;
 }
 
-async function readStanding(tx: Reader, environmentId: number, target: string): Promise<Standing> {
-  const thing = thingOf(target);
+async function readDeployedState(tx: Reader, environmentId: number, target: string): Promise<DeployedState> {
+  const thing = parseTarget(target);
   const content = await findContent(tx, environmentId, thing);
-  const brought = await findBrought(tx, environmentId, target);
+  const brought = await findSynced(tx, environmentId, target);
   return {
     ...thing,
     content,
-    mark: content === null ? null : markOf(content),
+    mark: content === null ? null : hashContent(content),
     brought: brought === null ? null : { content: parseJson(brought.content), at: toIso(brought.syncedAt) },
     changed: await findLastChange(tx, environmentId, target),
   };
@@ -127,33 +127,33 @@ async function readStanding(tx: Reader, environmentId: number, target: string): 
 async function findContent(
   tx: Reader,
   environmentId: number,
-  { kind, name }: Thing,
+  { kind, name }: SyncItem,
 ): Promise<JsonObject | null> {
   if (kind !== "relay") return await findItem(tx, environmentId, kind, name);
   return ((await findRelay(tx, environmentId, name))?.definition ?? null) as JsonObject | null;
 }
 
-function thingOf(target: string): Thing {
+function parseTarget(target: string): SyncItem {
   const at = target.indexOf(":");
-  return { kind: target.slice(0, at) as ThingKind, name: target.slice(at + 1) };
+  return { kind: target.slice(0, at) as SyncItemKind, name: target.slice(at + 1) };
 }
 
-function markOf(content: Json): string {
+function hashContent(content: Json): string {
   return new Bun.CryptoHasher("sha256").update(writeJson(content)).digest("hex").slice(0, 40);
 }
 
 /** A pause, and a secret's rotation, change nothing that a file says. */
 const CHANGES =
   "action LIKE '%.created' OR action LIKE '%.updated' OR action LIKE '%.changed' OR action LIKE '%.deleted'";
-const MAX_LOOKED_AT = 50;
+const MAX_AUDIT_ROWS = 50;
 
 export async function findLastChange(
   tx: Reader,
   environmentId: number,
   target: string,
-): Promise<Standing["changed"]> {
+): Promise<DeployedState["changed"]> {
   const sql = `SELECT at, actor FROM (SELECT seq, at, actor, action FROM audit INDEXED BY audit_by_target
-      WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT})
+      WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_AUDIT_ROWS})
     WHERE ${CHANGES} ORDER BY seq DESC LIMIT 1`;
   const row = await tx.get<{ at: number; actor: string }>(sql, { environmentId, target });
   return row === null ? null : { at: toIsoOrNull(row.at) ?? "", by: row.actor };
@@ -161,17 +161,17 @@ export async function findLastChange(
 
 /** Every item of the catalog that stands. */
 export async function listItemTargets(tx: Reader, environmentId: number): Promise<string[]> {
-  const places = await listPlaces(tx, environmentId, `${ITEM_KINDS[0]}:`, Number.MAX_SAFE_INTEGER);
+  const places = await listTargets(tx, environmentId, `${ITEM_KINDS[0]}:`, Number.MAX_SAFE_INTEGER);
   return places.filter((place) => !place.startsWith("gone:"));
 }
 
 /** A thing as a laptop's files hold it now; null: they hold it no longer. */
-export interface Pulled extends Thing {
+export interface Pulled extends SyncItem {
   mark: string | null;
 }
 
 /** Remembers what files hold where it still stands so; answers how many do. */
-export async function rememberPulled(
+export async function recordPulled(
   tx: Writer,
   environmentId: number,
   pulled: readonly Pulled[],
@@ -180,10 +180,10 @@ export async function rememberPulled(
   let known = 0;
   for (const { kind, name, mark } of pulled) {
     const content = await findContent(tx, environmentId, { kind, name });
-    if ((content === null ? null : markOf(content)) !== mark) continue;
+    if ((content === null ? null : hashContent(content)) !== mark) continue;
     const target = targetOf({ kind, name });
-    if (content === null) await forgetBrought(tx, environmentId, target);
-    else await rememberBrought(tx, environmentId, target, content, nowMs);
+    if (content === null) await deleteSynced(tx, environmentId, target);
+    else await recordSynced(tx, environmentId, target, content, nowMs);
     known += 1;
   }
   return known;

@@ -6,31 +6,31 @@
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import { actorWords } from "../../platform/account/api-key.ts";
 import type { Change } from "../../platform/audit/audit.ts";
-import { readMisfits, settleMisfits } from "../../rules/relay/catalog-edit.ts";
+import { readMisfits, recheckMisfits } from "../../rules/relay/catalog-edit.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
-import { settleMisfit, warnOfReferences } from "../../rules/relay/relay-problem.ts";
-import { stockOf, warnOfSold } from "../../rules/relay/relay-reference.ts";
+import { listReferenceWarnings, refreshMisfitProblem } from "../../rules/relay/relay-problem.ts";
+import { listSoldThroughWarnings, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../../rules/relay/relay-save.ts";
 import { undone } from "../../store/dry-run.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Store, Writer } from "../../store/port.ts";
-import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
-import { warnOfItem, withOptIn } from "./live-warning.ts";
-import { warnOfLostValues } from "./lost-value.ts";
+import { type Item, listDetachments, listOffers, listResources } from "./catalog-item.ts";
+import { requirePlan } from "./environment-files.ts";
 import {
-  type Carried,
   type Entry,
   entryTarget,
   type Files,
   isChange,
   type Plan,
+  type PlanResult,
   readPlan,
   sellerOf,
   viewEntry,
 } from "./plan.ts";
-import { requirePlan } from "./stored-files.ts";
-import { forgetBrought, isAsBrought, rememberBrought } from "./synced.ts";
+import { addOptInWarning, listProductionWarnings } from "./production-warning.ts";
+import { listRemovedFieldWarnings } from "./removed-field.ts";
+import { deleteSynced, matchesSynced, recordSynced } from "./synced.ts";
 
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
@@ -40,7 +40,7 @@ export interface ChangeCap {
 }
 
 /** `replacesEdited`: also what was edited in the dashboard since. */
-interface Wish {
+interface Deployment {
   files: Files;
   replacesEdited: boolean;
 }
@@ -49,25 +49,25 @@ interface Wish {
  * Reads the plan, with what each of its saves would refuse and warn of; none of it stays. A plan of more changes than `most` is read without.
  * What moves between the reading and the trying is told as the conflict that it is.
  */
-export async function tellPlan(
+export async function previewPlan(
   store: Store,
   context: UpdateContext,
-  { files, replacesEdited }: Wish,
+  { files, replacesEdited }: Deployment,
   most: number,
-): Promise<Carried & { read: Plan }> {
+): Promise<PlanResult & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
   await turnLoop();
   const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
-  const lost = await warnOfLostValues(store, context.environment.id, carried);
+  const lost = await listRemovedFieldWarnings(store, context.environment.id, carried);
   const carrier = await undone(store, "dashboard", async (tx) => {
     // No tick changes what a plan tells, and a month of them is thousands of rows.
     const trying = { ...context, recordDue: async () => undefined };
-    const tried = new Carrier(tx, trying, files, plan, replacesEdited, true);
-    if (tried.changes > 0 && tried.changes <= most) await tried.carry();
+    const tried = new PlanApplier(tx, trying, files, plan, replacesEdited, true);
+    if (tried.changes > 0 && tried.changes <= most) await tried.apply();
     return tried;
   });
   await turnLoop();
-  return { ...carrier.tell(lost), read: plan };
+  return { ...carrier.toResult(lost), read: plan };
 }
 
 /**
@@ -77,19 +77,19 @@ export async function tellPlan(
 export async function applyPlan(
   tx: Writer,
   context: UpdateContext,
-  { files, replacesEdited }: Wish,
+  { files, replacesEdited }: Deployment,
   planId: string,
   cap: ChangeCap,
-): Promise<Carried> {
+): Promise<PlanResult> {
   const plan = await requirePlan(tx, context.environment.id, files, planId);
-  const carrier = new Carrier(tx, context, files, plan, replacesEdited, false);
+  const carrier = new PlanApplier(tx, context, files, plan, replacesEdited, false);
   await cap.take(tx, carrier.changes);
-  await carrier.carry();
-  await carrier.remember();
-  return carrier.tell();
+  await carrier.apply();
+  await carrier.recordSynced();
+  return carrier.toResult();
 }
 
-class Carrier {
+class PlanApplier {
   readonly changes: number;
   readonly #tx: Writer;
   readonly #context: UpdateContext;
@@ -97,12 +97,12 @@ class Carrier {
   readonly #plan: Plan;
   readonly #replacesEdited: boolean;
   /** Whether a refusal is noted, and the rest tried all the same. */
-  readonly #tries: boolean;
+  readonly #isDryRun: boolean;
   readonly #entries = new Map<string, Entry>();
   readonly #relays: ReadonlyMap<string, Checked>;
   readonly #refusals = new Map<string, Refusal>();
   readonly #warnings = new Map<string, Warning[]>();
-  readonly #secrets: Carried["secrets"] = [];
+  readonly #secrets: PlanResult["secrets"] = [];
   #broken: Warning[] = [];
 
   constructor(
@@ -118,10 +118,10 @@ class Carrier {
     this.#files = files;
     this.#plan = plan;
     this.#replacesEdited = replacesEdited;
-    this.#tries = tries;
+    this.#isDryRun = tries;
     this.#relays = new Map(files.relays.map((checked) => [checked.definition.name, checked]));
     for (const entry of plan.entries) this.#entries.set(entryTarget(entry), entry);
-    for (const { name, message } of files.source?.notCarried ?? [])
+    for (const { name, message } of files.source?.invalidRelays ?? [])
       this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
     for (const entry of plan.entries) {
       if (entry.state !== "not_carried" || entry.kind === "relay") continue;
@@ -131,7 +131,7 @@ class Carrier {
     this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;
   }
 
-  async carry(): Promise<void> {
+  async apply(): Promise<void> {
     const { catalog } = this.#files;
     const isCatalogChange = this.#plan.entries.some(
       (entry) => entry.kind !== "relay" && isChange(entry, this.#replacesEdited),
@@ -142,37 +142,37 @@ class Carrier {
     );
     const saved = new Set(saves.map(({ name }) => name));
     const before = isCatalogChange ? await readMisfits(this.#tx, edited.environmentId, saved) : null;
-    await this.#deleteGone();
-    if (catalog !== null) await this.#saveStock(listStock(catalog));
+    await this.#deleteRelays();
+    if (catalog !== null) await this.#saveResources(listResources(catalog));
     await this.#saveRelays();
     if (catalog !== null) await this.#saveItems(listOffers(catalog));
-    await this.#warnOfReferences();
-    await this.#warnOfGone(edited.environmentId);
+    await this.#collectReferenceWarnings();
+    await this.#collectDeletionWarnings(edited.environmentId);
     if (before === null) return;
-    this.#broken = await settleMisfits(this.#tx, edited, before);
+    this.#broken = await recheckMisfits(this.#tx, edited, before);
     // What is sold came behind the relays that sell it.
     for (const name of saved) {
       const checked = this.#relays.get(name);
-      if (checked !== undefined) await settleMisfit(this.#tx, edited, checked.definition);
+      if (checked !== undefined) await refreshMisfitProblem(this.#tx, edited, checked.definition);
     }
   }
 
   /** What stands now is what the files say, but for what was edited and stays so. */
-  async remember(): Promise<void> {
+  async recordSynced(): Promise<void> {
     const { environment, nowMs } = this.#context;
     for (const entry of this.#plan.entries) {
       const target = entryTarget(entry);
       const { state, after } = entry;
-      if (state === "deleted") await forgetBrought(this.#tx, environment.id, target);
+      if (state === "deleted") await deleteSynced(this.#tx, environment.id, target);
       else if (state === "unchanged" || isChange(entry, this.#replacesEdited)) {
-        if (await isAsBrought(this.#tx, environment.id, target, after)) continue;
-        await rememberBrought(this.#tx, environment.id, target, after, nowMs);
+        if (await matchesSynced(this.#tx, environment.id, target, after)) continue;
+        await recordSynced(this.#tx, environment.id, target, after, nowMs);
       }
     }
   }
 
   /** `found`: warnings that were found before it was tried, by what they are of. */
-  tell(found: ReadonlyMap<string, readonly Warning[]> = new Map()): Carried {
+  toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
     const entries = this.#plan.entries.map((entry) => {
       const target = entryTarget(entry);
       const refusal = this.#refusals.get(target);
@@ -190,24 +190,27 @@ class Carrier {
   }
 
   /** What was sold through a relay that goes, as the catalog stands when all is carried. */
-  async #warnOfGone(environmentId: number): Promise<void> {
+  async #collectDeletionWarnings(environmentId: number): Promise<void> {
     for (const entry of this.#plan.entries) {
       if (entry.state !== "deleted") continue;
-      this.#warnings.set(entryTarget(entry), await warnOfSold(this.#tx, environmentId, entry.name));
+      this.#warnings.set(
+        entryTarget(entry),
+        await listSoldThroughWarnings(this.#tx, environmentId, entry.name),
+      );
     }
   }
 
-  async #deleteGone(): Promise<void> {
+  async #deleteRelays(): Promise<void> {
     for (const entry of this.#plan.entries) {
       if (entry.state !== "deleted") continue;
       await this.#guard(entryTarget(entry), () => deleteRelay(this.#tx, this.#context, entry.name));
     }
   }
 
-  async #saveStock(items: readonly Item[]): Promise<void> {
+  async #saveResources(items: readonly Item[]): Promise<void> {
     const { catalog } = this.#files;
     await this.#saveItems(items);
-    for (const { place, run } of catalog === null ? [] : listLetGoes(catalog)) {
+    for (const { place, run } of catalog === null ? [] : listDetachments(catalog)) {
       const [section, name] = place.split(".");
       const target = `${section === "plans" ? "plan" : "product"}:${name}`;
       const entry = this.#entries.get(target);
@@ -222,7 +225,9 @@ class Carrier {
       const entry = this.#entries.get(target);
       if (entry === undefined || !isChange(entry, this.#replacesEdited)) continue;
       await this.#guard(target, async () => {
-        const live = this.#isLive ? await warnOfItem(this.#tx, this.#context.environment.id, entry) : [];
+        const live = this.#isProduction
+          ? await listProductionWarnings(this.#tx, this.#context.environment.id, entry)
+          : [];
         this.#warnings.set(target, [...live, ...(await item.save(this.#tx, this.#change))]);
       });
     }
@@ -235,7 +240,7 @@ class Carrier {
     );
     while (left.length > 0) {
       const waiting: Entry[] = [];
-      for (const entry of left) if (!(await this.#savesRelay(entry))) waiting.push(entry);
+      for (const entry of left) if (!(await this.#trySaveRelay(entry))) waiting.push(entry);
       // Nobody makes what they wait for: each says so.
       if (waiting.length === left.length) {
         for (const entry of waiting) await this.#guard(entryTarget(entry), () => this.#saveRelay(entry));
@@ -246,13 +251,13 @@ class Carrier {
   }
 
   /** Saves it, or answers that it was refused for a relay that is not there yet. */
-  async #savesRelay(entry: Entry): Promise<boolean> {
+  async #trySaveRelay(entry: Entry): Promise<boolean> {
     try {
       await this.#tx.attempt(() => this.#saveRelay(entry));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.code === "relay_missing") return false;
-      this.#refuse(entryTarget(entry), error);
+      this.#reject(entryTarget(entry), error);
     }
     return true;
   }
@@ -271,42 +276,44 @@ class Carrier {
     const made = { receiverSecret: saved.receiverSecret, signingSecret: saved.signingSecret };
     const shown = Object.entries(made).filter(([, secret]) => secret !== null);
     if (shown.length > 0) this.#secrets.push({ relay: name, ...Object.fromEntries(shown) });
-    const warnings = this.#isLive ? withOptIn(checked.definition, saved.warnings) : saved.warnings;
+    const warnings = this.#isProduction
+      ? addOptInWarning(checked.definition, saved.warnings)
+      : saved.warnings;
     this.#warnings.set(entryTarget({ kind: "relay", name }), warnings);
   }
 
   /** What the saved relays name, as the catalog stands when all is carried. */
-  async #warnOfReferences(): Promise<void> {
-    const stock = stockOf(this.#tx, this.#context.environment.id);
+  async #collectReferenceWarnings(): Promise<void> {
+    const lookup = makeCatalogLookup(this.#tx, this.#context.environment.id);
     for (const entry of this.#plan.entries) {
       const target = entryTarget(entry);
       if (entry.kind !== "relay" || entry.state === "deleted" || this.#refusals.has(target)) continue;
       if (!isChange(entry, this.#replacesEdited)) continue;
       const definition = this.#relays.get(entry.name)?.definition;
-      const misfits = definition === undefined ? [] : await warnOfReferences(stock, definition);
+      const misfits = definition === undefined ? [] : await listReferenceWarnings(lookup, definition);
       this.#warnings.set(target, [...(this.#warnings.get(target) ?? []), ...misfits]);
     }
   }
 
   async #guard(target: string, work: () => Promise<unknown>): Promise<void> {
     try {
-      if (this.#tries) await this.#tx.attempt(work);
+      if (this.#isDryRun) await this.#tx.attempt(work);
       else await work();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#refuse(target, error);
+      this.#reject(target, error);
     }
   }
 
-  #refuse(target: string, refusal: Refusal): void {
-    if (!this.#tries) {
+  #reject(target: string, refusal: Refusal): void {
+    if (!this.#isDryRun) {
       const message = `${target.replace(":", " ")}: ${refusal.message}`;
       throw new Refusal(refusal.code, message, refusal.extra);
     }
     if (!this.#refusals.has(target)) this.#refusals.set(target, refusal);
   }
 
-  get #isLive(): boolean {
+  get #isProduction(): boolean {
     return this.#context.environment.name === "production";
   }
 

@@ -5,20 +5,20 @@ import { drawPlaces } from "../../base/limit-window.ts";
 import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
 
-interface Watched {
+interface TrackedApproval {
   endsAtMonotonicMs: number;
-  lookedAtMonotonicMs: number;
+  checkedAtMonotonicMs: number;
 }
 
 /** How often both sides of a waiting approval are looked at, however often it is asked about. */
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 /** A bound on the memory; what is forgotten is judged by the wall clock anew. */
-const MAX_WATCHED = 1_000;
+const MAX_TRACKED = 1_000;
 
-export class ApprovalWatch {
+export class ApprovalTracker {
   readonly #clock: Clock;
   readonly #asked: Limiter;
-  readonly #watched = new Map<string, Watched>();
+  readonly #tracked = new Map<string, TrackedApproval>();
 
   constructor(clock: Clock, places: Places | null = null) {
     this.#clock = clock;
@@ -39,30 +39,30 @@ export class ApprovalWatch {
   }
 
   /** Milliseconds until it is over; 0 once it is. Setting the wall clock back prolongs none that this process knows. */
-  msLeft({ id, expiresAt }: { id: string; expiresAt: number }): number {
+  remainingMs({ id, expiresAt }: { id: string; expiresAt: number }): number {
     const byWall = expiresAt - this.#clock.now();
     const byMonotonic = this.#find(id, byWall).endsAtMonotonicMs - this.#clock.monotonicMs();
     return Math.max(0, Math.min(byWall, byMonotonic));
   }
 
   /** Whether both sides are to be looked at again; counts as a look. */
-  looksDue(row: { id: string; expiresAt: number }): boolean {
+  startCheckIfDue(row: { id: string; expiresAt: number }): boolean {
     const nowMs = this.#clock.monotonicMs();
     const watched = this.#find(row.id, row.expiresAt - this.#clock.now());
-    if (nowMs - watched.lookedAtMonotonicMs < LOOK_EVERY_MS) return false;
-    watched.lookedAtMonotonicMs = nowMs;
+    if (nowMs - watched.checkedAtMonotonicMs < CHECK_EVERY_MS) return false;
+    watched.checkedAtMonotonicMs = nowMs;
     return true;
   }
 
-  #find(id: string, leftMs: number): Watched {
-    const known = this.#watched.get(id);
+  #find(id: string, leftMs: number): TrackedApproval {
+    const known = this.#tracked.get(id);
     if (known !== undefined) return known;
     const nowMs = this.#clock.monotonicMs();
     const endsAtMonotonicMs = nowMs + Math.min(Math.max(leftMs, 0), APPROVAL_LIFE_MS);
-    const watched = { endsAtMonotonicMs, lookedAtMonotonicMs: Number.NEGATIVE_INFINITY };
-    const [oldest] = this.#watched.size >= MAX_WATCHED ? this.#watched.keys() : [];
-    if (oldest !== undefined) this.#watched.delete(oldest);
-    this.#watched.set(id, watched);
+    const watched = { endsAtMonotonicMs, checkedAtMonotonicMs: Number.NEGATIVE_INFINITY };
+    const [oldest] = this.#tracked.size >= MAX_TRACKED ? this.#tracked.keys() : [];
+    if (oldest !== undefined) this.#tracked.delete(oldest);
+    this.#tracked.set(id, watched);
     return watched;
   }
 }

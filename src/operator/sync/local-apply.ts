@@ -10,22 +10,22 @@ import type { Environment } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
-import { warnOfSold } from "../../rules/relay/relay-reference.ts";
+import { listSoldThroughWarnings } from "../../rules/relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../../rules/relay/relay-save.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 import {
   findItem,
+  formatItem,
   type Item,
-  isSame,
-  itemWords,
-  listLetGoes,
+  isEqual,
+  listDetachments,
   listOffers,
-  listStock,
+  listResources,
 } from "./catalog-item.ts";
+import { findLastChange } from "./deployed-state.ts";
 import { entryTarget } from "./plan.ts";
-import { findLastChange } from "./standing.ts";
-import { findBrought, forgetBrought, isAsBrought, rememberBrought } from "./synced.ts";
+import { deleteSynced, findSynced, matchesSynced, recordSynced } from "./synced.ts";
 
 /** The environment that files are applied to, and by whom. */
 export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
@@ -36,7 +36,7 @@ export interface ApplyDeps extends Omit<UpdateContext, "nowMs"> {
 }
 
 /** The context of a save made now. */
-export function contextOf(deps: ApplyDeps): UpdateContext {
+export function makeSaveContext(deps: ApplyDeps): UpdateContext {
   return { ...deps, nowMs: deps.clock.now() };
 }
 
@@ -44,7 +44,7 @@ type AppliedRelay =
   /** `warnings`: without those about what the relay names, which may be in the catalog that is applied after it. */
   | { outcome: "created"; warnings: Warning[] }
   /** `overEdit`: the dashboard's edit, which no file had yet, is older and now in the audit alone. */
-  | { outcome: "changed"; warnings: Warning[]; overEdit: boolean }
+  | { outcome: "changed"; warnings: Warning[]; overwritesEdit: boolean }
   | { outcome: "same" }
   /** The dashboard's edit is to go into the file; `newer`: than the file, which was edited too. */
   | { outcome: "behind"; newer: boolean }
@@ -68,28 +68,29 @@ export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promis
   const { name } = definition;
   try {
     return await deps.store.write("dashboard", async (tx): Promise<AppliedRelay> => {
-      const context = contextOf(deps);
+      const context = makeSaveContext(deps);
       const row = await findRelay(tx, context.environment.id, name);
-      const said = writeJson(definition);
-      const base = (await findBrought(tx, context.environment.id, relayTarget(name)))?.content ?? null;
+      const fileContent = writeJson(definition);
+      const base = (await findSynced(tx, context.environment.id, relayTarget(name)))?.content ?? null;
       if (row === null) {
-        if (base === said) return { outcome: "deleted" };
+        if (base === fileContent) return { outcome: "deleted" };
         const made = await createRelay(tx, context, { definition, secret, signingSecret, origin: FROM_FILE });
-        await remember(tx, deps, definition);
+        await recordSyncedRelay(tx, deps, definition);
         return { outcome: "created", warnings: made.warnings };
       }
-      const stands = writeJson(row.definition);
-      if (stands === said) {
-        if (base !== said) await remember(tx, deps, definition);
+      const storedContent = writeJson(row.definition);
+      if (storedContent === fileContent) {
+        if (base !== fileContent) await recordSyncedRelay(tx, deps, definition);
         return { outcome: "same" };
       }
       const isNewer = row.originKind === "dashboard" && row.originAt > writtenMs;
-      const moved = base === null ? isNewer : base !== stands;
-      if (moved && (base === said || isNewer)) return { outcome: "behind", newer: base !== said };
+      const moved = base === null ? isNewer : base !== storedContent;
+      if (moved && (base === fileContent || isNewer))
+        return { outcome: "behind", newer: base !== fileContent };
       const change = { definition, version: row.version, origin: FROM_FILE };
       const saved = await updateRelay(tx, context, name, change);
-      await remember(tx, deps, definition);
-      return { outcome: "changed", warnings: saved.warnings, overEdit: moved };
+      await recordSyncedRelay(tx, deps, definition);
+      return { outcome: "changed", warnings: saved.warnings, overwritesEdit: moved };
     });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -98,16 +99,16 @@ export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promis
 }
 
 /** Remembers that the relay and its file are the same; also what was just written to the file. */
-export function remember(
+export function recordSyncedRelay(
   tx: Writer,
   { environment, clock }: ApplyDeps,
   definition: Definition,
 ): Promise<void> {
-  return rememberBrought(tx, environment.id, relayTarget(definition.name), definition, clock.now());
+  return recordSynced(tx, environment.id, relayTarget(definition.name), definition, clock.now());
 }
 
-/** Whether a relay came from a file as it stands; else the dashboard made or edited it, and no file has that yet. */
-export function isOfFile(row: RelayRow, base: string | null): boolean {
+/** Whether a relay came from a file as it storedContent; else the dashboard made or edited it, and no file has that yet. */
+export function matchesFile(row: RelayRow, base: string | null): boolean {
   return base === null ? row.originKind === "file" : base === writeJson(row.definition);
 }
 
@@ -117,10 +118,10 @@ export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warnin
     const row = await findRelay(tx, deps.environment.id, name);
     if (row === null) return null;
     const target = relayTarget(name);
-    if (!isOfFile(row, (await findBrought(tx, deps.environment.id, target))?.content ?? null)) return null;
-    await deleteRelay(tx, contextOf(deps), name);
-    await forgetBrought(tx, deps.environment.id, target);
-    return await warnOfSold(tx, deps.environment.id, name);
+    if (!matchesFile(row, (await findSynced(tx, deps.environment.id, target))?.content ?? null)) return null;
+    await deleteRelay(tx, makeSaveContext(deps), name);
+    await deleteSynced(tx, deps.environment.id, target);
+    return await listSoldThroughWarnings(tx, deps.environment.id, name);
   });
 }
 
@@ -131,16 +132,20 @@ export interface AppliedCatalog {
 }
 
 /** Collections and access, and letting go of relays that are gone; applied before the relays. */
-export function applyStock(deps: ApplyDeps, catalog: Catalog, writtenMs: number): Promise<AppliedCatalog> {
-  const stock = listStock(catalog).map((item) => stepOf(item, writtenMs));
-  return applySteps(deps, [...stock, ...listLetGoes(catalog).map(letGoOf)]);
+export function applyResources(
+  deps: ApplyDeps,
+  catalog: Catalog,
+  writtenMs: number,
+): Promise<AppliedCatalog> {
+  const resources = listResources(catalog).map((item) => makeStep(item, writtenMs));
+  return applySteps(deps, [...resources, ...listDetachments(catalog).map(makeDetachStep)]);
 }
 
 /** Products and plans; applied after the relays. */
 export function applyOffers(deps: ApplyDeps, catalog: Catalog, writtenMs: number): Promise<AppliedCatalog> {
   return applySteps(
     deps,
-    listOffers(catalog).map((item) => stepOf(item, writtenMs)),
+    listOffers(catalog).map((item) => makeStep(item, writtenMs)),
   );
 }
 
@@ -152,14 +157,14 @@ export async function chooseSide(
   tx: Reader,
   environmentId: number,
   item: Item,
-  standing: JsonObject | null,
+  current: JsonObject | null,
   writtenMs: number,
 ): Promise<ItemSide> {
-  const base = parseBase(await findBrought(tx, environmentId, entryTarget(item)));
-  if (standing !== null && isSame(standing, item.want(standing))) return "same";
-  if (base === null || (standing !== null && isSame(base, standing))) return "file";
-  if (isSame(base, item.want(base))) return "environment";
-  if (standing === null) return "file";
+  const base = parseBase(await findSynced(tx, environmentId, entryTarget(item)));
+  if (current !== null && isEqual(current, item.resolve(current))) return "same";
+  if (base === null || (current !== null && isEqual(base, current))) return "file";
+  if (isEqual(base, item.resolve(base))) return "environment";
+  if (current === null) return "file";
   const changed = await findLastChange(tx, environmentId, entryTarget(item));
   return changed !== null && Date.parse(changed.at) > writtenMs ? "environment" : "file";
 }
@@ -175,22 +180,22 @@ interface Step {
   run(tx: Writer, change: Change): Promise<string[]>;
 }
 
-function stepOf(item: Item, writtenMs: number): Step {
+function makeStep(item: Item, writtenMs: number): Step {
   return {
     place: item.place,
     async run(tx, change) {
       const { environmentId, nowMs } = change;
-      const standing = await item.find(tx, environmentId);
-      const side = await chooseSide(tx, environmentId, item, standing, writtenMs);
+      const current = await item.find(tx, environmentId);
+      const side = await chooseSide(tx, environmentId, item, current, writtenMs);
       if (side === "environment") return [];
       const warnings = side === "same" ? [] : await item.save(tx, change);
-      const stands = await item.find(tx, environmentId);
-      if (!(await isAsBrought(tx, environmentId, entryTarget(item), stands)))
-        await rememberBrought(tx, environmentId, entryTarget(item), stands, nowMs);
+      const storedContent = await item.find(tx, environmentId);
+      if (!(await matchesSynced(tx, environmentId, entryTarget(item), storedContent)))
+        await recordSynced(tx, environmentId, entryTarget(item), storedContent, nowMs);
       if (side === "same") return [];
-      const words = itemWords(item);
+      const words = formatItem(item);
       return [
-        `${words} ${standing === null ? "created" : "changed"}`,
+        `${words} ${current === null ? "created" : "changed"}`,
         ...tellWarnings(warnings).map((message) => `${words}: warning: ${message}`),
       ];
     },
@@ -198,7 +203,7 @@ function stepOf(item: Item, writtenMs: number): Step {
 }
 
 /** What lets go does so for the file, which is about to say more. */
-function letGoOf({ place, run }: Step): Step {
+function makeDetachStep({ place, run }: Step): Step {
   const [section, name = ""] = place.split(".");
   const kind = section === "plans" ? "plan" : "product";
   return {
@@ -208,8 +213,8 @@ function letGoOf({ place, run }: Step): Step {
       const before = await findItem(tx, environmentId, kind, name);
       const told = await run(tx, change);
       const after = await findItem(tx, environmentId, kind, name);
-      if (!isSame(before, after))
-        await rememberBrought(tx, environmentId, entryTarget({ kind, name }), after, nowMs);
+      if (!isEqual(before, after))
+        await recordSynced(tx, environmentId, entryTarget({ kind, name }), after, nowMs);
       return told;
     },
   };

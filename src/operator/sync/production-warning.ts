@@ -3,20 +3,24 @@ import { isJsonObject } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
-import { capturedCallBuys, unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
+import { describeCapturedCall, unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
 import { findDefaultPlan } from "../../shop/selling/plan.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Entry, sellerOf } from "./plan.ts";
 
 /** Whether or not an opt-in buys more than before, it is carried with its warning. */
-export function withOptIn(definition: Definition, warnings: Warning[]): Warning[] {
+export function addOptInWarning(definition: Definition, warnings: Warning[]): Warning[] {
   const optIn = unsignedWarning(definition);
   const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
   return isTold ? warnings : [optIn, ...warnings];
 }
 
 /** What saving this item of the catalog means for those who buy in production; read before the save, and after the relays'. */
-export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry): Promise<Warning[]> {
+export async function listProductionWarnings(
+  tx: Reader,
+  environmentId: number,
+  entry: Entry,
+): Promise<Warning[]> {
   const { kind, name } = entry;
   if (kind !== "product" && kind !== "plan") return [];
   const link = linkOf(entry.after);
@@ -27,14 +31,13 @@ export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry
   }
   const seller = sellerOf(entry.after);
   const relay = seller === null ? null : await findRelay(tx, environmentId, seller);
-  if (relay !== null && capturedCallBuys(relay.definition) !== null) {
+  if (relay !== null && describeCapturedCall(relay.definition) !== null) {
     const message = `\`soldThrough.relay\` is ${seller}, which acts on events that its sender does not sign: whoever captures one call can give ${name}, as it becomes, to anybody.`;
     warnings.push({ code: "unsigned_events", field: "soldThrough.relay", message });
   }
-  const standing =
-    kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;
-  if (standing !== null && standing.name !== name) {
-    const message = `\`default\` is true, so ${name} takes the place of ${standing.name}: everybody without a subscription is on ${name} from then on.`;
+  const current = kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;
+  if (current !== null && current.name !== name) {
+    const message = `\`default\` is true, so ${name} takes the place of ${current.name}: everybody without a subscription is on ${name} from then on.`;
     warnings.push({ code: "default_plan_moves", field: "default", message });
   }
   return warnings;

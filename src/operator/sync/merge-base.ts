@@ -9,29 +9,29 @@ import { isJsonObject, type Json, type JsonObject, writeJson } from "../../base/
 import { keepOutOfGit } from "../../platform/secret/local-secrets.ts";
 import { readJsonFile } from "./json-file.ts";
 
-const MEMORY_FILE = ".synced.json";
+const MERGE_BASE_FILE = ".synced.json";
 
 /** By target, such as `relay:checkout`: its content. */
-export type Memory = Map<string, Json>;
+export type MergeBase = Map<string, Json>;
 
 /** `server`: `https://relay.example.com/shop/development`. What cannot be read is no memory. */
-export async function readMemory(serviceDir: string, server: string): Promise<Memory> {
+export async function readMergeBase(serviceDir: string, server: string): Promise<MergeBase> {
   const known = (await readAll(serviceDir))[server];
   return new Map(isJsonObject(known) ? Object.entries(known) : []);
 }
 
 /** Keeps it in the place of what was known of that server. */
-export async function writeMemory(serviceDir: string, server: string, memory: Memory): Promise<void> {
+export async function writeMergeBase(serviceDir: string, server: string, memory: MergeBase): Promise<void> {
   const before = await readAll(serviceDir);
   const sorted = [...memory].sort(([one], [other]) => (one < other ? -1 : 1));
   const after = { ...before, [server]: Object.fromEntries(sorted) };
   if (writeJson(after) === writeJson(before)) return;
   await mkdir(serviceDir, { recursive: true });
-  await keepOutOfGit(serviceDir, MEMORY_FILE);
-  writeOwnFile(join(serviceDir, MEMORY_FILE), `${writeJson(after, 2)}\n`, { replace: true });
+  await keepOutOfGit(serviceDir, MERGE_BASE_FILE);
+  writeOwnFile(join(serviceDir, MERGE_BASE_FILE), `${writeJson(after, 2)}\n`, { replace: true });
 }
 
 async function readAll(serviceDir: string): Promise<JsonObject> {
-  const file = await readJsonFile(join(serviceDir, MEMORY_FILE));
+  const file = await readJsonFile(join(serviceDir, MERGE_BASE_FILE));
   return file.ok && isJsonObject(file.value) ? file.value : {};
 }

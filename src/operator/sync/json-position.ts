@@ -5,20 +5,20 @@
 /** Deeper than any definition may be; what lies beyond it counts as a mistake. */
 const MAX_PLACED_DEPTH = 64;
 
-export interface Place {
+export interface TextPosition {
   /** Both count from 1; a column counts UTF-16 units, as editors do. */
   line: number;
   column: number;
 }
 
-interface JsonMistake extends Place {
+interface JsonMistake extends TextPosition {
   /** The middle of a sentence: "a comma or } was expected, and a name begins here". */
   message: string;
 }
 
-export interface JsonPlaces {
+export interface JsonPositions {
   /** By dotted path: `trigger.map.0`; "" is the whole value. */
-  places: ReadonlyMap<string, Place>;
+  places: ReadonlyMap<string, TextPosition>;
   /** The first mistake; null where the text is JSON. */
   mistake: JsonMistake | null;
   /** Paths whose name stands twice or more in one object, each once; JSON keeps the last. */
@@ -30,7 +30,7 @@ const TEXT = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/
 const WORD = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 /** Spaces that JSON does not have, marks of direction, and the like: in quotes nobody would see them. */
-const UNSEEN = /[\p{Z}\p{Cf}\p{Cc}]/u;
+const INVISIBLE = /[\p{Z}\p{Cf}\p{Cc}]/u;
 
 /** A value as it stands in its text, its quotes and brackets with it. */
 export interface JsonNode {
@@ -56,18 +56,18 @@ export function scanJson(text: string): { root: JsonNode; mistake: { at: number;
   return { root: scan.root, mistake };
 }
 
-export function placeJson(text: string): JsonPlaces {
+export function locateJson(text: string): JsonPositions {
   const { root, mistake } = scanJson(text);
   const lines = new Lines(text);
-  const places = new Map<string, Place>();
-  const twice = new Set<string>();
+  const places = new Map<string, TextPosition>();
+  const duplicates = new Set<string>();
   const visit = (path: string, { start, members }: JsonNode): void => {
     const place = lines.placeOf(start);
     if (!places.has(path)) places.set(path, place);
     const names = new Set<string>();
     for (const { name, node } of members) {
       const below = path === "" ? name : `${path}.${name}`;
-      if (names.has(name)) twice.add(below);
+      if (names.has(name)) duplicates.add(below);
       names.add(name);
       visit(below, node);
     }
@@ -76,7 +76,7 @@ export function placeJson(text: string): JsonPlaces {
   return {
     places,
     mistake: mistake && { ...lines.placeOf(mistake.at), message: mistake.message },
-    twice,
+    twice: duplicates,
   };
 }
 
@@ -93,15 +93,15 @@ class Scan {
 
   run(): { at: number; message: string } | null {
     try {
-      this.#skip(SPACE);
+      this.#match(SPACE);
       this.root.start = this.#at;
       this.#value(this.root, 0);
-      this.#skip(SPACE);
+      this.#match(SPACE);
       if (this.#at < this.#text.length) throw new Mistake("the end was expected");
       return null;
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
-      return { at: this.#at, message: `${error.message}, and ${this.#here()}` };
+      return { at: this.#at, message: `${error.message}, and ${this.#describeNext()}` };
     }
   }
 
@@ -109,7 +109,7 @@ class Scan {
     const first = this.#text[this.#at];
     if (first === "{") this.#object(node, depth);
     else if (first === "[") this.#list(node, depth);
-    else if (!this.#skip(first === '"' ? TEXT : WORD) && !this.#skip(NUMBER)) {
+    else if (!this.#match(first === '"' ? TEXT : WORD) && !this.#match(NUMBER)) {
       throw new Mistake(first === '"' ? "a text that ends on its line was expected" : "a value was expected");
     }
     node.end = this.#at;
@@ -117,49 +117,49 @@ class Scan {
 
   #object(node: JsonNode, depth: number): void {
     this.#at += 1;
-    for (let lead = this.#at; !this.#takes("}"); ) {
+    for (let lead = this.#at; !this.#accept("}"); ) {
       if (node.members.length > 0) {
-        if (!this.#takes(",")) throw new Mistake("a comma or } was expected");
+        if (!this.#accept(",")) throw new Mistake("a comma or } was expected");
         lead = this.#at;
       }
-      this.#skip(SPACE);
+      this.#match(SPACE);
       const start = this.#at;
-      if (!this.#skip(TEXT)) throw new Mistake('a name in "quotes" was expected');
+      if (!this.#match(TEXT)) throw new Mistake('a name in "quotes" was expected');
       const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
-      if (!this.#takes(":")) throw new Mistake("a colon was expected");
+      if (!this.#accept(":")) throw new Mistake("a colon was expected");
       this.#member(node, { name, lead, start }, depth);
     }
   }
 
   #list(node: JsonNode, depth: number): void {
     this.#at += 1;
-    for (let lead = this.#at; !this.#takes("]"); ) {
+    for (let lead = this.#at; !this.#accept("]"); ) {
       if (node.members.length > 0) {
-        if (!this.#takes(",")) throw new Mistake("a comma or ] was expected");
+        if (!this.#accept(",")) throw new Mistake("a comma or ] was expected");
         lead = this.#at;
       }
-      this.#skip(SPACE);
+      this.#match(SPACE);
       this.#member(node, { name: String(node.members.length), lead, start: this.#at }, depth);
     }
   }
 
   /** It stands in the tree before it is read, so that what holds a mistake has its place. */
   #member(parent: JsonNode, member: Omit<JsonMember, "node">, depth: number): void {
-    this.#skip(SPACE);
+    this.#match(SPACE);
     if (depth >= MAX_PLACED_DEPTH) throw new Mistake(`at most ${MAX_PLACED_DEPTH} levels were expected`);
     const node: JsonNode = { start: this.#at, end: this.#at, members: [] };
     parent.members.push({ ...member, node });
     this.#value(node, depth + 1);
   }
 
-  #takes(sign: string): boolean {
-    this.#skip(SPACE);
+  #accept(sign: string): boolean {
+    this.#match(SPACE);
     if (this.#text[this.#at] !== sign) return false;
     this.#at += 1;
     return true;
   }
 
-  #skip(pattern: RegExp): boolean {
+  #match(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.#text)?.[0];
     if (found === undefined) return false;
@@ -167,12 +167,12 @@ class Scan {
     return true;
   }
 
-  #here(): string {
+  #describeNext(): string {
     const sign = this.#text[this.#at];
     if (sign === undefined) return "the file ends here";
     if (sign === '"') return "a text begins here";
     if (sign === "/") return "a comment begins here, which JSON does not have";
-    if (UNSEEN.test(sign)) return `U+${codeOf(sign)}, which shows as nothing or as a space, stands here`;
+    if (INVISIBLE.test(sign)) return `U+${codeOf(sign)}, which shows as nothing or as a space, stands here`;
     return `${JSON.stringify(sign)} stands here`;
   }
 }
@@ -193,7 +193,7 @@ class Lines {
     this.#lineEnd = this.#findLineEnd();
   }
 
-  placeOf(at: number): Place {
+  placeOf(at: number): TextPosition {
     while (this.#lineEnd < at) {
       this.#line += 1;
       this.#lineStart = this.#lineEnd + 1;

@@ -16,7 +16,7 @@ import { products } from "../../shop/selling/product.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { checkCatalog } from "./catalog-file.ts";
-import { markCatalog } from "./catalog-item.ts";
+import { hashCatalog } from "./catalog-item.ts";
 import { type Files, MAX_SYNC_BYTES, type Plan, readPlan } from "./plan.ts";
 
 interface StoredFiles {
@@ -62,37 +62,37 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
       ]),
     ),
   };
-  requireRoom(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
-  const all = writeCanonicalJson({ relays, catalog: await markCatalog(tx, environmentId) });
+  requireSyncSize(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
+  const all = writeCanonicalJson({ relays, catalog: await hashCatalog(tx, environmentId) });
   const stamp = new Bun.CryptoHasher("sha256").update(all).digest("hex");
   return { relays, catalog, stamp };
 }
 
 /** As a set to be carried elsewhere. Relays that break a rule of today are named, and not in it. */
-export async function filesOfEnvironment(
+export async function readEnvironmentFiles(
   store: Store,
   { id: environmentId, name: environment }: Pick<Environment, "id" | "name">,
   nowMs: number,
 ): Promise<Files> {
   const { relays, catalog, stamp } = await store.read((tx) => readStoredFiles(tx, environmentId));
-  const checkeds: Checked[] = [];
-  const notCarried: { name: string; message: string }[] = [];
+  const checkedRelays: Checked[] = [];
+  const invalidRelays: { name: string; message: string }[] = [];
   for (const { name, definition } of relays) {
     const checked = checkDefinition(definition, nowMs);
     if ("problems" in checked) {
-      const message = checked.problems.slice(0, MAX_TOLD).map((problem) => problem.message);
-      notCarried.push({ name, message: message.join(" ") });
-    } else checkeds.push(checked);
+      const message = checked.problems.slice(0, MAX_SHOWN_PROBLEMS).map((problem) => problem.message);
+      invalidRelays.push({ name, message: message.join(" ") });
+    } else checkedRelays.push(checked);
     await turnLoop();
   }
   const read = checkCatalog(catalog);
   if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));
-  const source = { environmentId, environment, stamp, notCarried };
-  return { relays: checkeds, catalog: read.catalog, prune: false, source };
+  const source = { environmentId, environment, stamp, invalidRelays };
+  return { relays: checkedRelays, catalog: read.catalog, prune: false, source };
 }
 
 /** Problems of one relay. */
-const MAX_TOLD = 3;
+const MAX_SHOWN_PROBLEMS = 3;
 
 /** The plan of this name. Refuses with `version_conflict` where either side is not as it was read. */
 export async function requirePlan(
@@ -114,7 +114,7 @@ export async function requirePlan(
 }
 
 /** Refuses with `body_too_large`. */
-export function requireRoom(bytes: number): void {
+export function requireSyncSize(bytes: number): void {
   if (bytes <= MAX_SYNC_BYTES) return;
   throw new Refusal(
     "body_too_large",
@@ -130,7 +130,7 @@ async function readAll<Item extends { name: string }>(
   for (let after: string | null = null; ; ) {
     const page = await list({ limit: MAX_PAGE_SIZE, after });
     items.push(...page.items);
-    requireRoom(items.length * LEAST_BYTES);
+    requireSyncSize(items.length * MIN_ITEM_BYTES);
     if (page.next === null) break;
     after = readCursor(page.next);
   }
@@ -138,7 +138,7 @@ async function readAll<Item extends { name: string }>(
 }
 
 /** What the shortest item takes in a catalog file. */
-const LEAST_BYTES = 30;
+const MIN_ITEM_BYTES = 30;
 
 function section(name: string, entries: readonly (readonly [string, JsonObject])[]): JsonObject {
   return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
