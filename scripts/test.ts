@@ -31,20 +31,24 @@ import {
 } from "./test/plan.ts";
 import { formatDuration, Progress } from "./test/progress.ts";
 import { endJobs, type JobResult, runBatch } from "./test/run-batch.ts";
+import { isSoakFile, SOAK_FOLDER } from "./test/soak-files.ts";
 
 const BROWSER_TESTS = "test/browser/";
-const SOAK_TESTS = "test/soak/";
 /** A file of `npm test` with rounds of its own in the soak imports this. */
 const ROUNDS = "kit/rounds.ts";
 const TIMINGS = join(import.meta.dir, "test", "timings.json");
 /** Next to one file for each processor: files that mostly wait. */
 const WAITING_LANES = 2;
+/** What is assumed of a file with long rounds, whose recorded timing is without them: it begins first, in a process of its own. */
+const LONG_ROUNDS = [120, 120] as const;
 /** A shorter run needs no summary of its time. */
 const SUMMARY_FROM_MS = 60_000;
 const LONGEST = 10;
 
 const beganMs = performance.now();
 const read = readArguments(process.argv.slice(2), process.env);
+/** The plain command, which leaves out what only the soak runs. */
+const isShort = !read.soak && read.store === null && read.files.length === 0;
 const timings = readTimings(TIMINGS);
 const { jobs, leftOut, browser, why } = await chooseJobs();
 const place = makePlace();
@@ -86,36 +90,41 @@ async function chooseJobs(): Promise<{
   const pages = files.filter((file) => file.startsWith(BROWSER_TESTS));
   const found = pages.length === 0 ? null : await findBrowser();
   const leftOut = found?.ok === false ? pages : [];
-  const isShort = !read.soak && read.store === null && read.files.length === 0;
   const chosen = planJobs({
     files: files.filter((file) => !leftOut.includes(file)),
     onPostgres: POSTGRES_SUITES.filter((file) => !(isShort && LONG_POSTGRES_SUITES.includes(file))),
     store: read.store,
-    // What a file with long rounds took was measured without them.
-    timings: Object.fromEntries(
-      Object.entries(timings).filter(([name]) => !read.soak || !hasRounds(fileOf(name))),
-    ),
+    timings: read.soak
+      ? { ...timings, ...Object.fromEntries(files.filter(hasRounds).flatMap(assumeLong)) }
+      : timings,
   });
   return {
-    // The soak runs on SQLite only what has long rounds.
-    jobs: read.soak ? chosen.filter(({ file, store }) => store === "postgres" || hasRounds(file)) : chosen,
+    // The soak repeats nothing that `npm test` ran.
+    jobs: read.soak ? chosen.filter(isOfSoak) : chosen,
     leftOut,
     browser: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
     why: found?.ok === false ? found.why : "",
   };
 }
 
-/**
- * The soak runs its own folder, every file with long rounds and the long suites of PostgreSQL. `npm test` runs all files except those of the soak's
- * folder, unless one is named.
- */
+/** `npm test` runs all files but the soak's, unless words name files or a database. */
 function isOfThisRun(file: string): boolean {
-  if (read.soak) return hasRounds(file) || LONG_POSTGRES_SUITES.includes(file);
-  return !file.startsWith(SOAK_TESTS) || read.files.includes(file);
+  if (read.soak) return hasRounds(file) || isSoakFile(file) || LONG_POSTGRES_SUITES.includes(file);
+  return !isSoakFile(file) || (!isShort && !file.startsWith(SOAK_FOLDER)) || read.files.includes(file);
+}
+
+/** Whether the soak runs the file on this database: `npm test` does not, or only a slice of its rounds. */
+function isOfSoak({ file, store }: Job): boolean {
+  if (hasRounds(file)) return true;
+  return store === "postgres" ? LONG_POSTGRES_SUITES.includes(file) : isSoakFile(file);
 }
 
 function hasRounds(file: string): boolean {
-  return file.startsWith(SOAK_TESTS) || (existsSync(file) && readFileSync(file, "utf8").includes(ROUNDS));
+  return file.startsWith(SOAK_FOLDER) || (existsSync(file) && readFileSync(file, "utf8").includes(ROUNDS));
+}
+
+function assumeLong(file: string): [name: string, took: typeof LONG_ROUNDS][] {
+  return (["sqlite", "postgres"] as const).map((store) => [nameJob({ file, store }), LONG_ROUNDS]);
 }
 
 /** The file of a job's name. */
@@ -124,8 +133,8 @@ function fileOf(name: string): string {
 }
 
 async function runAll(): Promise<JobResult[]> {
-  // A timing of a file includes that its process loads the service. Files of the soak take long.
-  const batches = planBatches(jobs, !read.recordTimings && !read.soak);
+  // A timing of a file includes that its process loads the service.
+  const batches = planBatches(jobs, !read.recordTimings);
   const waiting = batches.filter(([first]) => first !== undefined && mostlyWaits(first));
   const computing = batches.filter((batch) => !waiting.includes(batch));
   const options = {

@@ -1,0 +1,100 @@
+/**
+ * The test files that only the soak runs, each group with its reason. The other files of `test/` run in `npm test`, which has to end within minutes.
+ * A file that is named on the command line runs in both.
+ */
+
+/** The rounds of these files exist only for the soak. */
+export const SOAK_FOLDER = "test/soak/";
+
+const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
+  [
+    "Stories over many pages and processes: the parts of each run in npm test by themselves.",
+    [
+      "test/browser/approval.test.ts",
+      "test/browser/client-library.test.ts",
+      "test/browser/five-nights.test.ts",
+      "test/browser/laptop-story.test.ts",
+      "test/browser/login.test.ts",
+      "test/browser/relay-story.test.ts",
+      "test/browser/session.test.ts",
+      "test/browser/way-out.test.ts",
+      "test/flow/import-missed-command.test.ts",
+      "test/flow/promote-story.test.ts",
+      "test/flow/send-here.test.ts",
+      "test/flow/sync-story.test.ts",
+    ],
+  ],
+  [
+    "Details of a page whose main use npm test tries, each in a browser of its own.",
+    [
+      "test/browser/attention.test.ts",
+      "test/browser/bulk-replay.test.ts",
+      "test/browser/come-back.test.ts",
+      "test/browser/event-rows.test.ts",
+      "test/browser/home-room.test.ts",
+      "test/browser/hostile-payload.test.ts",
+      "test/browser/import-missed.test.ts",
+      "test/browser/kept-focus.test.ts",
+      "test/browser/live.test.ts",
+      "test/browser/many-relays.test.ts",
+      "test/browser/number-language.test.ts",
+      "test/browser/palette.test.ts",
+      "test/browser/payment.test.ts",
+      "test/browser/quick-hands.test.ts",
+      "test/browser/relay-editor.test.ts",
+      "test/browser/selling-room.test.ts",
+      "test/browser/settings-room.test.ts",
+      "test/browser/try-now.test.ts",
+    ],
+  ],
+  [
+    "A PostgreSQL server that stops, falls silent, fills up or is moved: each test starts servers or nodes of its own.",
+    [
+      "test/flow/away-database.test.ts",
+      "test/flow/migrating-node.test.ts",
+      "test/flow/move.test.ts",
+      "test/flow/node-readiness.test.ts",
+      "test/flow/silent-database.test.ts",
+      "test/flow/unheard-node.test.ts",
+      "test/rule/postgres-break.test.ts",
+      "test/rule/postgres-flush.test.ts",
+      "test/rule/postgres-silence.test.ts",
+    ],
+  ],
+  [
+    "Processes that are killed, disks that fill up, and servers that hold a connection: most of the time is waiting.",
+    [
+      "test/attack/full-disk.test.ts",
+      "test/attack/lost-output.test.ts",
+      "test/attack/outbound-kept.test.ts",
+      "test/attack/proxy-variable.test.ts",
+      "test/attack/refused-flood.test.ts",
+      "test/crash/bulk-replay-crash.test.ts",
+      "test/crash/login-crash.test.ts",
+      "test/crash/mail-crash.test.ts",
+      "test/flow/executable-life.test.ts",
+      "test/rule/name-lookup.test.ts",
+    ],
+  ],
+  [
+    "Large tables: every failure and who is told, random lives, every line of the documentation.",
+    [
+      "test/flow/docs-example.test.ts",
+      "test/flow/docs-shell.test.ts",
+      "test/flow/event-cause.test.ts",
+      "test/flow/owner-told.test.ts",
+      "test/flow/run-memory.test.ts",
+      "test/flow/sale-order.test.ts",
+      "test/flow/silent-failure.test.ts",
+      "test/rule/retention-size.test.ts",
+    ],
+  ],
+];
+
+/** The files of the table. */
+export const SOAK_FILES: readonly string[] = GROUPS.flatMap(([, files]) => files);
+
+/** Whether `npm test` without arguments leaves the file out on SQLite. */
+export function isSoakFile(file: string): boolean {
+  return file.startsWith(SOAK_FOLDER) || SOAK_FILES.includes(file);
+}
