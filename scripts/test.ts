@@ -6,6 +6,7 @@
  *     npm test -- test/rule/template.test.ts       one file
  *     npm test -- test/rule -t "empty"             the tests of a folder whose names match
  *     npm test -- --postgres test/flow/sync        only on PostgreSQL (--sqlite: only on SQLite)
+ *     npm run test:soak -- --long                  as many rounds as take an hour
  *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
  *
  * Without a browser the browser tests are left out and counted as skipped; with CI=true that is a failure. The tests share one PostgreSQL, which
@@ -139,7 +140,12 @@ async function runAll(): Promise<JobResult[]> {
   const computing = batches.filter((batch) => !waiting.includes(batch));
   const options = {
     words: read.passedOn,
-    env: { ...browser, TMPDIR: place, [ASK_VARIABLE]: socket, ...(read.soak ? { TEST_SOAK: "1" } : {}) },
+    env: {
+      ...browser,
+      TMPDIR: place,
+      [ASK_VARIABLE]: socket,
+      ...(read.soak ? { TEST_SOAK: read.long ? "long" : "1" } : {}),
+    },
     onBegan: (job: Job) => progress.began(nameJob(job)),
     onEnded(result: JobResult) {
       const { job, passed, failures, skipped, seconds } = result;

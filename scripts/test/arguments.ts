@@ -7,6 +7,8 @@ interface TestArguments {
   passedOn: string[];
   /** Long rounds instead of the slice of `npm test`. */
   soak: boolean;
+  /** As many rounds as take an hour instead of the soak's. */
+  long: boolean;
   /** Only the pass on this database; null: both. */
   store: "sqlite" | "postgres" | null;
   /** Write what each file took to scripts/test/timings.json. */
@@ -25,12 +27,14 @@ export function readArguments(
     files: [],
     passedOn: [],
     soak: false,
+    long: false,
     store: env.TEST_STORE === "postgres" ? "postgres" : null,
     recordTimings: false,
   };
   const left = [...words];
   for (let word = left.shift(); word !== undefined; word = left.shift()) {
     if (word === "--soak") read.soak = true;
+    else if (word === "--long") read.long = true;
     else if (word === "--postgres") read.store = "postgres";
     else if (word === "--sqlite") read.store = "sqlite";
     else if (word === "--record-timings") read.recordTimings = true;

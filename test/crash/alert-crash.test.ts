@@ -16,7 +16,7 @@ import { MINUTE, Stand } from "../kit/staged-failure.ts";
 import { type Called, StagedServer, startCalled } from "../kit/staged-server.ts";
 
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 10 }));
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 4, long: 10 }));
 /** A mail server that does not answer within a minute of the server's clock is given up, so it never goes far at once. */
 const STEP_MS = 20_000;
 const OTHER_SECRET = "anotherSecretOfTwentyFour1";

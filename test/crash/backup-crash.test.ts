@@ -17,7 +17,7 @@ import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/da
 import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
 import { rounds } from "../kit/rounds.ts";
 
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 2, soak: 40 }));
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 2, soak: 12, long: 40 }));
 const timeout = TEST_MS + kills * PATIENCE_MS;
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -12,7 +12,7 @@ import { runCommand } from "../kit/cli-world.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
 
-const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 6 }));
+const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 3, long: 6 }));
 const EVENTS = 600;
 const GRANT = { type: "grant_credits", amount: 1 };
 const write = (collection: string) => ({ type: "write_record", collection, data: { order: "{{mapped.event_id}}" } });

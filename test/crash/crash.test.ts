@@ -10,7 +10,7 @@ import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
 import { rounds } from "../kit/rounds.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 3, soak: 40 }));
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 3, soak: 15, long: 40 }));
 const power = process.env.RELAY_CRASH_POWER !== undefined;
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 

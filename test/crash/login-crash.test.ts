@@ -10,7 +10,7 @@ import { type CliProcess, findFreePort, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { rounds } from "../kit/rounds.ts";
 
-const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 6 }));
+const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 3, long: 6 }));
 const OWNER = { email: "ann@example.com", password: "correct horse battery" };
 
 let home: string;

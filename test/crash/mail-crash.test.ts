@@ -25,7 +25,7 @@ const ENV = {
 const MAIL = { type: "email_person", subject: "{{mapped.event_id}}", text: "Thank you." };
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 /** Fewer than an event's seven attempts, so that no event can be dead of being cut off. */
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 6 }));
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 1, soak: 3, long: 6 }));
 
 let folder: string;
 let key: string;

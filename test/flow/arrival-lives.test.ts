@@ -237,7 +237,7 @@ async function countLate(): Promise<number> {
   return late;
 }
 
-const LIVES = rounds({ slice: ON_POSTGRES ? 20 : 60, soak: ON_POSTGRES ? 300 : 2_000 });
+const LIVES = rounds({ slice: ON_POSTGRES ? 20 : 60, soak: ON_POSTGRES ? 40 : 300, long: ON_POSTGRES ? 300 : 2_000 });
 let casts = 0;
 
 test(

@@ -174,7 +174,7 @@ async function countImported(): Promise<number> {
   return counted;
 }
 
-const KILLS = rounds({ slice: 1, soak: 4 });
+const KILLS = rounds({ slice: 1, soak: 2, long: 4 });
 /** More than a quick machine imports in the time that it takes to look so often how far it came. */
 const LINES = rounds({ slice: 4_000, soak: 15_000 });
 

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "../../scripts/test/arguments.ts";
 import { mostlyWaits, nameJob, planBatches, planJobs, readTimings, type Timings } from "../../scripts/test/plan.ts";
+import { SOAK_FILES } from "../../scripts/test/soak-files.ts";
 import { LONG_POSTGRES_SUITES, POSTGRES_SUITES } from "../kit/postgres-suite.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
@@ -50,6 +51,11 @@ describe("the plan", () => {
     expect(planBatches(jobs, true).map((batch) => batch.length)).toEqual([4, 4, 4, 4, 4]);
   });
 
+  test("leaves to the soak only files that are there, each once", () => {
+    expect(SOAK_FILES.filter((file) => !existsSync(join(PROJECT_ROOT, file)))).toEqual([]);
+    expect([...new Set(SOAK_FILES)]).toEqual([...SOAK_FILES]);
+  });
+
   test("has recorded timings only of files that are there", () => {
     const recorded = Object.keys(readTimings(TIMINGS)).map((name) => name.replace(/ \(PostgreSQL\)$/, ""));
     expect(recorded.length).toBeGreaterThan(300);
@@ -60,13 +66,14 @@ describe("the plan", () => {
 });
 
 describe("the words of the command", () => {
-  const plain = { files: [], passedOn: [], soak: false, store: null, recordTimings: false };
+  const plain = { files: [], passedOn: [], soak: false, long: false, store: null, recordTimings: false };
   test.each([
     [[], {}, plain],
     [["./test/rule/x.test.ts"], {}, { ...plain, files: ["test/rule/x.test.ts"] }],
     [["rule", "-t", "a name"], {}, { ...plain, files: ["rule"], passedOn: ["-t", "a name"] }],
     [["--bail"], {}, { ...plain, passedOn: ["--bail"] }],
     [["--soak", "--postgres"], {}, { ...plain, soak: true, store: "postgres" }],
+    [["--soak", "--long"], {}, { ...plain, soak: true, long: true }],
     [["--sqlite", "--record-timings"], {}, { ...plain, store: "sqlite", recordTimings: true }],
     [[], { TEST_STORE: "postgres" }, { ...plain, store: "postgres" }],
   ] as const)("%j with %j", (words, env, expected) => {

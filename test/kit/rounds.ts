@@ -1,10 +1,12 @@
 /**
- * How often a randomized property is tried. `npm test` tries a slice; `npm run test:soak` (TEST_SOAK=1) tries the large number, in the files that
- * call this and in test/soak.
+ * How often a randomized property is tried. `npm test` tries a slice, `npm run test:soak` (TEST_SOAK=1) more, and `npm run test:soak -- --long`
+ * (TEST_SOAK=long) as many as take an hour.
  */
-export const IS_SOAK = process.env.TEST_SOAK === "1";
+const SOAK = process.env.TEST_SOAK ?? "";
+export const IS_SOAK = SOAK !== "";
 
-/** The number of rounds for this run: `slice` in `npm test`, `soak` in `npm run test:soak`. */
-export function rounds({ slice, soak }: { slice: number; soak: number }): number {
-  return IS_SOAK ? soak : slice;
+/** The number of rounds for this run. `long` defaults to `soak`. */
+export function rounds({ slice, soak, long = soak }: { slice: number; soak: number; long?: number }): number {
+  if (!IS_SOAK) return slice;
+  return SOAK === "long" ? long : soak;
 }

@@ -124,7 +124,7 @@ test(
         await lead(steps, rushed, `${life}b`, true);
         expect(await heldBy(rushed, `${life}b`)).toEqual(await heldBy(calm, `${life}a`));
       }),
-      { numRuns: rounds({ slice: ON_POSTGRES ? 20 : 100, soak: ON_POSTGRES ? 300 : 2_000 }) },
+      { numRuns: rounds({ slice: ON_POSTGRES ? 20 : 100, soak: ON_POSTGRES ? 60 : 500, long: ON_POSTGRES ? 300 : 2_000 }) },
     );
   },
   IS_SOAK ? 3_600_000 : 240_000,

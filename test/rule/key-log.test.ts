@@ -13,6 +13,7 @@ import { makeFreeze } from "../../src/store/dedupe/flush.ts";
 import { KeyFilters } from "../../src/store/dedupe/segment.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
+import { rounds } from "../kit/rounds.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folders: string[] = [];
@@ -167,7 +168,9 @@ async function play(acts: readonly Act[]): Promise<void> {
 }
 
 test("any order of writes, failures, savepoints, starts, kills, other processes and forgetting", async () => {
-  await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), { numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? 25) });
+  await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), {
+    numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? rounds({ slice: 10, soak: 50 })),
+  });
 });
 
 test("two processes that freeze at once, of which one took the other's run for cut off, lose no key", async () => {

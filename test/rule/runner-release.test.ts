@@ -78,7 +78,7 @@ function afterFirstRun(work: () => Promise<unknown>): Promise<unknown> {
   });
 }
 
-const COUNT = rounds({ slice: ON_POSTGRES ? 400 : 500, soak: 5_000 });
+const COUNT = rounds({ slice: ON_POSTGRES ? 400 : 500, soak: 2_000, long: 5_000 });
 
 describe("events of all relays run in the order in which they arrived", () => {
   test(`${COUNT} held events of relays that grant and revoke, and people have what the last one left`, async () => {

@@ -127,7 +127,7 @@ test(`${SPAN.days} days with a leap day have one tick a period`, async () => {
 });
 
 test("the days around a leap day have one tick an hour, half an hour and a quarter", async () => {
-  const days = rounds({ slice: 3, soak: 10 });
+  const days = rounds({ slice: 3, soak: 6, long: 10 });
   const expected = {
     quarterly: [{ every: "15m" }, days * 96],
     "half-hourly": [{ every: "30m" }, days * 48],

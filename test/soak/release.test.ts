@@ -14,8 +14,9 @@ import { callApi, makeTenants, type Node, saveReceiver, startNode, type Tenant }
 import { untilNoneLeft } from "../kit/patience.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
+import { rounds } from "../kit/rounds.ts";
 
-const EVENTS = 5_000;
+const EVENTS = rounds({ slice: 2_000, soak: 2_000, long: 5_000 });
 const KILLS = 6;
 const RELAYS = { paid: "grant_access", canceled: "revoke_access" } as const;
 const seed = Math.floor(Math.random() * 2 ** 31);
