@@ -12,12 +12,12 @@ import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from ".
 import { Capture } from "./engine/change-capture/capture.ts";
 import { Health } from "./engine/health/health.ts";
 import { SharedHealth } from "./engine/health/shared-health.ts";
-import { HealthWatch } from "./engine/health/silence-check.ts";
+import { SilenceCheck } from "./engine/health/silence-check.ts";
 import { AlertMail } from "./engine/maintenance/alert-mail.ts";
 import { AppSweep } from "./engine/maintenance/app-sweep.ts";
 import { BulkReplays } from "./engine/maintenance/bulk-replays.ts";
 import { ErasureSweep } from "./engine/maintenance/erasure-sweep.ts";
-import { Caretakers, readNewestMs } from "./engine/maintenance/maintenance.ts";
+import { MaintenanceJobs, readNewestMs } from "./engine/maintenance/maintenance.ts";
 import { ProblemLog } from "./engine/maintenance/problem-log.ts";
 import { Metrics } from "./engine/metrics/metrics.ts";
 import { Receiver } from "./engine/receiver/receive.ts";
@@ -137,8 +137,8 @@ async function startOnce(
   started.defer(tellDroppedLines(log));
 
   const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
-  const { noteGroup: onGroup, noteLock: onLock, tellPool } = metrics;
-  const deps = { log, onGroup, onLock, tellPool, early, stopped: ports.stopped };
+  const { recordCommitGroup: onGroup, recordLockWait: onLock, observePool } = metrics;
+  const deps = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
   const { store, holding, sealer } = await openData(config, deps, started);
   // What is done once for all, whatever environment it is about.
   const own = holding.storeOf(HOUSE);
@@ -146,7 +146,7 @@ async function startOnce(
   const { nodes } = holding;
   const digest = (text: string): Uint8Array => sealer.digest(text);
   const places = holding.whole ? null : new SharedPlaces({ store, clock, digest, nodes });
-  metrics.tellHeld(() => holding.count());
+  metrics.observeLeases(() => holding.count());
   let port = config.port;
   // Nobody can call "every address of this machine": where none is said, it is called from this machine.
   const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
@@ -173,7 +173,7 @@ async function startOnce(
   const healthDeps = { store, clock, log, limits: config.limits };
   const health = holding.whole ? new Health(healthDeps) : new SharedHealth(healthDeps);
   const looks = (): boolean => holding.holds(HOUSE);
-  const healthWatch = new HealthWatch({ store, clock, relays, log, health, looks });
+  const healthWatch = new SilenceCheck({ store, clock, relays, log, health, looks });
   const runnerDeps = {
     holding,
     clock,
@@ -195,7 +195,7 @@ async function startOnce(
   const removals = started.adopt(new AppSweep({ store: own, clock, log }), ending);
   const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
   const newestMs = await store.read((tx) => readNewestMs(tx, clock.now()));
-  const caretakers = started.adopt(new Caretakers({ store: own, clock, log, newestMs }), ending);
+  const caretakers = started.adopt(new MaintenanceJobs({ store: own, clock, log, newestMs }), ending);
   const problems = started.adopt(
     new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),
     ending,
@@ -238,7 +238,7 @@ async function startOnce(
   started.defer(() => healthWatch.stop());
   started.defer(() => receiver.stop());
   const { dataDir } = config;
-  const onBackup = (made: boolean): void => metrics.noteBackup(made);
+  const onBackup = (made: boolean): void => metrics.recordBackup(made);
   const backup = { dataDir, clock, log, start: ports.startBackup ?? makeBackupStarter(dataDir), onBackup };
   const manualBackup = started.adopt(new ManualBackup(backup), ending);
   const ready = makeReadyCheck({ store, holding, runner, clock, log });

@@ -48,7 +48,7 @@ interface OpenDeps {
   onGroup: (size: number) => void;
   /** Of several nodes: told how long a group waited for their lock, and whom to ask for this one's connections. */
   onLock: (waitedMs: number) => void;
-  tellPool: (pool: () => { connections: number; waitingReads: number }) => void;
+  observePool: (pool: () => { connections: number; waitingReads: number }) => void;
   /** Answers while the database is migrated. */
   early: EarlyPort;
   /** Ends a migration. */
@@ -143,7 +143,7 @@ async function openShared(
     }),
   );
   started.defer(() => store.close());
-  deps.tellPool(() => store.pool);
+  deps.observePool(() => store.pool);
   await store.read((tx) => requireMasterKey(tx, config));
   // Leases are real time under any clock, as nodes and their database share that alone.
   const holding = new NodeHolding({ store, clock: systemClock, log, baseUrl: config.baseUrl });

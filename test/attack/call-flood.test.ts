@@ -207,7 +207,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
   test("all of a few are", async () => {
     const flooded = await start();
     expect(new Set(await flood(flooded, 10, bytes("{}")))).toEqual(new Set(["bad_signature"]));
-    await flooded.writeRecentCalls();
+    await flooded.writeRecentRequests();
     expect(await lookedInto()).toBe(10);
     await flooded.stop();
   });
@@ -219,7 +219,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
       expect(new Set(await flood(flooded, 500, large, part * 500))).toEqual(new Set(["bad_signature"]));
       await running.rows("SELECT 1 FROM relay");
     }
-    await flooded.writeRecentCalls();
+    await flooded.writeRecentRequests();
     expect(await lookedInto()).toBeLessThan(100);
     const { headers, body } = signedCall({ id: "1", type: "paid" });
     const good = { appId: APP, name: "orders", headers: new Headers(headers), body: bytes(body), search: "", source: () => "203.0.113.9" };

@@ -3,7 +3,7 @@
  * whole and without doubles while rows arrive; and people are found by what names them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { StoryItem } from "../../src/insight/timeline/item.ts";
+import type { TimelineItem } from "../../src/insight/timeline/item.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -64,14 +64,14 @@ async function stage(): Promise<void> {
   await running.clock.advance(20_000);
 }
 
-async function story(query = "?limit=200"): Promise<{ items: StoryItem[]; next: string | null }> {
+async function story(query = "?limit=200"): Promise<{ items: TimelineItem[]; next: string | null }> {
   const { status, body } = await running.api("GET", `/persons/${carol}/story${query}`);
   expect({ status, body }).toEqual({ status: 200, body });
   return body;
 }
 
-async function readAll(limit: number, between: () => Promise<unknown> = async () => undefined): Promise<StoryItem[]> {
-  const items: StoryItem[] = [];
+async function readAll(limit: number, between: () => Promise<unknown> = async () => undefined): Promise<TimelineItem[]> {
+  const items: TimelineItem[] = [];
   let next: string | null = null;
   do {
     const page = await story(`?limit=${limit}${next === null ? "" : `&cursor=${next}`}`);
@@ -83,7 +83,7 @@ async function readAll(limit: number, between: () => Promise<unknown> = async ()
 }
 
 describe("each thing that happened is told once", () => {
-  const TOLD: readonly [what: string, wanted: Partial<Record<keyof StoryItem, unknown>>][] = [
+  const TOLD: readonly [what: string, wanted: Partial<Record<keyof TimelineItem, unknown>>][] = [
     ["an event that went well, with what it was about", { kind: "event", look: "done", sentence: "order.paid at shop: done", relay: "shop" }],
     [
       "an event that was given up, with the reason in words",
@@ -123,7 +123,7 @@ describe("each thing that happened is told once", () => {
     });
   }
 
-  function matches(item: StoryItem, wanted: object): boolean {
+  function matches(item: TimelineItem, wanted: object): boolean {
     try {
       expect(item).toMatchObject(wanted);
       return true;
@@ -238,7 +238,7 @@ test("an event that is done tells what of it was skipped, and why; what a replay
   await call("shop", { id: "e2", type: "order.paid", email: "bob@example.com", order: "cs_9" });
   const bob = (await make("GET", "/persons?email=bob@example.com")).items[0].id;
   const events = async () => {
-    const { items } = (await running.api("GET", `/persons/${bob}/story`)).body as { items: StoryItem[] };
+    const { items } = (await running.api("GET", `/persons/${bob}/story`)).body as { items: TimelineItem[] };
     return items.filter(({ kind }) => kind === "event");
   };
   const [paid, ended] = await events();

@@ -4,11 +4,11 @@
  */
 import { Health } from "../../src/engine/health/health.ts";
 import { SharedHealth } from "../../src/engine/health/shared-health.ts";
-import { HealthWatch } from "../../src/engine/health/silence-check.ts";
+import { SilenceCheck } from "../../src/engine/health/silence-check.ts";
 import { Receiver } from "../../src/engine/receiver/receive.ts";
 
 /** `shared`: others stand beside it on its store. */
-type Deps = ConstructorParameters<typeof Receiver>[0] & { shared?: boolean } & Pick<ConstructorParameters<typeof HealthWatch>[0], "looks">;
+type Deps = ConstructorParameters<typeof Receiver>[0] & { shared?: boolean } & Pick<ConstructorParameters<typeof SilenceCheck>[0], "looks">;
 
 export interface BareReceiver {
   receiver: Receiver;
@@ -20,13 +20,13 @@ export interface BareReceiver {
 /** Not begun: what an earlier one knew is read, and looked at now and then, after `start`. */
 export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
   const health = deps.shared === true ? new SharedHealth(deps) : new Health(deps);
-  const watch = new HealthWatch({ ...deps, health });
+  const watch = new SilenceCheck({ ...deps, health });
   const receiver = new Receiver({
     ...deps,
     health,
     local: false,
     teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
-    metrics: { noteCall: () => undefined },
+    metrics: { recordRequest: () => undefined },
     runner: {
       enqueue: () => undefined,
       lookAhead: () => [],

@@ -6,12 +6,12 @@
 import { statSync } from "node:fs";
 import { HOUR_MS } from "../../src/base/limit.ts";
 import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/engine/event/insert.ts";
-import { Caretakers } from "../../src/engine/maintenance/maintenance.ts";
+import { MaintenanceJobs } from "../../src/engine/maintenance/maintenance.ts";
 import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 
 export interface CaredStore extends TestStore {
-  caretakers: Caretakers;
+  caretakers: MaintenanceJobs;
   environmentId: number;
   /** Stores an event of `relay` that arrived at `atMs`, in the state given, and what a run leaves beside it. Answers its seq. */
   put(event: { relay?: string; key?: string; atMs: number; state?: string; text?: string }): Promise<number>;
@@ -28,7 +28,7 @@ export async function openCaredStore({ newestMs = null }: { newestMs?: number | 
   const opened = await openTestStore({ environments: ["development"] });
   const { file, store, clock, log } = opened;
   const environmentId = (await opened.environment("development")).id;
-  const caretakers = new Caretakers({ store, clock, log, newestMs });
+  const caretakers = new MaintenanceJobs({ store, clock, log, newestMs });
   caretakers.start();
   return {
     ...opened,

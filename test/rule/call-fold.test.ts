@@ -1,9 +1,9 @@
 /** Which recent calls are one row of the ring. */
 import { expect, test } from "bun:test";
-import type { RecentCall } from "../../src/engine/receiver/request.ts";
-import { CallFolds, type FoldedCall } from "../../src/engine/receiver/request-coalescing.ts";
+import type { RecentRequest } from "../../src/engine/receiver/request.ts";
+import { type CoalescedRequest, RequestCoalescer } from "../../src/engine/receiver/request-coalescing.ts";
 
-const CALL: RecentCall = {
+const CALL: RecentRequest = {
   environmentId: 1,
   relayName: "orders",
   firstAt: 0,
@@ -15,9 +15,9 @@ const CALL: RecentCall = {
   eventId: null,
   count: 1,
 };
-const later = (ms: number, change: Partial<RecentCall> = {}): RecentCall => ({ ...CALL, ...change, at: ms, firstAt: ms });
+const later = (ms: number, change: Partial<RecentRequest> = {}): RecentRequest => ({ ...CALL, ...change, at: ms, firstAt: ms });
 
-const rows: { rule: string; calls: RecentCall[]; isCapped?: boolean; rows: number[] }[] = [
+const rows: { rule: string; calls: RecentRequest[]; isCapped?: boolean; rows: number[] }[] = [
   { rule: "equal calls are one", calls: [CALL, later(1_000), later(2_000)], rows: [3] },
   { rule: "of one network too", calls: [CALL, later(1, { source: "203.0.113.99" })], rows: [2] },
   { rule: "of another network not", calls: [CALL, later(1, { source: "203.0.114.7" })], rows: [1, 1] },
@@ -45,14 +45,14 @@ const rows: { rule: string; calls: RecentCall[]; isCapped?: boolean; rows: numbe
 ];
 
 test.each(rows.map((row) => [row.rule, row] as const))("%s", (_rule, { calls, isCapped = false, rows }) => {
-  const folds = new CallFolds();
+  const folds = new RequestCoalescer();
   const written = calls.flatMap((call) => folds.add(call, isCapped) ?? []);
   expect(written.map(({ count }) => count)).toEqual(rows);
 });
 
 test("what was written is gone on with, and forgotten when nothing does", () => {
-  const folds = new CallFolds();
-  const write = (call: FoldedCall | null): void => {
+  const folds = new RequestCoalescer();
+  const write = (call: CoalescedRequest | null): void => {
     if (call?.fold != null) Object.assign(call.fold, { waiting: null, seq: 7 });
   };
   write(folds.add(CALL, false));

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
-import type { RunEnd } from "../../src/engine/health/health.ts";
+import type { RunOutcome } from "../../src/engine/health/health.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
 import { LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
@@ -68,7 +68,7 @@ async function every(everyMs: number, times: number, one: () => Promise<void>): 
   }
 }
 
-async function end(outcome: RunEnd["outcome"], code: string | null = null, dead = false): Promise<void> {
+async function end(outcome: RunOutcome["outcome"], code: string | null = null, dead = false): Promise<void> {
   const relay = (await relays.current()).relays[0];
   if (relay === undefined) throw new Error("no relay");
   receiving.health.recordRun({ relay, outcome, code, why: outcome === "failed" ? "the URL answered 500." : null, dead });

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { findSecretUse } from "../../src/engine/health/shared-health.ts";
-import { listRecentCalls } from "../../src/engine/receiver/request.ts";
+import { listRecentRequests } from "../../src/engine/receiver/request.ts";
 import { listAlerts, resolveAlert } from "../../src/platform/audit/alert.ts";
 import { type LiveRelay, LiveRelays } from "../../src/rules/relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../../src/store/port.ts";
@@ -158,7 +158,7 @@ test("a call that verified at one node is known where another refuses the next",
   await send(1, "wrong");
   await outcome();
   const { id } = await fresh.environment("development");
-  const calls = await fresh.store.read((tx) => listRecentCalls(tx, id, {}, { limit: 9, after: null }));
+  const calls = await fresh.store.read((tx) => listRecentRequests(tx, id, {}, { limit: 9, after: null }));
   expect(calls.items.map(({ cause }) => cause)).toEqual([expect.stringContaining("; until 2026-01-15T12:00:00.000Z calls verified")]);
 });
 

@@ -38,13 +38,13 @@ test("a problem that is raised while what stands is read stays, is nobody's to r
   await health.flush();
   const gate = Promise.withResolvers<void>();
   pass = gate.promise;
-  const tended = health.tend(snapshot);
+  const tended = health.refresh(snapshot);
   await Bun.sleep(20);
   problems.raise(capped, "relay_capped", "It is capped.");
   problems.clear(silent, "relay_silent");
   gate.resolve();
   expect(await tended).toEqual([]);
-  expect([problems.stands(capped, "relay_capped"), problems.stands(silent, "relay_silent")]).toEqual([true, false]);
+  expect([problems.isStanding(capped, "relay_capped"), problems.isStanding(silent, "relay_silent")]).toEqual([true, false]);
   await health.flush();
   expect(await standsInStore()).toEqual([{ code: "relay_capped", target: "relay:capped" }]);
   problems.clear(capped, "relay_capped");

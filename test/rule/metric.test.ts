@@ -56,7 +56,7 @@ async function putEvents(rows: readonly { state: string; at?: number; retryAt?: 
 describe("the text", () => {
   test("is Prometheus' format, every family with its help and type", async () => {
     const { metrics, write } = newMetrics();
-    metrics.noteCall("bad_signature");
+    metrics.recordRequest("bad_signature");
     metrics.recordRun({ trigger: "receiver", outcome: "ok", waitedMs: 3, tookMs: 5 });
     const families = parsePrometheus(await write());
     expect(families.size).toBeGreaterThan(15);
@@ -84,13 +84,13 @@ describe("what moves", () => {
   const moves: { rule: string; move: (metrics: Metrics) => void; sample: string; by: number }[] = [
     {
       rule: "a call to a receiver, by its outcome",
-      move: (metrics) => metrics.noteCall("duplicate"),
+      move: (metrics) => metrics.recordRequest("duplicate"),
       sample: 'relay_receiver_calls_total{outcome="duplicate"}',
       by: 1,
     },
     {
       rule: "a refused call, by its code",
-      move: (metrics) => metrics.noteCall("bad_signature"),
+      move: (metrics) => metrics.recordRequest("bad_signature"),
       sample: 'relay_receiver_calls_total{outcome="bad_signature"}',
       by: 1,
     },
@@ -120,19 +120,19 @@ describe("what moves", () => {
     },
     {
       rule: "a commit, by how many writes it made durable",
-      move: (metrics) => metrics.noteGroup(12),
+      move: (metrics) => metrics.recordCommitGroup(12),
       sample: "relay_commit_group_size_sum",
       by: 12,
     },
     {
       rule: "a backup the server made",
-      move: (metrics) => metrics.noteBackup(true),
+      move: (metrics) => metrics.recordBackup(true),
       sample: 'relay_scheduled_backups_total{outcome="made"}',
       by: 1,
     },
     {
       rule: "a backup it could not make",
-      move: (metrics) => metrics.noteBackup(false),
+      move: (metrics) => metrics.recordBackup(false),
       sample: 'relay_scheduled_backups_total{outcome="failed"}',
       by: 1,
     },
@@ -220,7 +220,7 @@ test("asking again within a second costs nothing", async () => {
 
 test("a store that cannot be read is told as such, and the counters still answer", async () => {
   const { metrics, write } = newMetrics();
-  metrics.noteCall("accepted");
+  metrics.recordRequest("accepted");
   expect(sampleOf(await write(), "relay_store_up")).toBe(1);
   const broken: Store = { ...store, read: () => Promise.reject(new StoreUnavailable("The disk is gone.")) };
   const text = await write(broken);

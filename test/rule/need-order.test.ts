@@ -1,8 +1,8 @@
 /** Of what needs somebody, what goes wrong now and most of it stands first. */
 import { expect, test } from "bun:test";
-import { orderNeeds } from "../../src/insight/overview/attention-order.ts";
+import { orderAttention } from "../../src/insight/overview/attention-order.ts";
 
-type Need = Parameters<typeof orderNeeds>[0][number];
+type Need = Parameters<typeof orderAttention>[0][number];
 const need = (code: string, target: string, dead: object | null = null): Need => {
   const relay = target.startsWith("relay:") ? target.slice("relay:".length) : null;
   return { code, target, relay, dead } as Need;
@@ -44,6 +44,6 @@ const ROWS: [rule: string, needs: Need[], ordered: Need[]][] = [
 ];
 test.each(ROWS)("%s", (_, needs, ordered) => {
   const before = [...needs];
-  expect(orderNeeds(needs, { relays }, refused)).toEqual(ordered);
+  expect(orderAttention(needs, { relays }, refused)).toEqual(ordered);
   expect(needs).toEqual(before);
 });

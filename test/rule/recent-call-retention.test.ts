@@ -1,13 +1,13 @@
 /** What the caretakers remove of recent calls and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
-import { type RecentCall, writeRecentCalls } from "../../src/engine/receiver/request.ts";
-import { writeUnknownCalls } from "../../src/engine/receiver/unknown-request.ts";
+import { type RecentRequest, writeRecentRequests } from "../../src/engine/receiver/request.ts";
+import { writeUnknownRequests } from "../../src/engine/receiver/unknown-request.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
   await using cared = await openCaredStore();
-  const call = (at: number): RecentCall & { fold: null } => ({
+  const call = (at: number): RecentRequest & { fold: null } => ({
     environmentId: cared.environmentId,
     relayName: "shop",
     firstAt: at,
@@ -21,9 +21,9 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
     fold: null,
   });
   const nowMs = cared.clock.now();
-  await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]));
+  await cared.store.write("app", (tx) => writeRecentRequests(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]));
   await cared.round();
-  await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs)]));
+  await cared.store.write("app", (tx) => writeRecentRequests(tx, cared.environmentId, [call(nowMs)]));
   expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
 });
 
@@ -31,7 +31,7 @@ test("a name that no receiver has is kept for 30 days after its last call", asyn
   await using cared = await openCaredStore();
   const nowMs = cared.clock.now();
   const call = (name: string, at: number) => ({ environmentId: cared.environmentId, name, at, source: "203.0.113.7", nearest: null, count: 1 });
-  await cared.store.write("app", (tx) => writeUnknownCalls(tx, [call("old", nowMs - 31 * DAY_MS), call("new", nowMs - 29 * DAY_MS)]));
+  await cared.store.write("app", (tx) => writeUnknownRequests(tx, [call("old", nowMs - 31 * DAY_MS), call("new", nowMs - 29 * DAY_MS)]));
   await cared.round();
   expect(await cared.store.read((tx) => tx.all("SELECT name FROM unknown_call"))).toEqual([{ name: "new" }]);
 });

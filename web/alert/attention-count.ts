@@ -1,11 +1,11 @@
 /** How many things need somebody in an environment, for the navigation: the same list that Home and the attention room show. */
-import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
+import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 
 const REFRESH_MS = 15_000;
 
 export function useAttention({ app, environment }: Place): number {
-  const { data } = useLoad<{ places: PlaceView[] }>("/api/overview", REFRESH_MS);
+  const { data } = useLoad<{ places: EnvironmentSummary[] }>("/api/overview", REFRESH_MS);
   return data?.places.find((one) => one.app === app && one.environment === environment)?.needs ?? 0;
 }

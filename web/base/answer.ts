@@ -2,8 +2,8 @@
 
 import type { Page } from "../../src/base/page.ts";
 import type { EventItem, EventView, RunView, ShownResult } from "../../src/engine/event/view.ts";
-import type { RecentCallView } from "../../src/engine/receiver/request.ts";
-import type { UnknownCallView } from "../../src/engine/receiver/unknown-request.ts";
+import type { RecentRequestView } from "../../src/engine/receiver/request.ts";
+import type { UnknownRequestView } from "../../src/engine/receiver/unknown-request.ts";
 import type { ListedRelayView } from "../../src/insight/overview/health.ts";
 import type { Definition } from "../../src/rules/relay/definition-shape.ts";
 import type { RelayView, SavedRelay as Saved } from "../../src/rules/relay/relay-view.ts";
@@ -12,8 +12,8 @@ import type { Json } from "./exact-json.ts";
 export type { Definition, EventItem, Page };
 export type RelayItem = ListedRelayView;
 export type Relay = RelayView;
-export type RecentCall = RecentCallView;
-export type UnknownCall = UnknownCallView;
+export type RecentRequest = RecentRequestView;
+export type UnknownRequest = UnknownRequestView;
 export type SavedRelay = Saved;
 
 /** What the service calls JSON, as the dashboard reads it: with every number as it was written. */

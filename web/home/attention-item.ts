@@ -1,6 +1,6 @@
 /** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
-import type { NeedView } from "../../src/insight/overview/attention.ts";
+import type { AttentionItem } from "../../src/insight/overview/attention.ts";
 import type { DeadView } from "../../src/insight/overview/dead-events.ts";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { sayKind } from "../alert/kind-text.ts";
@@ -19,7 +19,7 @@ import { sayActionType } from "../relay/relay-words.ts";
 
 interface Props {
   place: Place;
-  need: NeedView;
+  need: AttentionItem;
   /** Opens the plan of a replay. */
   onReplay: (filter: BulkFilter) => void;
 }
@@ -38,7 +38,7 @@ export function NeedItem({ place, need, onReplay }: Props): View {
   </li>`;
 }
 
-function sayWhat({ code, dead, message }: NeedView): string {
+function sayWhat({ code, dead, message }: AttentionItem): string {
   if (dead !== null)
     return `${sayNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
   if (code === "relay_failed")
@@ -46,7 +46,7 @@ function sayWhat({ code, dead, message }: NeedView): string {
   return (sayKind(code) ?? code).toLowerCase();
 }
 
-function Plain({ need: { message, todo, code } }: { need: NeedView }): View {
+function Plain({ need: { message, todo, code } }: { need: AttentionItem }): View {
   return html`<p><${Sentence} text=${message} /></p>
     ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
 }

@@ -1,7 +1,7 @@
 /** How it went lately: a range that stands in the address, its events over time by how they stand now, and its figures. */
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
-import type { CallCountsView } from "../../src/engine/receiver/request.ts";
+import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import type { UrlTimesView } from "../../src/insight/overview/url-time.ts";
 import { writeQuery } from "../base/api.ts";
@@ -52,7 +52,7 @@ export function Pulse({
     name,
     apiPath(place, "events", "histogram") + writeQuery({ since }),
   );
-  const calls = useRange<{ counts: CallCountsView }>(
+  const calls = useRange<{ counts: RequestCountsView }>(
     name,
     apiPath(place, "calls", "counts") + writeQuery({ since }),
   );
@@ -101,7 +101,7 @@ function Figures({
   data: OverviewView;
   hours: number;
   histogram: HistogramView | undefined;
-  calls: CallCountsView | undefined;
+  calls: RequestCountsView | undefined;
   urls: UrlTimesView | undefined;
 }): View {
   const counts = histogram === undefined ? null : addUp(histogram.bars);
@@ -138,7 +138,7 @@ function Refused({
   counts,
 }: {
   place: Place;
-  calls: CallCountsView | undefined;
+  calls: RequestCountsView | undefined;
   counts: OutcomeCounts | null;
 }): View {
   const refused = calls?.refused ?? 0;

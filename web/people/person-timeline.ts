@@ -1,5 +1,5 @@
 /** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
-import type { StoryItem } from "../../src/insight/timeline/item.ts";
+import type { TimelineItem } from "../../src/insight/timeline/item.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -12,7 +12,7 @@ import { Ago } from "../component/time.ts";
 import { Origin } from "./source-link.ts";
 
 const REFRESH_MS = 5_000;
-const ICONS: Readonly<Record<StoryItem["kind"], IconName>> = {
+const ICONS: Readonly<Record<TimelineItem["kind"], IconName>> = {
   event: "events",
   access: "keys",
   access_end: "cross",
@@ -28,7 +28,7 @@ const ICONS: Readonly<Record<StoryItem["kind"], IconName>> = {
 };
 
 export function PersonStory({ place, id }: { place: Place; id: string }): View {
-  const list = useList<StoryItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
+  const list = useList<TimelineItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
   return html`<section class="block" aria-label="Story"><div class="block-head"><h2>Story</h2>
       <span class="quiet">What came, what they got and what was done, newest first</span></div>
     ${
@@ -39,7 +39,7 @@ export function PersonStory({ place, id }: { place: Place; id: string }): View {
     }</section>`;
 }
 
-function Line({ place, person, item }: { place: Place; person: string; item: StoryItem }): View {
+function Line({ place, person, item }: { place: Place; person: string; item: TimelineItem }): View {
   const { kind, at, sentence, detail, look, thing, relay, eventId } = item;
   const href = hrefOf(place, person, item);
   const words = html`<${Sentence} text=${sentence} isLink=${href !== null} />`;
@@ -54,7 +54,7 @@ function Line({ place, person, item }: { place: Place; person: string; item: Sto
     <${Ago} at=${at} /></li>`;
 }
 
-function hrefOf(place: Place, person: string, { thing }: StoryItem): string | null {
+function hrefOf(place: Place, person: string, { thing }: TimelineItem): string | null {
   switch (thing.kind) {
     case "event":
       return pagePath(place, "events", thing.id);

@@ -1,5 +1,5 @@
 /** An explanation, step by step: what was found, what was signed, the verdict with its first difference, what was read, and what would be done. */
-import type { Explanation } from "../../src/insight/simulate/step.ts";
+import type { Simulation } from "../../src/insight/simulate/step.ts";
 import { isObject, type Json, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
@@ -11,7 +11,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { sayActionType } from "./relay-words.ts";
 
-type Step = Explanation["steps"][number];
+type Step = Simulation["steps"][number];
 
 const TITLES: Readonly<Record<Step["step"], string>> = {
   parts: "Parts of the signature",
@@ -26,7 +26,7 @@ const TITLES: Readonly<Record<Step["step"], string>> = {
   person: "Person",
   action: "Action",
 };
-const WOULD: Readonly<Record<Explanation["would"], string>> = {
+const WOULD: Readonly<Record<Simulation["would"], string>> = {
   run: "It would run",
   fail: "It would fail",
   wait: "It would wait",
@@ -36,7 +36,7 @@ const WOULD: Readonly<Record<Explanation["would"], string>> = {
 };
 const ICONS = { ok: "check", stops: "cross", unknown: "help" } as const;
 
-export function ExplainedSteps({ place, explanation }: { place: Place; explanation: Explanation }): View {
+export function ExplainedSteps({ place, explanation }: { place: Place; explanation: Simulation }): View {
   const { would, message, steps, warnings, example } = explanation;
   return html`<section aria-label="Steps" class="explained"><h2 class="off-screen">Steps</h2>
     <${Notice} kind=${would === "run" ? "good" : would === "wait" || would === "duplicate" || would === "ignore" ? "warn" : "bad"}>

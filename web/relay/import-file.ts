@@ -1,5 +1,5 @@
 /** An export that is imported: its batches, one request each, and what became of its lines. */
-import type { MissedLineView, MissedView } from "../../src/engine/receiver/import.ts";
+import type { ImportLineView, ImportView } from "../../src/engine/receiver/import.ts";
 import { call, writeQuery } from "../base/api.ts";
 
 /** A browser holds all of it. */
@@ -36,7 +36,7 @@ export interface MissedCause {
 }
 
 export interface MissedTally {
-  counts: Record<MissedLineView["outcome"], number>;
+  counts: Record<ImportLineView["outcome"], number>;
   /** Of the new ones. */
   verified: number;
   causes: Map<string, MissedCause>;
@@ -63,7 +63,7 @@ export async function passOver(
     if (end - start > BATCH_BYTES) tell(tally, "refused", "it is too long to be sent.", line);
     else {
       const query = writeQuery({ dryRun: String(dryRun), file: hash, line, version });
-      const view = await call<MissedView>("POST", `${path}${query}`, new Blob([bytes.subarray(start, end)]));
+      const view = await call<ImportView>("POST", `${path}${query}`, new Blob([bytes.subarray(start, end)]));
       tally.version ??= view.version;
       for (const one of view.lines) add(tally, one, dryRun ? known : null);
     }
@@ -76,7 +76,7 @@ export async function passOver(
 /** `known`: what came before it in a plan, which stores nothing. */
 function add(
   tally: MissedTally,
-  { line, outcome, key, message, verified }: MissedLineView,
+  { line, outcome, key, message, verified }: ImportLineView,
   known: Set<string> | null,
 ): void {
   const isAgain = outcome === "new" && key !== null && known?.has(key) === true;

@@ -3,7 +3,7 @@
  * sent for real has every effect, and production takes none.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Explanation } from "../../src/insight/simulate/step.ts";
+import type { Simulation } from "../../src/insight/simulate/step.ts";
 import type { Relay } from "../base/answer.ts";
 import { call as ask, sentenceOf, writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -33,7 +33,7 @@ const WAYS: readonly (readonly [Way, string])[] = [
 /** What was asked for last, and what came of it. */
 interface Tried {
   isAsking: boolean;
-  shown: Explanation | null;
+  shown: Simulation | null;
   error: string | null;
 }
 
@@ -57,7 +57,7 @@ export function RelayTest({ place, relay, query }: Props): View {
     let tried: Tried;
     try {
       const path = apiPath(place, "relays", name, "explain");
-      const { explanation } = await ask<{ explanation: Explanation }>("POST", path, asked);
+      const { explanation } = await ask<{ explanation: Simulation }>("POST", path, asked);
       tried = { ...UNTRIED, shown: explanation };
     } catch (thrown) {
       tried = { ...UNTRIED, error: sentenceOf(thrown) };

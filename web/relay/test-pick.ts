@@ -1,6 +1,6 @@
 /** What arrived, to try a relay with: its last events to choose one of, and what is kept of a call that became none. */
 
-import type { EventItem, Page, RecentCall } from "../base/answer.ts";
+import type { EventItem, Page, RecentRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
@@ -34,7 +34,7 @@ export function StoredEvents({ place, name }: { place: Place; name: string }): V
 
 /** A body is kept of no call that became no event, so the sender has to say it again. */
 export function PickedCall({ place, name, id }: { place: Place; name: string; id: string }): View {
-  const { data } = useLoad<Page<RecentCall>>(
+  const { data } = useLoad<Page<RecentRequest>>(
     apiPath(place, "calls") + writeQuery({ relay: name, limit: 200 }),
   );
   const call = data?.items.find((one) => one.id === id);

@@ -1,7 +1,7 @@
 /** The last calls of one receiver that became no event, each with its cause, and those to a name that was probably meant for it. */
 
 import { useState } from "preact/hooks";
-import type { Page, RecentCall, UnknownCall } from "../base/answer.ts";
+import type { Page, RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -18,8 +18,8 @@ const SHOWN_CALLS = 6;
 export function RelayCalls({ place, name }: { place: Place; name: string }): View {
   const [isImporting, setImporting] = useState(false);
   const query = writeQuery({ relay: name, limit: SHOWN_CALLS });
-  const calls = useLoad<Page<RecentCall>>(apiPath(place, "calls") + query, REFRESH_MS);
-  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const calls = useLoad<Page<RecentRequest>>(apiPath(place, "calls") + query, REFRESH_MS);
+  const unknown = useLoad<Page<UnknownRequest>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
   const meant = (unknown.data?.items ?? []).filter(({ nearest }) => nearest === name);
   const items = calls.data?.items;
   return html`<section class="block" aria-label="Calls that became no event">

@@ -2,8 +2,8 @@
  * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
  * with their cause; those that became one stand between them and lead to it.
  */
-import type { CallCountsView } from "../../src/engine/receiver/request.ts";
-import type { EventItem, Page, RecentCall, UnknownCall } from "../base/answer.ts";
+import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
+import type { EventItem, Page, RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -43,7 +43,7 @@ export function CallListPage({ place, query }: PageProps): View {
   const outcome = query.get("outcome") ?? "";
   const code = query.get("code") ?? "";
   const refused = outcome === "accepted" ? "" : outcome;
-  const calls = useList<RecentCall>(
+  const calls = useList<RecentRequest>(
     apiPath(place, "calls") + writeQuery({ relay, outcome: refused, code }),
     REFRESH_MS,
   );
@@ -51,7 +51,7 @@ export function CallListPage({ place, query }: PageProps): View {
     apiPath(place, "events") + writeQuery({ trigger: "receiver", relay }),
     REFRESH_MS,
   );
-  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const unknown = useLoad<Page<UnknownRequest>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
   const lists: List<unknown>[] =
     code !== "" ? [calls] : outcome === "" ? [calls, accepted] : [outcome === "accepted" ? accepted : calls];
   const isFiltered = NAMES.some((name) => (query.get(name) ?? "") !== "");
@@ -91,7 +91,7 @@ export function CallListPage({ place, query }: PageProps): View {
 function CauseChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
   const relay = query.get("relay") ?? "";
   const path = apiPath(place, "calls", "counts") + writeQuery({ relay });
-  const { codes = [] } = useLoad<{ counts: CallCountsView }>(path, COUNTS_MS).data?.counts ?? {};
+  const { codes = [] } = useLoad<{ counts: RequestCountsView }>(path, COUNTS_MS).data?.counts ?? {};
   const options: [code: string, words: string][] = codes.map(({ code, calls }) => [
     code,
     `${sayRefusal(code)} · ${sayNumber(calls)}`,
@@ -107,7 +107,7 @@ function showAll(): void {
 }
 
 /** Both by time, as far back as both are known; calls of one cause one after the other are a line. */
-function merge(calls: List<RecentCall> | null, accepted: List<EventItem> | null): Line[] {
+function merge(calls: List<RecentRequest> | null, accepted: List<EventItem> | null): Line[] {
   const lines: Line[] = [
     ...(calls?.items ?? []).map((call): Line => ({ at: call.at, calls: [call] })),
     ...(accepted?.items ?? []).map((event) => ({ at: event.createdAt, event })),

@@ -1,6 +1,6 @@
 /** Calls of receivers as rows: what became of each, and why. */
 import { useState } from "preact/hooks";
-import type { RecentCall, UnknownCall } from "../base/answer.ts";
+import type { RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -59,12 +59,12 @@ export function CallRow({
   </li>`;
 }
 
-function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentCall }): View {
+function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentRequest }): View {
   return html`<a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`;
 }
 
 /** Calls to a name that no receiver has. */
-export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownCall }): View {
+export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
   const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">
     ${sayCount(count, "call")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:

@@ -1,11 +1,11 @@
 /** Calls of one cause that follow each other are one row of the list, which opens: a page of the same sentence tells nothing more. */
-import type { RecentCall } from "../base/answer.ts";
+import type { RecentRequest } from "../base/answer.ts";
 
 /** Newest first; the first stands for all. */
-export type LikeCalls = [RecentCall, ...RecentCall[]];
+export type LikeCalls = [RecentRequest, ...RecentRequest[]];
 
 /** Whether the older one goes on the row of the newer one. */
-export function isLike(newer: RecentCall, older: RecentCall): boolean {
+export function isLike(newer: RecentRequest, older: RecentRequest): boolean {
   return (
     newer.outcome !== "duplicate" &&
     newer.relay === older.relay &&
@@ -24,7 +24,7 @@ export function firstOf(calls: LikeCalls): string {
   return calls.at(-1)?.firstAt ?? calls[0].firstAt;
 }
 
-export function gatherLike(calls: readonly RecentCall[]): LikeCalls[] {
+export function gatherLike(calls: readonly RecentRequest[]): LikeCalls[] {
   const rows: LikeCalls[] = [];
   for (const call of calls) {
     const last = rows.at(-1);

@@ -1,6 +1,6 @@
 /** Where one is, always in sight, and the way to another app or environment. Production looks like nothing else. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
+import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { App } from "../account/session.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -26,7 +26,7 @@ export function EnvironmentSwitch({
 }: {
   apps: readonly App[];
   /** What needs somebody where. */
-  places: readonly PlaceView[];
+  places: readonly EnvironmentSummary[];
   place: Place;
   canMake: boolean;
 }): View {
@@ -47,9 +47,9 @@ export function EnvironmentSwitch({
     };
   }, [isOpen]);
   const app = apps.find(({ id }) => id === place.app);
-  const needsOf = (id: string, environment: string): number =>
+  const findAttention = (id: string, environment: string): number =>
     places.find((one) => one.app === id && one.environment === environment)?.needs ?? 0;
-  const here = needsOf(place.app, place.environment);
+  const here = findAttention(place.app, place.environment);
   const elsewhere = places.reduce((sum, { needs }) => sum + needs, 0) - here;
   return html`<div class="place" ref=${box} onKeyDown=${(event: KeyboardEvent) => {
     if (event.key !== "Escape" || !isOpen) return;
@@ -76,7 +76,7 @@ export function EnvironmentSwitch({
                 environment,
               ) => html`<a key=${environment} href=${pagePath({ app: id, environment }, "home")} aria-current=${id === place.app && environment === place.environment}>
                 <span class="environment environment-${environment}">${WORDS[environment]}</span>
-                ${needsOf(id, environment) > 0 && html`<span class="trouble"><${Icon} name="attention" size=${13} /><span>${sayNeeds(needsOf(id, environment))}</span></span>`}</a>`,
+                ${findAttention(id, environment) > 0 && html`<span class="trouble"><${Icon} name="attention" size=${13} /><span>${sayNeeds(findAttention(id, environment))}</span></span>`}</a>`,
             )}</div>`,
         )}
         ${canMake && html`<div class="menu-group"><a href="/new-app"><${Icon} name="plus" size=${14} />New app</a></div>`}

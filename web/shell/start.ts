@@ -2,11 +2,11 @@
  * Where the dashboard opens: the environment that needs somebody most, production before the others; else the place of last time if it still
  * exists; else production where it has relays; else the first environment there is.
  */
-import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
+import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";
 import { type Place, recallPlace } from "../base/place.ts";
 
-export function firstPlace({ apps }: Session, places: readonly PlaceView[] = []): Place | null {
+export function firstPlace({ apps }: Session, places: readonly EnvironmentSummary[] = []): Place | null {
   const [troubled] = places
     .filter(({ needs }) => needs > 0)
     .toSorted((one, other) => weigh(other) - weigh(one) || other.needs - one.needs);
@@ -23,6 +23,6 @@ export function firstPlace({ apps }: Session, places: readonly PlaceView[] = [])
   return null;
 }
 
-function weigh({ environment }: PlaceView): number {
+function weigh({ environment }: EnvironmentSummary): number {
   return environment === "production" ? 1 : 0;
 }

@@ -1,10 +1,10 @@
 /** How many things need somebody in every environment. */
-import type { PlaceView } from "../../src/insight/overview/environment-list.ts";
+import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import { useLoad } from "../base/use-load.ts";
 
 const REFRESH_MS = 15_000;
 
-export function usePlaces(): { places: readonly PlaceView[] | undefined; error: string | null } {
-  const { data, error } = useLoad<{ places: PlaceView[] }>("/api/overview", REFRESH_MS);
+export function usePlaces(): { places: readonly EnvironmentSummary[] | undefined; error: string | null } {
+  const { data, error } = useLoad<{ places: EnvironmentSummary[] }>("/api/overview", REFRESH_MS);
   return { places: data?.places, error };
 }

@@ -107,7 +107,7 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
     const most = Math.min(room.watchers, room.events);
     const watchers = await listWatchers(tx, change, told, most);
     if (watchers.length === 0) return true;
-    views ??= readOrTell(tx, change, log, () => view(change));
+    views ??= readOrLog(tx, change, log, () => view(change));
     if (views === null || views.saysNothing) return true;
     const { record, previous } = views;
     for (const { wanted, ...watcher } of watchers) {
@@ -115,7 +115,7 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
       told = watcher.relayId;
       room.watchers -= 1;
       if (!matchesWhere(wanted, record.data)) continue;
-      payload ??= readOrTell(tx, change, log, () =>
+      payload ??= readOrLog(tx, change, log, () =>
         makeChangePayload(record, change.change === "deleted" ? record : previous),
       );
       if (payload === null) return true;
@@ -164,7 +164,7 @@ function view(change: ChangeRow): Views {
 }
 
 /** null for a row that another program wrote and that is no record, or none that anybody can read to its end: it would stop the log for good. */
-function readOrTell<Read>(tx: Writer, change: ChangeRow, log: Log, read: () => Read): Read | null {
+function readOrLog<Read>(tx: Writer, change: ChangeRow, log: Log, read: () => Read): Read | null {
   try {
     return read();
   } catch (error) {

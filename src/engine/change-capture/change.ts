@@ -142,13 +142,13 @@ export function makeChangePayload(record: RecordView, previous: RecordView | nul
   return {
     text: writeJson({ record: cut, previous: previous === null ? null : cutRecord(previous) }),
     truncated: true,
-    warnings: tellCut(record.data, cut.data),
+    warnings: formatCutWarnings(record.data, cut.data),
     preview: cutUtf8(writeJson(record.data), MAX_PREVIEW_BYTES),
   };
 }
 
 /** One sentence for each field that a template reads otherwise than the record holds it, as far as an event keeps warnings. */
-function tellCut(whole: JsonObject, kept: JsonObject): string[] {
+function formatCutWarnings(whole: JsonObject, kept: JsonObject): string[] {
   const cut = Object.keys(whole).filter((name) => kept[name] !== whole[name]);
   return cut
     .slice(0, MAX_TOLD_FIELDS)

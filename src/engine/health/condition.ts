@@ -1,5 +1,5 @@
 /**
- * What can be wrong with a relay that no single call or event shows, what is known of it meanwhile, and what of that is kept beyond a restart. It
+ * What can be wrong with a relay that no single call or event shows, what is known of it meanwhile, and what of that is stored beyond a restart. It
  * judges nothing: problem.ts does.
  */
 import type { SecretUse } from "../../rules/relay/live-receiver.ts";
@@ -17,9 +17,9 @@ export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as con
 export type HealthCode = (typeof CODES)[number];
 
 /** What is counted. */
-export type RunCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
+export type StreakCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
 
-export interface KeptRun {
+export interface Streak {
   since: number;
   at: number;
   count: number;
@@ -27,8 +27,8 @@ export interface KeptRun {
   told?: boolean;
 }
 
-/** What is kept of a relay beyond a restart. A save of its definition begins anew. */
-export interface Kept {
+/** What is stored of a relay beyond a restart. A save of its definition begins anew. */
+export interface StoredHealth {
   version: number;
   /** Whether a call passed `when`. */
   matched: boolean;
@@ -38,16 +38,16 @@ export interface Kept {
   usual: number;
   /** Whether the owner was told that nobody calls. */
   uncalledTold: boolean;
-  runs: Partial<Record<RunCode, KeptRun>>;
-  /** When calls last verified by which of two secrets, as all nodes saw it; kept where nodes share the row alone. */
+  runs: Partial<Record<StreakCode, Streak>>;
+  /** When calls last verified by which of two secrets, as all nodes saw it; stored where nodes share the row alone. */
   use?: SecretUse;
 }
 
 /** A person said that the problem is seen to. */
-export function countAnew(kept: Kept, code: RunCode): void {
+export function acknowledgeStreak(stored: StoredHealth, code: StreakCode): void {
   if (code === "relay_ignoring") {
-    kept.matched = true;
-    kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
+    stored.matched = true;
+    stored.usual = Math.max(stored.usual, stored.runs.relay_ignoring?.count ?? 0);
   }
 }
 
@@ -64,28 +64,28 @@ export const HEALTH = defineTable({
     /** When a call last verified, as far as it is written. */
     acceptedAt: orNull(integer()),
     /** The other runs. */
-    fruitless: orNull(json<Kept>()),
+    fruitless: orNull(json<StoredHealth>()),
   },
 });
 
-/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not kept: it may name a person. */
-interface Seen {
+/** Where a run lies on the clock that nobody sets, and why the last one came to nothing, which is not stored: it may name a person. */
+interface StreakTiming {
   sinceMs: number;
   atMs: number;
   why: string | null;
 }
 
 /** What its row tells of one relay. */
-export interface RowHealth {
+export interface HealthRow {
   relayId: string;
-  kept: Kept;
+  stored: StoredHealth;
   refusedAt: number | null;
   acceptedAt: number | null;
 }
 
 /** What is known of one relay. */
-export interface Known extends RowHealth {
-  seen: Partial<Record<RunCode, Seen>>;
+export interface RelayHealth extends HealthRow {
+  seen: Partial<Record<StreakCode, StreakTiming>>;
   /** As the database has it. */
   storedAcceptedAt: number | null;
   /** Why a call of its refused ones was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */

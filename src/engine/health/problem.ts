@@ -18,11 +18,11 @@ import type { Store, Writer } from "../../store/port.ts";
 import {
   CODES,
   type HealthCode,
-  type Kept,
-  type KeptRun,
-  type Known,
   RECEIVER_CODES,
-  type RunCode,
+  type RelayHealth,
+  type StoredHealth,
+  type Streak,
+  type StreakCode,
 } from "./condition.ts";
 
 /** So many, over so long. */
@@ -32,7 +32,7 @@ interface Threshold {
 }
 
 /** What reaches one of them is a problem. A relay whose attempts fail is tried again after 1, 6 and 36 minutes, so one event is three of them. */
-const THRESHOLDS: Readonly<Record<RunCode, readonly Threshold[]>> = {
+const THRESHOLDS: Readonly<Record<StreakCode, readonly Threshold[]>> = {
   relay_refusing: [{ count: 5, ms: 15 * MINUTE_MS }],
   relay_ignoring: [
     { count: 3, ms: DAY_MS },
@@ -53,13 +53,17 @@ const USUAL_RUNS = 2;
 /** One event that found nobody, of a relay none of whose events ever did anything. */
 const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
-export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
+export const PERMANENT_FAILURES: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
 /** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
-export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
+export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
 
 /** Whether so many, over so long, are a problem. */
-function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedMs: number): boolean {
+function isProblem(
+  code: StreakCode,
+  { found, matched, usual, runs }: StoredHealth,
+  lastedMs: number,
+): boolean {
   const count = runs[code]?.count ?? 0;
   const asked =
     code === "relay_ignoring" && matched
@@ -70,9 +74,9 @@ function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, lastedM
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
 
-export const RUN_CODES = Object.keys(THRESHOLDS) as RunCode[];
+export const STREAK_CODES = Object.keys(THRESHOLDS) as StreakCode[];
 
-interface RunWords {
+interface StreakDetails {
   /** Why the last one came to nothing. */
   why: string | null;
   /** Why one of the refused calls was refused, as it was found by looking into it. */
@@ -81,13 +85,13 @@ interface RunWords {
   limit: number;
 }
 
-function tellRun(
+function formatStreak(
   name: string,
-  code: RunCode,
-  { since, at, count }: KeptRun,
-  { why, found, limit }: RunWords,
+  code: StreakCode,
+  { since, at, count }: Streak,
+  { why, found, limit }: StreakDetails,
 ): string {
-  // Kept as it was told, and read hours later: a count is one of its time.
+  // StoredHealth as it was told, and read hours later: a count is one of its time.
   const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
@@ -115,7 +119,7 @@ export const CAPPED_OVER_MS = HOUR_MS;
 
 /** What is told when it is over. */
 const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
-  relay_refusing: (name) => `${name} accepts calls again: one verified.`,
+  relay_refusing: (name) => `${name} isRefusing calls again: one verified.`,
   relay_silent: (name) => `${name} receives events again, so its silence is over.`,
   relay_ignoring: (name) => `${name} acts on calls again: one passed its when.`,
   relay_capped: (name) => `${name} refused no event over the cap for an hour.`,
@@ -162,20 +166,25 @@ export class HealthProblems {
   }
 
   /** A run that reached what is a problem. `startedMs`: monotonic, as a time in which nothing ran proves nothing. */
-  judge(relay: LiveRelay, code: RunCode, known: Known, startedMs: number): void {
-    const run = known.kept.runs[code];
+  evaluate(relay: LiveRelay, code: StreakCode, known: RelayHealth, startedMs: number): void {
+    const run = known.stored.runs[code];
     const seen = known.seen[code];
-    if (run === undefined || seen === undefined || this.stands(relay, code)) return;
+    if (run === undefined || seen === undefined || this.isStanding(relay, code)) return;
     const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, startedMs);
     const lastedMs = Math.max(seen.atMs - seen.sinceMs, REFUSED.has(code) ? 0 : ranMs);
-    if (isProblem(code, known.kept, lastedMs)) this.raiseRun(relay, code, known, run.told === true);
+    if (isProblem(code, known.stored, lastedMs)) this.raiseStreak(relay, code, known, run.told === true);
   }
 
-  raiseRun(relay: LiveRelay, code: RunCode, { kept, seen, found }: Known, alerted: boolean): void {
-    const run = kept.runs[code];
+  raiseStreak(
+    relay: LiveRelay,
+    code: StreakCode,
+    { stored, seen, found }: RelayHealth,
+    alerted: boolean,
+  ): void {
+    const run = stored.runs[code];
     if (run === undefined) return;
     const words = { why: seen[code]?.why ?? null, found, limit: this.#deps.limits.verifiedEventsPerMinute };
-    this.raise(relay, code, tellRun(relay.name, code, run, words), alerted);
+    this.raise(relay, code, formatStreak(relay.name, code, run, words), alerted);
   }
 
   /** Raises the problem unless it stands. `alerted`: the owner was told by another alert, so this one is only shown. */
@@ -194,7 +203,7 @@ export class HealthProblems {
       this.#change({ problem, raised: false, alerted: false, message: OVER[code](relay.name) });
   }
 
-  stands(relay: LiveRelay, code: HealthCode): boolean {
+  isStanding(relay: LiveRelay, code: HealthCode): boolean {
     return this.standing.has(keyOf(problemOf(relay, code)));
   }
 
@@ -202,7 +211,7 @@ export class HealthProblems {
    * A relay that is deleted, or no receiver any more, has nobody to be silent or to refuse. Answers the problems that somebody resolved by hand
    * since the last look.
    */
-  async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
+  async refresh(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     if (this.standing.size === 0) return [];
     const before = this.standing;
     await this.load();

@@ -10,40 +10,40 @@ import type { RowOf } from "../../store/table.ts";
 import {
   HEALTH,
   type HealthCode,
-  type Kept,
-  type KeptRun,
-  type Known,
-  type RowHealth,
-  type RunCode,
+  type HealthRow,
+  type RelayHealth,
+  type StoredHealth,
+  type Streak,
+  type StreakCode,
 } from "./condition.ts";
-import { Health, keepOf, knownOf, rowOf, type WriteRows } from "./health.ts";
-import { RUN_CODES } from "./problem.ts";
+import { emptyHealth, Health, readHealth, rowOf, type WriteRows } from "./health.ts";
+import { STREAK_CODES } from "./problem.ts";
 
 /** A row that differs from what is known in the time of its last good call alone is written once in so long. */
 const ACCEPTED_EVERY_MS = MINUTE_MS;
 
-type Ends = Partial<Record<RunCode, number>>;
+type Ends = Partial<Record<StreakCode, number>>;
 
 /** Of one relay, beside what is known of it. */
-interface Part {
+interface NodeState {
   /** The row as it was when it was read or written last. */
-  base: RowHealth;
+  base: HealthRow;
   /** When runs were ended here since, by the wall clock: another node's run may be over by that. */
   ends: Ends;
-  /** Runs that grew here, to be judged once the others' part of them is known. */
-  grown: Map<RunCode, LiveRelay>;
+  /** Runs that handleGrowth here, to be judged once the others' part of them is known. */
+  grown: Map<StreakCode, LiveRelay>;
   use: SecretUse | null;
 }
 
 /** What this node is about to put into the row. */
-interface Share {
-  base: RowHealth;
-  mine: RowHealth;
+interface NodeChanges {
+  base: HealthRow;
+  mine: HealthRow;
   ends: Ends;
 }
 
 export class SharedHealth extends Health {
-  readonly #parts = new WeakMap<Known, Part>();
+  readonly #states = new WeakMap<RelayHealth, NodeState>();
   #unlisten: () => void = () => undefined;
 
   override async start(isOver: Parameters<Health["start"]>[0]): Promise<void> {
@@ -58,56 +58,56 @@ export class SharedHealth extends Health {
     this.#unlisten();
   }
 
-  override accept(relay: LiveRelay, nowMs: number): void {
-    const known = this.of(relay.id);
-    this.#partOf(known).use = relay.receiver?.overlap ?? null;
-    this.note(known);
-    super.accept(relay, nowMs);
+  override recordVerified(relay: LiveRelay, nowMs: number): void {
+    const known = this.healthOf(relay.id);
+    this.#stateOf(known).use = relay.receiver?.overlap ?? null;
+    this.markChanged(known);
+    super.recordVerified(relay, nowMs);
   }
 
-  override async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
-    for (const { id } of snapshot.relays) this.note(this.of(id));
-    return await super.tend(snapshot);
+  override async refresh(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
+    for (const { id } of snapshot.relays) this.markChanged(this.healthOf(id));
+    return await super.refresh(snapshot);
   }
 
-  protected override begin(relayId: string, row: RowOf<typeof HEALTH> | null): Known {
-    const known = super.begin(relayId, row);
-    this.#parts.set(known, { base: copyHealth(known), ends: {}, grown: new Map(), use: null });
+  protected override track(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
+    const known = super.track(relayId, row);
+    this.#states.set(known, { base: copyHealth(known), ends: {}, grown: new Map(), use: null });
     return known;
   }
 
-  protected override grew(known: Known, relay: LiveRelay, code: RunCode): void {
-    this.#partOf(known).grown.set(code, relay);
+  protected override handleGrowth(known: RelayHealth, relay: LiveRelay, code: StreakCode): void {
+    this.#stateOf(known).grown.set(code, relay);
   }
 
-  protected override end(relay: LiveRelay, code: RunCode): void {
-    const known = this.of(relay.id);
+  protected override endStreak(relay: LiveRelay, code: StreakCode): void {
+    const known = this.healthOf(relay.id);
     // Another node may know of one.
-    this.drop(known, code, this.deps.clock.now());
-    this.note(known);
-    super.end(relay, code);
+    this.removeStreak(known, code, this.deps.clock.now());
+    this.markChanged(known);
+    super.endStreak(relay, code);
   }
 
-  protected override drop(known: Known, code: RunCode, endedAt: number): void {
-    super.drop(known, code, endedAt);
-    this.#partOf(known).ends[code] = endedAt;
+  protected override removeStreak(known: RelayHealth, code: StreakCode, endedAt: number): void {
+    super.removeStreak(known, code, endedAt);
+    this.#stateOf(known).ends[code] = endedAt;
   }
 
-  protected override note(known: Known): void {
-    super.note(known, true);
+  protected override markChanged(known: RelayHealth): void {
+    super.markChanged(known, true);
   }
 
-  protected override async save(noted: readonly Known[], write: WriteRows): Promise<() => void> {
-    const shares = noted.map((known) => ({ known, share: this.#takeShare(known) }));
-    let rows = new Map<string, RowHealth>();
+  protected override async save(noted: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
+    const shares = noted.map((known) => ({ known, share: this.#takeChanges(known) }));
+    let rows = new Map<string, HealthRow>();
     try {
       await write(async (tx) => {
-        rows = await joinRows(tx, shares);
+        rows = await mergeRows(tx, shares);
       });
     } catch (error) {
       // What was taken happened since the last time still.
       for (const { known, share } of shares) {
-        const part = this.#partOf(known);
+        const part = this.#stateOf(known);
         part.ends = { ...share.ends, ...part.ends };
       }
       throw error;
@@ -115,93 +115,95 @@ export class SharedHealth extends Health {
     return () => {
       for (const { known, share } of shares) {
         const row = rows.get(known.relayId);
-        if (row !== undefined) this.#goOnFrom(known, row, share);
+        if (row !== undefined) this.#rebase(known, row, share);
       }
     };
   }
 
   /** Takes what happened here since the last time. */
-  #takeShare(known: Known): Share {
-    const part = this.#partOf(known);
+  #takeChanges(known: RelayHealth): NodeChanges {
+    const part = this.#stateOf(known);
     const { base, ends, use } = part;
     const mine = copyHealth(known);
-    if (use !== null) mine.kept.use = { ...use };
+    if (use !== null) mine.stored.use = { ...use };
     part.ends = {};
     return { base, mine, ends };
   }
 
   /** Goes on from the row that all nodes see, with what happened here meanwhile. */
-  #goOnFrom(known: Known, row: RowHealth, { mine }: Share): void {
-    const part = this.#partOf(known);
-    const joined = joinHealth({ base: mine, mine: known, ends: part.ends }, row);
-    for (const code of RUN_CODES) {
-      const [was, run, seen] = [known.kept.runs[code], joined.kept.runs[code], known.seen[code]];
+  #rebase(known: RelayHealth, row: HealthRow, { mine }: NodeChanges): void {
+    const part = this.#stateOf(known);
+    const joined = mergeHealth({ base: mine, mine: known, ends: part.ends }, row);
+    for (const code of STREAK_CODES) {
+      const [was, run, seen] = [known.stored.runs[code], joined.stored.runs[code], known.seen[code]];
       if (run === undefined) delete known.seen[code];
       else
         known.seen[code] = {
-          sinceMs: seen !== undefined && was?.since === run.since ? seen.sinceMs : this.#on(run.since),
-          atMs: seen !== undefined && was?.at === run.at ? seen.atMs : this.#on(run.at),
+          sinceMs:
+            seen !== undefined && was?.since === run.since ? seen.sinceMs : this.#toMonotonic(run.since),
+          atMs: seen !== undefined && was?.at === run.at ? seen.atMs : this.#toMonotonic(run.at),
           why: seen?.why ?? null,
         };
     }
-    if (joined.kept.runs.relay_refusing === undefined) known.found = null;
+    if (joined.stored.runs.relay_refusing === undefined) known.found = null;
     Object.assign(known, joined, { storedAcceptedAt: row.acceptedAt });
     part.base = copyHealth(row);
     const grown = [...part.grown];
     part.grown.clear();
-    for (const [code, relay] of grown) this.judge(relay, code);
+    for (const [code, relay] of grown) this.evaluate(relay, code);
   }
 
   /** Where a time of the wall clock lies on the one that nobody sets. */
-  #on(wallMs: number): number {
+  #toMonotonic(wallMs: number): number {
     const { clock } = this.deps;
     return clock.monotonicMs() - Math.max(0, clock.now() - wallMs);
   }
 
-  #partOf(known: Known): Part {
-    const part = this.#parts.get(known);
+  #stateOf(known: RelayHealth): NodeState {
+    const part = this.#states.get(known);
     if (part === undefined) throw new Error("A relay is known without the part that nodes share.");
     return part;
   }
 }
 
 /** Puts the shares into the rows as they are by now; answers those. */
-async function joinRows(
+async function mergeRows(
   tx: Writer,
-  shares: readonly { known: Known; share: Share }[],
-): Promise<Map<string, RowHealth>> {
+  shares: readonly { known: RelayHealth; share: NodeChanges }[],
+): Promise<Map<string, HealthRow>> {
   const ids = JSON.stringify(shares.map(({ known }) => known.relayId));
   const stored = await HEALTH.all(tx, "WHERE id IN (SELECT value FROM json_each($ids))", { ids });
-  const rows = new Map<string, RowHealth>(stored.map((row) => [row.id, knownOf(row.id, row)]));
+  const rows = new Map<string, HealthRow>(stored.map((row) => [row.id, readHealth(row.id, row)]));
   for (const { known, share } of shares) {
     const before = rows.get(known.relayId);
-    const after = before === undefined ? undefined : joinHealth(share, before);
-    if (before === undefined || after === undefined || !isNews(before, after)) continue;
+    const after = before === undefined ? undefined : mergeHealth(share, before);
+    if (before === undefined || after === undefined || !needsWrite(before, after)) continue;
     await HEALTH.update(tx, rowOf(after));
     rows.set(known.relayId, after);
   }
   return rows;
 }
 
-function copyHealth({ relayId, kept, refusedAt, acceptedAt }: RowHealth): RowHealth {
-  return { relayId, kept: { ...kept, runs: { ...kept.runs } }, refusedAt, acceptedAt };
+function copyHealth({ relayId, stored, refusedAt, acceptedAt }: HealthRow): HealthRow {
+  return { relayId, stored: { ...stored, runs: { ...stored.runs } }, refusedAt, acceptedAt };
 }
 
 /** Whether the row is to be written for what is new in it. */
-function isNews(before: RowHealth, after: RowHealth): boolean {
-  const isSame = Bun.deepEquals(before.kept, after.kept) && before.refusedAt === after.refusedAt;
+function needsWrite(before: HealthRow, after: HealthRow): boolean {
+  const isSame = Bun.deepEquals(before.stored, after.stored) && before.refusedAt === after.refusedAt;
   if (!isSame || after.acceptedAt === null || before.acceptedAt === null)
     return !isSame || before.acceptedAt !== after.acceptedAt;
   return after.acceptedAt - before.acceptedAt >= ACCEPTED_EVERY_MS;
 }
 
 /** What this node saw put into what the row says by now. A save of the definition begins anew, whichever node heard of it first. */
-function joinHealth({ base, mine, ends }: Share, theirs: RowHealth): RowHealth {
-  const version = Math.max(mine.kept.version, theirs.kept.version);
-  const ofVersion = ({ kept }: RowHealth): Kept => (kept.version === version ? kept : keepOf(version, kept));
+function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): HealthRow {
+  const version = Math.max(mine.stored.version, theirs.stored.version);
+  const ofVersion = ({ stored }: HealthRow): StoredHealth =>
+    stored.version === version ? stored : emptyHealth(version, stored);
   const [before, own, there] = [ofVersion(base), ofVersion(mine), ofVersion(theirs)];
-  const use = joinUses(own.use, there.use);
-  const kept: Kept = {
+  const use = mergeUses(own.use, there.use);
+  const stored: StoredHealth = {
     version,
     matched: own.matched || there.matched,
     found: own.found || there.found,
@@ -210,27 +212,27 @@ function joinHealth({ base, mine, ends }: Share, theirs: RowHealth): RowHealth {
     runs: {},
     ...(use === undefined ? {} : { use }),
   };
-  for (const code of RUN_CODES) {
-    const accepts = code === "relay_refusing";
+  for (const code of STREAK_CODES) {
+    const isRefusing = code === "relay_refusing";
     const all = there.runs[code];
-    const left = partAfter(all, latest(ends[code] ?? null, accepts ? mine.acceptedAt : null));
+    const left = streakAfter(all, latest(ends[code] ?? null, isRefusing ? mine.acceptedAt : null));
     if (code === "relay_ignoring" && all !== undefined && left !== all)
-      kept.usual = Math.max(kept.usual, all.count);
-    const added = partSince(before.runs[code], own.runs[code], accepts ? theirs.acceptedAt : null);
-    const run = joinRuns(added, left);
-    if (run !== undefined) kept.runs[code] = run;
+      stored.usual = Math.max(stored.usual, all.count);
+    const added = streakSince(before.runs[code], own.runs[code], isRefusing ? theirs.acceptedAt : null);
+    const run = mergeStreaks(added, left);
+    if (run !== undefined) stored.runs[code] = run;
   }
   const refusedAt = latest(mine.refusedAt, theirs.refusedAt);
   const acceptedAt = latest(mine.acceptedAt, theirs.acceptedAt);
-  return { relayId: theirs.relayId, kept, refusedAt, acceptedAt };
+  return { relayId: theirs.relayId, stored, refusedAt, acceptedAt };
 }
 
 /** What this node added to a run since the row was read, unless another node ended it later. */
-function partSince(
-  before: KeptRun | undefined,
-  own: KeptRun | undefined,
+function streakSince(
+  before: Streak | undefined,
+  own: Streak | undefined,
   endedAt: number | null,
-): KeptRun | undefined {
+): Streak | undefined {
   if (own === undefined || (endedAt !== null && own.at < endedAt)) return undefined;
   if (before === undefined || before.since !== own.since) return own;
   return own.count === before.count
@@ -239,12 +241,12 @@ function partSince(
 }
 
 /** What is left of a run of all nodes where this one ended it then. */
-function partAfter(run: KeptRun | undefined, endedAt: number | null): KeptRun | undefined {
+function streakAfter(run: Streak | undefined, endedAt: number | null): Streak | undefined {
   if (run === undefined || endedAt === null || run.since > endedAt) return run;
   return run.at <= endedAt ? undefined : { ...run, since: run.at, count: 1 };
 }
 
-function joinRuns(one: KeptRun | undefined, other: KeptRun | undefined): KeptRun | undefined {
+function mergeStreaks(one: Streak | undefined, other: Streak | undefined): Streak | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const told = one.told === true || other.told === true ? { told: true } : {};
   const [since, at] = [Math.min(one.since, other.since), Math.max(one.at, other.at)];
@@ -252,7 +254,7 @@ function joinRuns(one: KeptRun | undefined, other: KeptRun | undefined): KeptRun
 }
 
 /** Of two overlaps the later one counts; of one, its last calls, whichever node they came to. */
-function joinUses(one: SecretUse | undefined, other: SecretUse | undefined): SecretUse | undefined {
+function mergeUses(one: SecretUse | undefined, other: SecretUse | undefined): SecretUse | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   if (one.until !== other.until) return one.until > other.until ? one : other;
   const presentAt = latest(one.presentAt, other.presentAt);
@@ -267,5 +269,5 @@ function latest(one: number | null, other: number | null): number | null {
 export async function findSecretUse(tx: Reader, id: string, here: SecretUse): Promise<SecretUse> {
   const row = await HEALTH.pick("fruitless").get(tx, "WHERE id = $id", { id });
   const use = row?.fruitless?.use;
-  return use?.until === here.until ? (joinUses(use, here) ?? here) : here;
+  return use?.until === here.until ? (mergeUses(use, here) ?? here) : here;
 }

@@ -13,7 +13,7 @@ import { type Reader, type Store, StoreUnavailable } from "../../store/port.ts";
 import { firstSeqSince } from "../../store/time-index.ts";
 import { CODES, type HealthCode } from "./condition.ts";
 import type { Health } from "./health.ts";
-import { RUN_CODES } from "./problem.ts";
+import { STREAK_CODES } from "./problem.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
 /** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */
@@ -47,7 +47,7 @@ interface WatchDeps {
   looks?: () => boolean;
 }
 
-export class HealthWatch {
+export class SilenceCheck {
   readonly #deps: WatchDeps;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
@@ -72,7 +72,7 @@ export class HealthWatch {
   /** Reads how the relays were doing and begins to look. */
   async start(): Promise<void> {
     const { store, clock, health } = this.#deps;
-    const over = await store.read((tx) => listOver(tx, clock.now()));
+    const over = await store.read((tx) => listResolved(tx, clock.now()));
     await health.start((...run) => isOver(over, ...run));
     this.#clockWatch.look();
     this.#trustedSinceMs = clock.monotonicMs();
@@ -91,13 +91,13 @@ export class HealthWatch {
     if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
     const snapshot = await relays.current();
     const looks = nowMs - this.#trustedSinceMs >= GRACE_MS && this.#deps.looks?.() !== false;
-    for (const { relay, code } of await health.tend(snapshot)) {
+    for (const { relay, code } of await health.refresh(snapshot)) {
       if (code === "relay_silent") this.#forgetSilence(relay);
-      const run = RUN_CODES.find((one) => one === code);
-      if (run !== undefined) health.forget(relay.id, run);
+      const run = STREAK_CODES.find((one) => one === code);
+      if (run !== undefined) health.acknowledge(relay.id, run);
     }
     for (const relay of snapshot.relays) {
-      health.review(relay);
+      health.evaluateStreaks(relay);
       if (looks) await this.#lookForCalls(relay);
     }
     await health.flush();
@@ -107,14 +107,15 @@ export class HealthWatch {
   async #lookForCalls(relay: LiveRelay): Promise<void> {
     const { store, clock, health } = this.#deps;
     const { receiver, local } = relay;
-    const { kept, acceptedAt, refusedAt } = health.of(relay.id);
-    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || kept.uncalledTold) return;
+    const { stored, acceptedAt, refusedAt } = health.healthOf(relay.id);
+    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || stored.uncalledTold)
+      return;
     const [madeAt, lastAt] = await store.read(async (tx) => [
       await findMadeAt(tx, relay.id),
       await findLastEventAt(tx, relay.environmentId, relay.name),
     ]);
     if (madeAt === null || (lastAt ?? 0) >= madeAt || clock.now() - madeAt < UNCALLED_MS) return;
-    health.noteUncalled(relay, tellUncalled(relay.name, madeAt, receiver.url));
+    health.recordUncalled(relay, formatUncalled(relay.name, madeAt, receiver.url));
   }
 
   async #lookForSilence(snapshot: Snapshot): Promise<void> {
@@ -141,24 +142,27 @@ export class HealthWatch {
     const now =
       before?.lastAtMs === lastAtMs
         ? before
-        : { lastAtMs, rhythm: await store.read((tx) => learnUnlessSeenTo(tx, relay, lastAtMs, clock.now())) };
+        : {
+            lastAtMs,
+            rhythm: await store.read((tx) => learnUnlessResolved(tx, relay, lastAtMs, clock.now())),
+          };
     learned.set(relay.id, now);
     const { rhythm } = now;
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
-    health.problems.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, rhythm));
+    health.problems.raise(relay, "relay_silent", formatSilent(relay.name, lastAtMs, rhythm));
   }
 }
 
-function tellUncalled(name: string, madeAtMs: number, url: string): string {
+function formatUncalled(name: string, madeAtMs: number, url: string): string {
   return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
 }
 
 /** Read hours after it was told, so it says no span until now. */
-function tellSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
-  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
+function formatSilent(name: string, lastAtMs: number, { longestGapMs }: Rhythm): string {
+  return `${name} received its last event at ${toIso(lastAtMs)}, and was never without one for more than ${formatHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
 }
 
-function sayHours(ms: number): string {
+function formatHours(ms: number): string {
   const hours = Math.max(1, Math.round(ms / HOUR_MS));
   if (hours === 1) return "an hour";
   return hours < 48 ? `${hours} hours` : `${Math.round(hours / 24)} days`;
@@ -172,13 +176,13 @@ interface Rhythm {
 }
 
 /** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
-async function learnUnlessSeenTo(
+async function learnUnlessResolved(
   tx: Reader,
   relay: LiveRelay,
   lastAtMs: number,
   nowMs: number,
 ): Promise<Rhythm | null> {
-  const over = isOver(await listOver(tx, nowMs), relay.id, "relay_silent", lastAtMs);
+  const over = isOver(await listResolved(tx, nowMs), relay.id, "relay_silent", lastAtMs);
   return over ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 
@@ -244,7 +248,7 @@ type Over = ReadonlyMap<string, number>;
  * Which problems are over, by the database: one that a person resolved while, or just before, nothing ran comes back only with what happens from
  * then on. One raised later than now tells that the clock was set back, and of nothing that goes on.
  */
-async function listOver(tx: Reader, nowMs: number): Promise<Over> {
+async function listResolved(tx: Reader, nowMs: number): Promise<Over> {
   const rows = await tx.all<{ id: string; code: string; raisedAt: number }>(
     `SELECT relay.id AS id, code, max(raised_at) AS raisedAt FROM problem
      JOIN relay ON relay.environment_id = problem.environment_id AND target = 'relay:' || relay.name

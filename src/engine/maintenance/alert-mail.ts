@@ -39,7 +39,7 @@ import {
 } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
-import { endAlerts } from "./alert-resolution.ts";
+import { resolveOverAlerts } from "./alert-resolution.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;
 /** How long a burst gathers before its mail. */
@@ -128,7 +128,7 @@ export class AlertMail {
   async #look(): Promise<undefined> {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
-    await endAlerts(store, nowMs);
+    await resolveOverAlerts(store, nowMs);
     if (this.#deps.beside) await this.#endForsaken(nowMs);
     for (const id of await store.read(listUnmailedProblems)) await this.#endUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
@@ -203,7 +203,7 @@ export class AlertMail {
     if (recipients.length === 0) return { cannot: "no owner is there to be mailed", sinceMs };
     const sender = await findSenderAddress(tx, environmentId, "account");
     if (!local && sender === null) return { cannot: "it has no verified sender domain", sinceMs };
-    const told: ToldAlert[] = [];
+    const told: MailedAlert[] = [];
     for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
@@ -273,7 +273,7 @@ async function eachAtOnce<One>(
 }
 
 /** An alert, and the burst of the same that ended shortly before it, whose last count no mail told. */
-interface ToldAlert {
+interface MailedAlert {
   alert: AlertRow;
   before: AlertRow | null;
 }
@@ -281,7 +281,7 @@ interface ToldAlert {
 /** `placeUrl`: where the dashboard shows the environment. */
 function writeAlertMail(
   words: { appName: string; environment: Pick<Environment, "name">; placeUrl: string },
-  told: readonly ToldAlert[],
+  told: readonly MailedAlert[],
 ): { subject: string; text: string } {
   const where = `${words.appName} (${words.environment.name})`;
   const [only] = told;
@@ -290,13 +290,13 @@ function writeAlertMail(
       ? `${only.alert.code} of ${nameOf(only.alert)}${times(only.alert.count)}`
       : `${told.length} alerts`;
   const parts = [
-    ...told.map((one) => tellAlert(one, words.placeUrl)),
+    ...told.map((one) => formatAlert(one, words.placeUrl)),
     `All of them: ${words.placeUrl}/attention\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }
 
-function tellAlert({ alert, before }: ToldAlert, placeUrl: string): string {
+function formatAlert({ alert, before }: MailedAlert, placeUrl: string): string {
   const { code, target, message, count, at, lastAt } = alert;
   const when = count === 1 ? toIso(at) : `${count} times, first ${toIso(at)}, last ${toIso(lastAt)}`;
   const lines = [`${nameOf(alert)} · ${code} · ${when}`, message];

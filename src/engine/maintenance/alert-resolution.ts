@@ -8,7 +8,7 @@ import { resolveAlertsOf } from "../../platform/audit/problem.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
-import { findClear, momentOf } from "./unmatched-sale.ts";
+import { findClearedSales, momentOf } from "./unmatched-sale.ts";
 
 /** In one look; more wait for the next. */
 const MAX_ENDED = 50;
@@ -39,7 +39,7 @@ interface Undone {
 type IsOver = (look: Look, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
 
 /** Also where the clock stood far ahead then. */
-const capOver: IsOver = (_look, { lastAt }, nowMs) => Math.abs(nowMs - lastAt) >= CAP_OVER_MS;
+const isCapOver: IsOver = (_look, { lastAt }, nowMs) => Math.abs(nowMs - lastAt) >= CAP_OVER_MS;
 const noneWaits: IsOver = (look, alert) =>
   look.hasNone("queued", alert, ({ reason }) => reason === alert.code);
 
@@ -56,14 +56,14 @@ const ENDS: Partial<Record<AlertCode, IsOver>> = {
     (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
   sale_suspended: (look, alert) => look.mayAct(alert),
   mail_unknown: (look, alert) => look.hasNone("unknownMail", alert),
-  codes_capped: capOver,
-  writes_capped: capOver,
+  codes_capped: isCapOver,
+  writes_capped: isCapOver,
 };
 const CODES = Object.keys(ENDS) as AlertCode[];
 
 /** Resolves what is over now. */
-export async function endAlerts(store: FencedStore, nowMs: number): Promise<void> {
-  const clear = await findClear(store, MAX_ENDED);
+export async function resolveOverAlerts(store: FencedStore, nowMs: number): Promise<void> {
+  const clear = await findClearedSales(store, MAX_ENDED);
   const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
   if (over.length === 0) return;
   const keys = new Set(over.map(keyOf));

@@ -56,13 +56,13 @@ export async function countApp(store: Store, appId: string): Promise<AppContents
       const count = (await store.read((tx) => tx.get<{ count: number }>(sql, { id })))?.count ?? 0;
       held.push({ what, count: Math.min(count, MOST_COUNTED), isMore: count > MOST_COUNTED });
     }
-    counted.push({ name, held, words: writeHeld(held) });
+    counted.push({ name, held, words: formatContents(held) });
   }
   const standsAgainst = await store.read((tx) => findObjection(tx, app, environments));
   return { app: viewApp(app), environments: counted, standsAgainst };
 }
 
-function writeHeld(held: AppContents["environments"][number]["held"]): string {
+function formatContents(held: AppContents["environments"][number]["held"]): string {
   const some = held.flatMap(({ what, count, isMore }) => {
     if (count === 0) return [];
     return [`${isMore ? "more than " : ""}${count} ${count === 1 ? COUNTED[what][0] : what}`];

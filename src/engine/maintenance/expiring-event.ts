@@ -23,13 +23,17 @@ const MAX_COUNTED = 1_000;
 const MAX_COUNTED_ALTOGETHER = 10_000;
 
 /** Of the next environment after `environmentId`; answers its number, or null after the last. */
-export async function tellExpiring(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
+export async function notifyExpiring(
+  tx: Writer,
+  environmentId: number,
+  nowMs: number,
+): Promise<number | null> {
   const environment = await findEnvironmentAfter(tx, environmentId);
   if (environment === null) return null;
   const { id, heldAt } = environment;
   const told = new Set<string>();
   let left = MAX_COUNTED_ALTOGETHER;
-  for (const { relayId, name, state } of await listBraked(tx, id, heldAt !== null)) {
+  for (const { relayId, name, state } of await listWaitingRelays(tx, id, heldAt !== null)) {
     const old = await countOld(
       tx,
       relayId,
@@ -51,7 +55,7 @@ export async function tellExpiring(tx: Writer, environmentId: number, nowMs: num
 }
 
 /** Relays whose events wait until somebody lets them run. */
-function listBraked(
+function listWaitingRelays(
   tx: Reader,
   environmentId: number,
   held: boolean,

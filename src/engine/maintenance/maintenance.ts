@@ -21,7 +21,7 @@ const CLOCK_SET_MS = 10 * MINUTE_MS;
 /** So long after the newest event a start may as well have found a clock that is wrong. */
 const QUIET_MS = DAY_MS;
 
-interface CaretakerDeps {
+interface MaintenanceDeps {
   store: FencedStore;
   clock: Clock;
   log: Log;
@@ -40,14 +40,14 @@ export async function readNewestMs(tx: Reader, nowMs: number): Promise<number | 
   return (await tx.get<{ at: number | null }>(sql, { before }))?.at ?? null;
 }
 
-export class Caretakers {
-  readonly #deps: CaretakerDeps;
+export class MaintenanceJobs {
+  readonly #deps: MaintenanceDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
   /** Until the first round. */
   #isDoubtful: boolean;
 
-  constructor(deps: CaretakerDeps) {
+  constructor(deps: MaintenanceDeps) {
     this.#deps = deps;
     this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
     this.#isDoubtful = deps.newestMs !== null && deps.clock.now() - deps.newestMs >= QUIET_MS;

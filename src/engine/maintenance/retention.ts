@@ -26,7 +26,7 @@ import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import { forgetRanActions } from "../event/run.ts";
-import { tellExpiring } from "./expiring-event.ts";
+import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
 /** Rows of a table in one transaction. */
@@ -38,7 +38,7 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 /** By the name that the log has for it. */
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: retireEvents,
-  "events that will be dropped": tellExpiring,
+  "events that will be dropped": notifyExpiring,
   "revocations of access": again(forgetRevocations),
   "cancellations of plans": again(forgetCancellations),
   "clock steps": once((tx) => forgetClockBack(tx, "event")),
@@ -206,7 +206,7 @@ export async function retireEvents(
   });
   const old = reached.filter((row) => row.at < untilMs && row.stays === 0);
   await dropEvents(tx, old);
-  await tellDropped(
+  await notifyDropped(
     tx,
     old.filter(({ state }) => state === "queued"),
     nowMs,
@@ -231,7 +231,7 @@ export async function dropEvents(
 }
 
 /** The log says always what the owner is told unless it is switched off. */
-async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
+async function notifyDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
   const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
   for (const rows of byRelay.values()) {
     const [first] = rows;

@@ -9,7 +9,7 @@ import type { Writer } from "../../store/port.ts";
 /** Rows in one transaction. */
 const BATCH_ROWS = 250;
 
-interface GoneSecret {
+interface RetiredSecret {
   environmentId: number;
   relayName: string;
   /** Empty: of signatures that name none. */
@@ -26,7 +26,7 @@ const SECRETS = RELAY.pick("secretKind", "secretDigest", "previousSecretDigest",
  */
 async function findKeptUntil(
   tx: Writer,
-  { environmentId, relayName, secret }: GoneSecret,
+  { environmentId, relayName, secret }: RetiredSecret,
   nowMs: number,
 ): Promise<number | null> {
   const named = "WHERE environment_id = $environmentId AND name = $relayName";
@@ -44,7 +44,7 @@ async function findKeptUntil(
 
 /** Looks at some of the signatures under the name of a secret that was gone long enough; answers whether there may be more. */
 export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
-  const gone = await tx.get<GoneSecret>(
+  const gone = await tx.get<RetiredSecret>(
     `SELECT environment_id AS environmentId, relay_name AS relayName, secret, swept FROM gone_secret
      WHERE until <= ?1 ORDER BY until LIMIT 1`,
     nowMs,

@@ -17,7 +17,7 @@ export function momentOf({ environmentId, target, lastAt }: OpenAlert): string {
 }
 
 /** The moments of those of whose relay no failed event is left that found nobody; none of where too many failed ones are kept. `most`: alerts looked at. */
-export async function findClear(store: FencedStore, most: number): Promise<ReadonlySet<string>> {
+export async function findClearedSales(store: FencedStore, most: number): Promise<ReadonlySet<string>> {
   const clear = new Set<string>();
   const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], most));
   for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {

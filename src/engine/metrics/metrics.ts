@@ -22,7 +22,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 /** One ended run, as the runner tells it. */
-interface EndedRun {
+interface RunSample {
   trigger: "receiver" | "schedule" | "data_change";
   /** `not_run`: it ended without running any action. */
   outcome: "ok" | "failed" | "not_run";
@@ -204,36 +204,36 @@ export class Metrics {
   }
 
   /** Asks for what this node runs by itself from now on; null: there are no nodes. */
-  tellHeld(held: () => Held | null): void {
+  observeLeases(held: () => Held | null): void {
     this.#held = held;
   }
 
   /** Asks for this from now on, beside what the node runs. */
-  readonly tellPool = (pool: () => Pool): void => {
+  readonly observePool = (pool: () => Pool): void => {
     this.#pool = pool;
   };
 
   /** A call to a receiver ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
-  noteCall(outcome: string): void {
+  recordRequest(outcome: string): void {
     this.#called.set(outcome, (this.#called.get(outcome) ?? 0) + 1);
   }
 
-  recordRun({ trigger, outcome, waitedMs, tookMs }: EndedRun): void {
+  recordRun({ trigger, outcome, waitedMs, tookMs }: RunSample): void {
     this.#runs.inc({ trigger, outcome });
     if (waitedMs !== null) this.#waits.observe(Math.max(0, waitedMs) / 1_000);
     this.#durations.observe(Math.max(0, tookMs) / 1_000);
   }
 
   /** So many writes became durable by one commit. */
-  readonly noteGroup: (size: number) => void = this.#groups.observe.bind(this.#groups);
+  readonly recordCommitGroup: (size: number) => void = this.#groups.observe.bind(this.#groups);
 
   /** A group of writes has the lock of all nodes. */
-  readonly noteLock = (waitedMs: number): void => {
+  readonly recordLockWait = (waitedMs: number): void => {
     const held = this.#held();
     if (held !== null) this.#locks.observe({ node: held.node }, waitedMs / 1_000);
   };
 
-  noteBackup(made: boolean): void {
+  recordBackup(made: boolean): void {
     this.#backups.inc({ outcome: made ? "made" : "failed" });
     if (made) this.#lastBackup.set(this.#deps.clock.now() / 1_000);
   }
@@ -273,14 +273,14 @@ export class Metrics {
     this.#lines.reset();
     this.#lines.inc({ stream: "stdout" }, standardOutput.dropped);
     this.#lines.inc({ stream: "stderr" }, standardError.dropped);
-    this.#writeHeld();
+    this.#setLeases();
     this.#memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
     setCounter(this.#processor, (user + system) / 1_000_000);
     return await this.#registry.metrics();
   }
 
-  #writeHeld(): void {
+  #setLeases(): void {
     const held = this.#held();
     if (held === null) return;
     const { node, house, environments, takeovers } = held;

@@ -18,17 +18,17 @@ import type { Verdict, Verified } from "../../rules/verify/contract.ts";
 import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.ts";
 import type { EventWay } from "../event/event.ts";
 import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
-import type { MatchedCall } from "./ingest.ts";
-import { tellIgnored } from "./request.ts";
-import { onceUse } from "./signature-memory.ts";
+import type { MatchedRequest } from "./ingest.ts";
+import { formatMismatch } from "./request.ts";
+import { signatureUse } from "./signature-memory.ts";
 
 /** A delivery's body is escaped in its line, and its headers stand beside it. */
-const MAX_MISSED_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
+const MAX_IMPORT_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
 /** Of a line that is too long for a body: a delivery has hardly any, and reading many takes long. */
 const MAX_DELIVERY_VALUES = 1_000;
 
 /** A line that may enter. `keys`: any of them says that it is known; the first is kept. */
-export interface MissedEvent extends MatchedCall {
+export interface ImportedEvent extends MatchedRequest {
   keys: readonly [DedupeKey, ...DedupeKey[]];
   /** Whether its signature is its sender's. */
   verified: boolean;
@@ -36,13 +36,18 @@ export interface MissedEvent extends MatchedCall {
   unsigned: boolean;
 }
 
-type JudgedLine =
-  | { outcome: "fits"; event: MissedEvent }
+type LineVerdict =
+  | { outcome: "fits"; event: ImportedEvent }
   | { outcome: "ignored"; message: string }
   | { outcome: "refused"; code: RefusalCode; message: string };
 
 /** `verifier` of the relay is not null. */
-export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number, way: EventWay): JudgedLine {
+export function evaluateLine(
+  relay: ReceiverRelay,
+  line: Uint8Array,
+  nowMs: number,
+  way: EventWay,
+): LineVerdict {
   const delivery = readLine(line);
   if ("outcome" in delivery) return delivery;
   const { headers, search, body } = delivery;
@@ -63,7 +68,7 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
     return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
   const mapped = readMap(receiver.map, parsed);
   const mismatch = matchesWhen(receiver.when, mapped);
-  if (mismatch !== null) return { outcome: "ignored", message: tellIgnored(mismatch) };
+  if (mismatch !== null) return { outcome: "ignored", message: formatMismatch(mismatch) };
   const unsigned = !verified || receiver.unsigned;
   if (unsigned && relay.rejectsUnsigned)
     return refuse("unsigned_event", tellUnsigned(verdict, delivery.isWhole));
@@ -72,7 +77,7 @@ export function judgeLine(relay: ReceiverRelay, line: Uint8Array, nowMs: number,
   const keys = keysOf(relay, eventId, isOwn ? body : null, nowMs);
   if (keys === null) return refuse("event_id_missing", NO_EVENT_ID);
   // A signature that counts once is remembered as long as events are: at this age it cannot be received, but imported again.
-  const once = verified ? onceUse(relay, keptLong(verdict, nowMs), body) : null;
+  const once = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
   return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
 }
 
@@ -83,7 +88,7 @@ function keptLong(verified: Verified, nowMs: number): Verified {
 const NO_EVENT_ID =
   "nothing says which event it is, so that one which was received before would be done twice: name event_id in the relay's map, or give the delivery as it was sent, with the headers that its sender signed.";
 
-function refuse(code: RefusalCode, message: string): Extract<JudgedLine, { outcome: "refused" }> {
+function refuse(code: RefusalCode, message: string): Extract<LineVerdict, { outcome: "refused" }> {
   return { outcome: "refused", code, message };
 }
 
@@ -104,7 +109,7 @@ function keysOf(
   eventId: string | null,
   signedBody: Uint8Array | null,
   nowMs: number,
-): MissedEvent["keys"] | null {
+): ImportedEvent["keys"] | null {
   if (eventId !== null) return [keyOfEventId(environmentId, name, eventId)];
   if (signedBody === null) return null;
   // A body is known by the day on which it came: any day of which there are events still.
@@ -124,10 +129,10 @@ interface Delivery {
 
 const KB = MAX_RECEIVER_BODY_BYTES / 1024;
 
-function readLine(line: Uint8Array): Delivery | Extract<JudgedLine, { outcome: "refused" }> {
+function readLine(line: Uint8Array): Delivery | Extract<LineVerdict, { outcome: "refused" }> {
   const most = { depth: 3, values: MAX_DELIVERY_VALUES };
   const isLong = line.byteLength > MAX_RECEIVER_BODY_BYTES;
-  const measured = isLong && line.byteLength <= MAX_MISSED_LINE_BYTES ? measureJson(line, most) : null;
+  const measured = isLong && line.byteLength <= MAX_IMPORT_LINE_BYTES ? measureJson(line, most) : null;
   if (isLong && (measured === null || measured.values > most.values || measured.depth > most.depth))
     return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
   // Its bytes alone say what it is: no content type makes a form of it.

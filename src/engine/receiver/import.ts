@@ -15,14 +15,14 @@ import { turnLoop } from "../../store/index-scan.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
 import type { EventWay } from "../event/event.ts";
 import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
-import { judgeLine, type MissedEvent } from "./import-line.ts";
+import { evaluateLine, type ImportedEvent } from "./import-line.ts";
 import { textOf } from "./ingest.ts";
 import { explainToOwner } from "./rejection.ts";
-import { tellUnnamed } from "./request.ts";
-import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
+import { formatMissingEventId } from "./request.ts";
+import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } from "./signature-memory.ts";
 
 /** Lines of one batch, which is one request. */
-export const MAX_MISSED_LINES = 1_000;
+export const MAX_IMPORT_LINES = 1_000;
 /** What is judged in one stretch, and stored in one transaction: some milliseconds. */
 const STEP_LINES = 32;
 const STEP_BYTES = 64 * 1024;
@@ -30,7 +30,7 @@ const STEP_BYTES = 64 * 1024;
 const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
 
 /** What became of a line, or in a plan would; `ignored` by the relay's `when`. */
-const missedLineView = fields({
+const importLineView = fields({
   /** In the file, from 1; lines without a word are not told. */
   line: Type.Integer(),
   outcome: oneOf(OUTCOMES),
@@ -45,20 +45,20 @@ const missedLineView = fields({
   code: orNull(Type.String()),
   message: orNull(Type.String()),
 });
-export type MissedLineView = Static<typeof missedLineView>;
+export type ImportLineView = Static<typeof importLineView>;
 
-export const missedView = fields({
+export const importView = fields({
   relay: Type.String(),
   /** The version of the relay's definition that judged the lines. */
   version: Type.Integer(),
   dryRun: Type.Boolean(),
   /** Where the batch ended: the number of the line behind it. */
   nextLine: Type.Integer(),
-  lines: Type.Array(missedLineView),
+  lines: Type.Array(importLineView),
 });
-export type MissedView = Static<typeof missedView>;
+export type ImportView = Static<typeof importView>;
 
-interface MissedBatch {
+interface ImportBatch {
   /** JSON lines. */
   bytes: Uint8Array;
   /** The number of its first line in the file. */
@@ -74,13 +74,13 @@ interface MissedBatch {
  * Stores the lines of a batch, or with `dryRun` only tells what would become of them. `way`: a test is one line that was signed here. Refuses with `not_found`, `invalid_input` (no receiver),
  * `version_conflict`, and as the receiver does where it refuses every call.
  */
-export async function importMissed(
+export async function importEvents(
   { store, snapshot, origin }: { store: Pick<Store, "write">; snapshot: Snapshot; origin: Origin },
   name: string,
-  batch: MissedBatch,
+  batch: ImportBatch,
   change: Change,
   way: EventWay = "import",
-): Promise<MissedView> {
+): Promise<ImportView> {
   const { dryRun, firstLine } = batch;
   const relay = requireOpenReceiver(snapshot, change.environmentId, name);
   const { version } = relay;
@@ -91,7 +91,7 @@ export async function importMissed(
     );
   const part = new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
   const file = batch.file ?? part;
-  const lines: MissedLineView[] = [];
+  const lines: ImportLineView[] = [];
   let planned = new Planned();
   let nextLine = firstLine;
   for (const step of stepsOf(batch.bytes, firstLine)) {
@@ -167,10 +167,10 @@ function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
   let held = 0;
   let [line, start] = [firstLine, BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0];
   for (; start < bytes.byteLength; line++) {
-    if (line - firstLine >= MAX_MISSED_LINES)
+    if (line - firstLine >= MAX_IMPORT_LINES)
       throw new Refusal(
         "body_too_large",
-        `A batch has at most ${MAX_MISSED_LINES.toLocaleString("en")} lines: send the rest in another.`,
+        `A batch has at most ${MAX_IMPORT_LINES.toLocaleString("en")} lines: send the rest in another.`,
       );
     const found = bytes.indexOf(LF, start);
     const end = found < 0 ? bytes.byteLength : found;
@@ -188,16 +188,16 @@ function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
 }
 
 /** A line that may enter, with what is stored of it; or what is told of it already. */
-type Judged = { line: number; event: MissedEvent; payload: StoredPayload } | MissedLineView;
+type Judged = { line: number; event: ImportedEvent; payload: StoredPayload } | ImportLineView;
 
 const NOTHING = { eventId: null, key: null, verified: false, unsigned: false, code: null, message: null };
 
 function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: number, way: EventWay): Judged {
-  const judged = judgeLine(relay, bytes, nowMs, way);
+  const judged = evaluateLine(relay, bytes, nowMs, way);
   if (judged.outcome !== "fits") return { ...NOTHING, line, ...judged };
   const { event } = judged;
   const made = makeReceiverPayload(textOf(event.parsed), event.mapped);
-  const unnamed = tellUnnamed(relay, event.mapped, event.eventId);
+  const unnamed = formatMissingEventId(relay, event.mapped, event.eventId);
   const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
   return { line, event, payload };
 }
@@ -215,16 +215,16 @@ class Planned {
     return copy;
   }
 
-  add({ keys: [dedupe], once }: MissedEvent): void {
+  add({ keys: [dedupe], once }: ImportedEvent): void {
     this.#keys.add(hex(dedupe.hash));
     if (once !== null) this.#uses.set(hex(once.signedTextHash), hex(once.bodyHash));
   }
 
-  holds({ keys }: MissedEvent): boolean {
+  holds({ keys }: ImportedEvent): boolean {
     return keys.some(({ hash }) => this.#keys.has(hex(hash)));
   }
 
-  findUse({ signedTextHash, bodyHash }: OnceUse): EarlierUse | null {
+  findUse({ signedTextHash, bodyHash }: SignatureUse): EarlierUse | null {
     const body = this.#uses.get(hex(signedTextHash));
     if (body === undefined) return null;
     return body === hex(bodyHash) ? { sameBody: true, eventId: null } : { sameBody: false };
@@ -246,11 +246,11 @@ interface Entering {
 }
 
 /** One transaction: the lines that are new, and the audit row of them. */
-async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<MissedLineView[]> {
+async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<ImportLineView[]> {
   const { planned, file, part, change, relay, way } = entering;
-  const told: MissedLineView[] = [];
+  const told: ImportLineView[] = [];
   for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
-  const count = (outcome: MissedLineView["outcome"]): number =>
+  const count = (outcome: ImportLineView["outcome"]): number =>
     told.filter((one) => one.outcome === outcome).length;
   const made = told.filter(({ outcome }) => outcome === "new");
   if (planned !== null || made.length === 0) return told;
@@ -279,9 +279,9 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
 
 async function enterOne(
   tx: Writer,
-  { line, event, payload }: Exclude<Judged, MissedLineView>,
+  { line, event, payload }: Exclude<Judged, ImportLineView>,
   { planned, change: { environmentId, nowMs }, relay, way }: Entering,
-): Promise<MissedLineView> {
+): Promise<ImportLineView> {
   const { keys, once, verified, unsigned, mapped, parsed } = event;
   const [dedupe] = keys;
   const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };

@@ -34,15 +34,15 @@ import {
 } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
-import { refuseEventless, refuseFullApp, refuseHandshake, refuseSecondBody } from "./rejection.ts";
-import { tellDuplicate, tellIgnored, tellUnnamed } from "./request.ts";
-import type { CallRing } from "./request-log.ts";
+import { rejectEventless, rejectFullApp, rejectHandshake, rejectReusedSignature } from "./rejection.ts";
+import { formatDuplicate, formatMismatch, formatMissingEventId } from "./request.ts";
+import type { RequestLog } from "./request-log.ts";
 import {
   DurableUses,
   type EarlierUse,
   findEarlierUse,
-  type OnceUse,
-  onceUse,
+  type SignatureUse,
+  signatureUse,
   spendSignature,
 } from "./signature-memory.ts";
 
@@ -53,7 +53,7 @@ export type ReceiverAnswer =
   | { received: true; ignored: "when" };
 
 /** A call and the relay whose secret verified it. */
-export interface VerifiedCall {
+export interface VerifiedRequest {
   relay: ReceiverRelay;
   call: ReceivedCall;
   verdict: Verified;
@@ -70,20 +70,20 @@ export interface EventRunner extends Pick<EventDispatcher, "enqueue"> {
   lookAhead(ahead: Ahead, events: readonly EventDraft[]): readonly Promise<unknown>[];
 }
 
-interface AcceptDeps {
+interface IngestionDeps {
   store: Store;
   runner: EventRunner;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
   places: Places | null;
-  ring: CallRing;
+  requestLog: RequestLog;
   health: Health;
   /** Counts the call as an unverified one of the address; what that is told. */
   refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
 }
 
 /** A verified call that `when` lets through. */
-export interface MatchedCall {
+export interface MatchedRequest {
   relay: ReceiverRelay;
   /** The bytes received. */
   body: Uint8Array;
@@ -92,7 +92,7 @@ export interface MatchedCall {
   /** The sender's own id; null: the body deduplicates. */
   eventId: string | null;
   /** Of a signature that counts once. */
-  once: OnceUse | null;
+  once: SignatureUse | null;
 }
 
 type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
@@ -100,7 +100,7 @@ type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
 interface Draft {
   appId: string;
   event: ReceivedEvent;
-  once: OnceUse | null;
+  once: SignatureUse | null;
   /** Whether it holds a place in the app's minute. */
   counted: boolean;
 }
@@ -108,15 +108,15 @@ interface Draft {
 type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
 type Answered = Stored | "no place";
 
-export class Acceptance {
-  readonly #deps: AcceptDeps;
+export class Ingestion {
+  readonly #deps: IngestionDeps;
   readonly #write: (draft: Draft) => Promise<Answered>;
   /** New events by app, and by relay the verified calls that become no event. */
   readonly #events: Limiter;
   readonly #eventless: Limiter;
   readonly #uses: DurableUses;
 
-  constructor(deps: AcceptDeps) {
+  constructor(deps: IngestionDeps) {
     this.#deps = deps;
     this.#uses = new DurableUses(deps.store);
     this.#write = deps.store.gather(
@@ -132,15 +132,15 @@ export class Acceptance {
   }
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
-  async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
-    const { ring, health } = this.#deps;
+  async ingest({ relay, call, verdict }: VerifiedRequest, source: () => string): Promise<ReceiverAnswer> {
+    const { requestLog, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
     if (receiver.handshake !== null) {
       const answer = await this.#shakeHands(relay, receiver.handshake, call, verdict, source);
       if (answer !== null) return answer;
     }
-    const once = verdict.onceText === null ? null : onceUse(relay, verdict, body);
+    const once = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
     const earlier = once === null ? null : await this.#uses.find(once);
     if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
@@ -153,12 +153,12 @@ export class Acceptance {
     if (mismatch !== null) {
       await this.#countEventless(relay);
       if (once !== null) await this.#uses.spendIgnored(once);
-      const cause = tellIgnored(mismatch);
-      const usual = health.ignore(relay, cause);
-      ring.note(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
+      const cause = formatMismatch(mismatch);
+      const usual = health.recordIgnored(relay, cause);
+      requestLog.record(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
       return { received: true, ignored: "when" };
     }
-    health.match(relay);
+    health.recordMatch(relay);
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
     let stored: Stored;
@@ -170,7 +170,7 @@ export class Acceptance {
       throw error;
     }
     if (stored instanceof Refusal) {
-      health.cap(relay);
+      health.recordCapped(relay);
       throw stored;
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
@@ -179,13 +179,13 @@ export class Acceptance {
       const from = readEventId(mapped) === null ? own : "event_id";
       const cause = async () =>
         eventId === null
-          ? tellDuplicate("body", false)
-          : tellDuplicate({ id: eventId, from }, await this.#hadOtherBody(relay, stored.id, call));
+          ? formatDuplicate("body", false)
+          : formatDuplicate({ id: eventId, from }, await this.#hadOtherBody(relay, stored.id, call));
       return this.#answerDuplicate(relay, cause, source(), stored.id);
     }
-    health.receive(relay);
-    if (once !== null) this.#uses.note(stored.id);
-    if (relay.waiting) ring.noteWaiting(relay, stored.id);
+    health.recordEvent(relay);
+    if (once !== null) this.#uses.remember(stored.id);
+    if (relay.waiting) requestLog.recordWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
   }
 
@@ -209,24 +209,24 @@ export class Acceptance {
     const answer = answerHandshake(handshake, call, byPrevious ? previous : present);
     if (answer === null) return null;
     await this.#countEventless(relay);
-    if (typeof answer === "string") throw refuseHandshake(handshake, answer);
-    this.#noteAnswered(relay, handshake, source());
+    if (typeof answer === "string") throw rejectHandshake(handshake, answer);
+    this.#recordAnswered(relay, handshake, source());
     return answer;
   }
 
   /** Takes note of a handshake that came without a signature and is answered; throws Refusal over the relay's bound. */
-  async noteAsked(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<void> {
+  async recordHandshake(relay: LiveRelay, handshake: NamedHandshake, source: string): Promise<void> {
     await this.#countEventless(relay);
-    this.#noteAnswered(relay, handshake, source);
+    this.#recordAnswered(relay, handshake, source);
   }
 
-  #noteAnswered(relay: LiveRelay, { called }: NamedHandshake, source: string): void {
+  #recordAnswered(relay: LiveRelay, { called }: NamedHandshake, source: string): void {
     const cause = `${called} was answered`;
-    this.#deps.ring.note(relay, { outcome: "answered", code: "handshake", cause, source });
+    this.#deps.requestLog.record(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
   /** What is stored of a call, whose dedupe key holds from now on. */
-  #draft(call: MatchedCall): Draft {
+  #draft(call: MatchedRequest): Draft {
     const { relay, body, parsed, mapped, eventId, once } = call;
     const { environmentId, appId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
     const nowMs = this.#deps.clock.now();
@@ -235,7 +235,7 @@ export class Acceptance {
         ? keyOfBody(environmentId, relayName, body, nowMs)
         : keyOfEventId(environmentId, relayName, eventId);
     const made = makeReceiverPayload(textOf(parsed), mapped);
-    const unnamed = tellUnnamed(relay, mapped, eventId);
+    const unnamed = formatMissingEventId(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
     const event: ReceivedEvent = {
       environmentId,
@@ -294,7 +294,7 @@ export class Acceptance {
     if (earlier !== null) return earlier;
     const resetAtMs = counted ? null : this.#events.fullUntil(appId);
     if (resetAtMs === null) return counted || this.#events.hasPlace(appId) ? null : "no place";
-    return (await findDuplicate(tx, event.dedupe)) ?? refuseFullApp(this.#events.limit, resetAtMs);
+    return (await findDuplicate(tx, event.dedupe)) ?? rejectFullApp(this.#events.limit, resetAtMs);
   }
 
   /** The store may run the work twice; it holds one place in the minute all the same. */
@@ -305,7 +305,7 @@ export class Acceptance {
   }
 
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
-    if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, refuseSecondBody());
+    if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, rejectReusedSignature());
     const cause = async () => "its signature was accepted before, with the same body";
     return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
   }
@@ -319,7 +319,7 @@ export class Acceptance {
   ): Promise<ReceiverAnswer> {
     await this.#countEventless(relay);
     const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
-    this.#deps.ring.note(relay, { ...noted, cause: await cause() });
+    this.#deps.requestLog.record(relay, { ...noted, cause: await cause() });
     return { received: true, duplicate: true, eventId };
   }
 
@@ -337,7 +337,7 @@ export class Acceptance {
   async #countEventless({ id }: LiveRelay): Promise<void> {
     await drawPlaces([{ limiter: this.#eventless, name: id }]);
     const resetAtMs = this.#eventless.take(id);
-    if (resetAtMs !== null) throw refuseEventless(this.#eventless.limit, resetAtMs);
+    if (resetAtMs !== null) throw rejectEventless(this.#eventless.limit, resetAtMs);
   }
 }
 
@@ -349,6 +349,6 @@ function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: Jso
 }
 
 /** The event as it is stored: JSON as it came, or a form's fields as JSON. */
-export function textOf(parsed: MatchedCall["parsed"]): string {
+export function textOf(parsed: MatchedRequest["parsed"]): string {
   return parsed.form === null ? parsed.text : writeJson(parsed.value);
 }

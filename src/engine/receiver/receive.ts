@@ -16,19 +16,19 @@ import { ReceivedBody, receiveCall } from "../../rules/verify/received-request.t
 import { wayOf } from "../../rules/verify/recipe-hint.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
-import { Acceptance, type EventRunner, type ReceiverAnswer, type VerifiedCall } from "./ingest.ts";
+import { type EventRunner, Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
 import {
+  CappedSources,
   explainToCaller,
   explainToOwner,
-  FullSources,
   HANDSHAKE_REFUSED,
-  type RefusedBy,
-  refuseLargeBody,
+  type Rejection,
+  rejectLargeBody,
   UNKNOWN_RECEIVER,
-  type UnverifiedBy,
+  type UnverifiedRejection,
 } from "./rejection.ts";
 import { CauseFinder } from "./rejection-cause.ts";
-import { CallRing, type CallTeller } from "./request-log.ts";
+import { type CallTeller, RequestLog } from "./request-log.ts";
 
 /** In whatever header a sender's word for who it is may stand. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
@@ -76,16 +76,16 @@ interface ReceiverDeps {
   health: Health;
   runner: EventRunner;
   /** Told how every call ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
-  metrics: { noteCall(outcome: string): void };
+  metrics: { recordRequest(outcome: string): void };
 }
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
   /** Unverified calls by address. Anyone can make them, so the first few of a minute cost the database nothing. */
   readonly #unverified: Limiter;
-  readonly #full: FullSources;
-  readonly #ring: CallRing;
-  readonly #acceptance: Acceptance;
+  readonly #full: CappedSources;
+  readonly #requestLog: RequestLog;
+  readonly #ingestion: Ingestion;
   readonly #causes: CauseFinder;
 
   constructor(deps: ReceiverDeps) {
@@ -95,13 +95,13 @@ export class Receiver {
     const sharing = { kind: "unverified", places, drawing: "above" } as const;
     const many = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
     this.#unverified = new Limiter(deps.clock, unverifiedCallsPerMinute, CAP_WINDOW_MS, many);
-    this.#full = new FullSources(unverifiedCallsPerMinute);
+    this.#full = new CappedSources(unverifiedCallsPerMinute);
     this.#causes = new CauseFinder(deps);
-    this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
-    this.#acceptance = new Acceptance({
+    this.#requestLog = new RequestLog({ ...deps, causesFound: () => this.#causes.settle() });
+    this.#ingestion = new Ingestion({
       ...deps,
       places,
-      ring: this.#ring,
+      requestLog: this.#requestLog,
       refuseUnverified: async (source, refusal) => {
         await this.#drawUnverified(source);
         return this.#countUnverified(source, refusal);
@@ -111,12 +111,12 @@ export class Receiver {
 
   /** After the last call: writes what is still only noted. */
   stop(): Promise<void> {
-    return this.#ring.stop();
+    return this.#requestLog.stop();
   }
 
   /** Writes the calls noted so far, so that a list of recent calls holds them. */
-  writeRecentCalls(): Promise<void> {
-    return this.#ring.flush();
+  writeRecentRequests(): Promise<void> {
+    return this.#requestLog.flush();
   }
 
   /**
@@ -124,27 +124,27 @@ export class Receiver {
    * more than the call, and anyone can have calls refused.
    */
   async receive(request: ReceiverRequest): Promise<ReceiverAnswer | Refusal> {
-    let verified: VerifiedCall | null = null;
+    let verified: VerifiedRequest | null = null;
     try {
       const snapshot = this.#deps.relays.current();
       const looking = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
       const looked = looking instanceof Promise ? await looking : looking;
       if (looked instanceof Refusal) {
-        this.#deps.metrics.noteCall(looked.code);
+        this.#deps.metrics.recordRequest(looked.code);
         return looked;
       }
       verified = looked;
-      this.#deps.health.accept(verified.relay, verified.call.nowMs);
-      const answer = await this.#acceptance.accept(verified, request.source);
-      this.#deps.metrics.noteCall(nameOutcome(answer));
+      this.#deps.health.recordVerified(verified.relay, verified.call.nowMs);
+      const answer = await this.#ingestion.ingest(verified, request.source);
+      this.#deps.metrics.recordRequest(nameOutcome(answer));
       return answer;
     } catch (error) {
       const refusal = this.#asRefusal(error);
       if (verified !== null) {
         const { code, message: cause } = refusal;
-        this.#ring.noteRefused({ relay: verified.relay, code, cause }, request.source(), refusal);
+        this.#requestLog.recordRejected({ relay: verified.relay, code, cause }, request.source(), refusal);
       }
-      this.#deps.metrics.noteCall(refusal.code);
+      this.#deps.metrics.recordRequest(refusal.code);
       return refusal;
     }
   }
@@ -154,7 +154,7 @@ export class Receiver {
    * unverified call of its address, whoever asks.
    */
   async ask({ appId, name, method, search, source }: AskedUrl): Promise<HandshakeAnswer | Refusal | null> {
-    const refused: RefusedBy[] = [];
+    const refused: Rejection[] = [];
     for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name)) {
       const live = relay.receiver.handshake;
       const asked = live === null ? null : askHandshake(live.handshake, method, search, live.verifyToken);
@@ -166,16 +166,17 @@ export class Receiver {
       }
       const from = source();
       const refusal = await this.#countAsked(relay, live.handshake, from);
-      this.#deps.metrics.noteCall(refusal?.code ?? "handshake");
-      if (refusal !== null) this.#ring.noteRefused({ relay, code: refusal.code, cause: why }, from, refusal);
+      this.#deps.metrics.recordRequest(refusal?.code ?? "handshake");
+      if (refusal !== null)
+        this.#requestLog.recordRejected({ relay, code: refusal.code, cause: why }, from, refusal);
       return refusal ?? asked;
     }
     if (refused.length === 0) return null;
     const from = source();
     await this.#drawUnverified(from);
     const refusal = this.#countUnverified(from, HANDSHAKE_REFUSED);
-    this.#deps.metrics.noteCall(refusal.code);
-    for (const by of refused) this.#ring.noteRefused(by, from, refusal);
+    this.#deps.metrics.recordRequest(refusal.code);
+    for (const by of refused) this.#requestLog.recordRejected(by, from, refusal);
     return refusal;
   }
 
@@ -185,7 +186,7 @@ export class Receiver {
     const resetAtMs = this.#unverified.take(source);
     if (resetAtMs !== null) return this.#full.refuse(resetAtMs);
     try {
-      await this.#acceptance.noteAsked(relay, handshake, source);
+      await this.#ingestion.recordHandshake(relay, handshake, source);
       return null;
     } catch (error) {
       return this.#asRefusal(error);
@@ -206,8 +207,8 @@ export class Receiver {
 
   #refuseUnknown(appId: string, name: string, source: string): Refusal {
     const refusal = this.#countUnverified(source, UNKNOWN_RECEIVER);
-    this.#deps.metrics.noteCall(refusal.code);
-    if (refusal === UNKNOWN_RECEIVER) this.#ring.noteUnknown({ appId, name, source });
+    this.#deps.metrics.recordRequest(refusal.code);
+    if (refusal === UNKNOWN_RECEIVER) this.#requestLog.recordUnknown({ appId, name, source });
     return refusal;
   }
 
@@ -215,13 +216,13 @@ export class Receiver {
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
     if (tooLarge) await this.#drawUnverified(source);
-    const refusal = tooLarge ? this.#countUnverified(source, refuseLargeBody()) : unread;
-    this.#deps.metrics.noteCall(refusal.code);
+    const refusal = tooLarge ? this.#countUnverified(source, rejectLargeBody()) : unread;
+    this.#deps.metrics.recordRequest(refusal.code);
     if (unread.code === "body_incomplete") return refusal;
     const { code, message } = unread;
     const cause = tooLarge ? "the body is larger than 256 KB" : message;
     for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name))
-      this.#ring.noteRefused({ relay, code, cause }, source, refusal);
+      this.#requestLog.recordRejected({ relay, code, cause }, source, refusal);
     return refusal;
   }
 
@@ -231,13 +232,13 @@ export class Receiver {
     const cause =
       "it came for a host that local development does not answer to, as through a tunnel: start relay dev with --base-url and the tunnel's address";
     for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name))
-      this.#ring.noteRefused({ relay, code, cause }, source, refusal);
+      this.#requestLog.recordRejected({ relay, code, cause }, source, refusal);
   }
 
   /** Tries every environment's relay of that name; the one whose secret verifies receives. */
-  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall | Refusal | Promise<Refusal> {
+  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedRequest | Refusal | Promise<Refusal> {
     const nowMs = this.#deps.clock.now();
-    const refused: UnverifiedBy[] = [];
+    const refused: UnverifiedRejection[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);
     const { headers, search } = request;
     let [spentUs, looks] = [0, true];
@@ -271,11 +272,15 @@ export class Receiver {
     return this.#unverified.isShort(source) ? this.#drawUnverified(source).then(refuse) : refuse();
   }
 
-  #refuseUnverified(request: ReceiverRequest, refused: readonly UnverifiedBy[], nowMs: number): Refusal {
+  #refuseUnverified(
+    request: ReceiverRequest,
+    refused: readonly UnverifiedRejection[],
+    nowMs: number,
+  ): Refusal {
     const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
       if (!isStranger(by.relay, request)) {
-        this.#deps.health.refuse(by.relay, by.cause);
+        this.#deps.health.recordRejected(by.relay, by.cause);
       }
       this.#noteUnverified(by, request, refusal, nowMs);
     }
@@ -283,23 +288,23 @@ export class Receiver {
   }
 
   /** Notes it with its cause, which is looked into behind the answer where there is room for that. */
-  #noteUnverified(by: UnverifiedBy, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
+  #noteUnverified(by: UnverifiedRejection, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
     const { body, search } = request;
     const source = request.source();
     const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";
     if (!mayFind || !this.#causes.hasRoom(body.byteLength)) {
-      this.#ring.noteRefused(by, source, refusal);
+      this.#requestLog.recordRejected(by, source, refusal);
       return;
     }
-    const note = this.#ring.noteUnexplained(by, source);
+    const note = this.#requestLog.recordUnexplained(by, source);
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
     const record = (cause: string, names: "difference" | "since" | null): void => {
-      if (names !== null) this.#deps.health.find(by.relay, cause, names === "difference");
+      if (names !== null) this.#deps.health.recordCause(by.relay, cause, names === "difference");
       note(cause);
     };
-    const acceptedAt = this.#deps.health.of(by.relay.id).acceptedAt;
+    const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
   }
 
@@ -310,7 +315,7 @@ export class Receiver {
     const refusal = this.#full.refuse(resetAtMs);
     const cause = "the call was too costly to verify after so many bad ones from its address";
     for (const relay of relays)
-      this.#ring.noteRefused({ relay, code: "source_capped", cause }, source, refusal);
+      this.#requestLog.recordRejected({ relay, code: "source_capped", cause }, source, refusal);
     throw refusal;
   }
 

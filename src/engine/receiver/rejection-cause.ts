@@ -21,7 +21,7 @@ import type { SecretAtHand } from "../../rules/verify/rejected-request.ts";
 import { type Difference, findDifference } from "../../rules/verify/signature-diagnosis.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import type { UnverifiedBy } from "./rejection.ts";
+import type { UnverifiedRejection } from "./rejection.ts";
 
 const MAX_WAITING = 16;
 const MAX_WAITING_BYTES = 1024 * 1024;
@@ -31,8 +31,8 @@ const WORK_US_PER_SECOND = 20_000;
 /** What one costs beside what it tries: opening secrets. */
 const SURE_US = 500;
 
-interface RefusedReceipt {
-  by: UnverifiedBy;
+interface RejectedRequest {
+  by: UnverifiedRejection;
   call: ReceivedCall;
   headers: HeaderList;
   /** When a call of this relay last verified here; null: never. */
@@ -71,7 +71,7 @@ export class CauseFinder {
   }
 
   /** Looks into it soon, behind its answer. */
-  add(receipt: RefusedReceipt): void {
+  add(receipt: RejectedRequest): void {
     const bytes = receipt.call.body.byteLength;
     this.#waiting += 1;
     this.#waitingBytes += bytes;
@@ -88,7 +88,7 @@ export class CauseFinder {
     return this.#last;
   }
 
-  async #diagnose({ by, call, headers, acceptedAt, record }: RefusedReceipt): Promise<void> {
+  async #diagnose({ by, call, headers, acceptedAt, record }: RejectedRequest): Promise<void> {
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {
@@ -105,7 +105,7 @@ export class CauseFinder {
           ? ""
           : formatHistory(Math.max(acceptedAt ?? 0, changed.acceptedAt ?? 0), call.nowMs, changed);
       const names = difference.changes !== null ? "difference" : history === "" ? null : "since";
-      record(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
+      record(`${cause}${formatDifference(difference, unmatched)}${history}`, names);
     } catch (error) {
       log.warn("the cause of a refused call could not be looked into", { relay: relay.name, error });
       record(cause, null);
@@ -116,7 +116,7 @@ export class CauseFinder {
 const words = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** What was found, to follow the plain cause; "" where nothing was. */
-export function tellDifference(
+export function formatDifference(
   { changes, secondsOld, near, lacks, carriesProof }: Difference,
   unmatched: boolean,
 ): string {

@@ -11,15 +11,15 @@ import type { NamedHandshake } from "../../rules/verify/handshake.ts";
 type Refused = Extract<Verdict, { verified: false }>;
 
 /** Why one environment's relay did not verify a call. */
-export interface RefusedBy {
+export interface Rejection {
   relay: LiveRelay;
   /** A refusal's code. */
   code: string;
   cause: string;
 }
 
-/** As `RefusedBy`, of a call whose signature was looked at, or whose relay verifies nothing. */
-export interface UnverifiedBy extends RefusedBy {
+/** As `Rejection`, of a call whose signature was looked at, or whose relay verifies nothing. */
+export interface UnverifiedRejection extends Rejection {
   relay: ReceiverRelay;
   /** Whether the relay verifies calls at all. */
   open: boolean;
@@ -37,7 +37,7 @@ const CLOSED_CAUSES: Readonly<Record<ClosedReason, string>> = {
 };
 
 /** What an owner is told of a call that his relay did not verify; `verdict` is null where it verifies nothing at all. */
-export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): UnverifiedBy {
+export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): UnverifiedRejection {
   if (verdict !== null) {
     const { code, cause, unmatched = false } = verdict;
     return { relay, code, cause, open: true, unmatched };
@@ -66,7 +66,7 @@ export const UNKNOWN_RECEIVER = new Refusal(
 );
 
 /** What the caller is told of a call that verified in no environment. */
-export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
+export function explainToCaller(refused: readonly Rejection[]): Refusal {
   if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) return SCHEME_RENAMED;
   const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
   if (told === undefined) return BAD_SIGNATURE;
@@ -74,17 +74,17 @@ export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
 }
 
 /** What its sender's check asks for is not there. The owner is told `why`; the caller as well where it verified. */
-export function refuseHandshake({ called }: NamedHandshake, why: string): Refusal {
+export function rejectHandshake({ called }: NamedHandshake, why: string): Refusal {
   return new Refusal("handshake_refused", `${called} was not answered: ${why}.`);
 }
 
-/** As `refuseHandshake`, for a caller of whom nothing is known. */
+/** As `rejectHandshake`, for a caller of whom nothing is known. */
 export const HANDSHAKE_REFUSED = new Refusal(
   "handshake_refused",
   "The question was not answered, as it is not what the sender that is registered here asks; compare it with what the relay's page shows.",
 );
 
-export function refuseLargeBody(): Refusal {
+export function rejectLargeBody(): Refusal {
   return new Refusal(
     "body_too_large",
     "The body is larger than 256 KB, the most a receiver accepts; ask the provider for a thinner event.",
@@ -92,7 +92,7 @@ export function refuseLargeBody(): Refusal {
 }
 
 /** A signature that counts once came again, with another body. */
-export function refuseSecondBody(): Refusal {
+export function rejectReusedSignature(): Refusal {
   return new Refusal(
     "bad_signature",
     "This signature was accepted once before, with another body; each signature of this recipe counts once.",
@@ -103,7 +103,7 @@ export function refuseSecondBody(): Refusal {
 const MAX_FULL_MINUTES = 1_000;
 
 /** The refusals of addresses that made too many unverified calls, one for each end of a minute. */
-export class FullSources {
+export class CappedSources {
   readonly #limit: number;
   readonly #refusals = new Map<number, Refusal>();
 
@@ -126,7 +126,7 @@ export class FullSources {
 }
 
 /** An event is one too many for its app. */
-export function refuseFullApp(limit: number, resetAtMs: number): Refusal {
+export function rejectFullApp(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
     `This app may receive ${limit} verified events in a minute, and none of them is left here: send the event again after resetAt.`,
@@ -135,7 +135,7 @@ export function refuseFullApp(limit: number, resetAtMs: number): Refusal {
 }
 
 /** A relay received too many calls that become no event. */
-export function refuseEventless(limit: number, resetAtMs: number): Refusal {
+export function rejectEventless(limit: number, resetAtMs: number): Refusal {
   return new Refusal(
     "receiver_capped",
     `This relay may receive ${limit} calls in a minute that become no event (duplicates, what its when ignores, bodies that are not JSON), and none of them is left here: send the call again after resetAt.`,

@@ -1,10 +1,10 @@
 /**
  * Which recent calls are one row: equal ones of one relay that follow each other, whatever address of a network they come from, so that a flood
- * pushes nothing out of the ring. Rows that a second wrote are gone on with in the next; a pause, or an hour, begins another row.
+ * pushes nothing out of the log. Rows that a second wrote are gone on with in the next; a pause, or an hour, begins another row.
  */
 import { HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import { withoutDetails } from "../../base/text.ts";
-import type { RecentCall } from "./request.ts";
+import type { RecentRequest } from "./request.ts";
 
 /** Equal calls further apart than this are told apart: a sender's own retries are, and a flood under a cap of a minute is not. */
 const MAX_PAUSE_MS = 2 * MINUTE_MS;
@@ -21,14 +21,14 @@ interface Fold {
   /** The row's number, once it is written. */
   seq: number | null;
   /** What is not written yet of it. */
-  waiting: FoldedCall | null;
+  waiting: CoalescedRequest | null;
   firstAt: number;
   at: number;
   kind: string;
 }
 
 /** `count`: how many it adds to its fold's row. `fold` null: a row of its own. */
-export interface FoldedCall extends RecentCall {
+export interface CoalescedRequest extends RecentRequest {
   fold: Fold | null;
 }
 
@@ -46,7 +46,7 @@ export class PlainCauses {
   }
 }
 
-export class CallFolds {
+export class RequestCoalescer {
   readonly #causes: PlainCauses;
   readonly #folds = new Map<string, Fold>();
   /** Folds by kind. */
@@ -57,7 +57,7 @@ export class CallFolds {
   }
 
   /** The call as it has to be written; null: one that waits already stands for it too. `isCapped`: what its address tried is all the same. */
-  add(call: RecentCall, isCapped: boolean): FoldedCall | null {
+  add(call: RecentRequest, isCapped: boolean): CoalescedRequest | null {
     if (call.outcome === "duplicate") return { ...call, fold: null };
     const { environmentId, relayName, outcome, code, at } = call;
     const cause = isCapped ? "" : outcome === "ignored" ? call.cause : this.#causes.strip(call.cause);

@@ -1,6 +1,6 @@
 /**
  * Where recent calls wait until they are told and written: a second's calls in one transaction, equal ones as one row (request-coalescing.ts) and never
- * more than the ring holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
+ * more than the log holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
  * together, with how many they are. It decides nothing about a call.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -14,11 +14,11 @@ import type { ToldCall, ToldUnknownCall } from "../../platform/audit/call-notifi
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
-import type { RefusedBy } from "./rejection.ts";
-import { type RecentCall, writeRecentCalls } from "./request.ts";
-import { CallFolds, type FoldedCall, PlainCauses } from "./request-coalescing.ts";
+import type { Rejection } from "./rejection.ts";
+import { type RecentRequest, writeRecentRequests } from "./request.ts";
+import { type CoalescedRequest, PlainCauses, RequestCoalescer } from "./request-coalescing.ts";
 import { showUnknownName } from "./unknown-name.ts";
-import { findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-request.ts";
+import { findUnknownRequests, type UnknownRequest, writeUnknownRequests } from "./unknown-request.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** In local development somebody waits for the line. */
@@ -34,13 +34,13 @@ const MAX_TOLD_KINDS = 200;
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
 /** What is noted of a call beside its relay and time. */
-type NotedCall = Pick<RecentCall, "outcome" | "code" | "cause" | "source"> & {
+type LoggedRequest = Pick<RecentRequest, "outcome" | "code" | "cause" | "source"> & {
   eventId?: string | null;
   /** Ignored, by a relay that acts on other calls. */
   usual?: boolean;
 };
 
-interface RingDeps {
+interface RequestLogDeps {
   store: Store;
   clock: Clock;
   log: Log;
@@ -63,25 +63,25 @@ export interface CallTeller {
 /** Calls of one relay and cause: the last of them, and how many they are. */
 interface Kind {
   relay: LiveRelay;
-  call: Pick<RecentCall, "code" | "cause" | "eventId">;
+  call: Pick<RecentRequest, "code" | "cause" | "eventId">;
   usual: boolean;
   calls: number;
 }
 
-export class CallRing {
-  readonly #deps: RingDeps;
+export class RequestLog {
+  readonly #deps: RequestLogDeps;
   readonly #behind: WriteBehind;
   /** By environment, oldest first. */
-  #noted = new Map<number, FoldedCall[]>();
+  #noted = new Map<number, CoalescedRequest[]>();
   readonly #causes = new PlainCauses();
-  readonly #folds = new CallFolds(this.#causes);
+  readonly #folds = new RequestCoalescer(this.#causes);
   /** By app and name. */
-  #unknown = new Map<string, UnknownCall>();
+  #unknown = new Map<string, UnknownRequest>();
   readonly #kinds = new Map<string, Kind>();
   /** By relay: the last event that waits, and how many came. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
-  constructor(deps: RingDeps) {
+  constructor(deps: RequestLogDeps) {
     this.#deps = deps;
     const afterMs = deps.local ? WRITE_AFTER_LOCAL_MS : WRITE_AFTER_MS;
     const write = () => this.#write();
@@ -89,14 +89,14 @@ export class CallRing {
   }
 
   /** Notes a verified call that became no event of its own: one that `when` ignores, or a duplicate with the first one's event. */
-  note(relay: LiveRelay, { usual = false, ...noted }: NotedCall): void {
+  record(relay: LiveRelay, { usual = false, ...noted }: LoggedRequest): void {
     const call = this.#callOf(relay, noted);
     this.#keep(call);
     this.#tally(relay, call, usual);
   }
 
   /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
-  noteWaiting(relay: LiveRelay, eventId: string): void {
+  recordWaiting(relay: LiveRelay, eventId: string): void {
     if (relay.waitsFor === null) return;
     const there = this.#waiting.get(relay.id);
     if (there === undefined) this.#waiting.set(relay.id, { relay, eventId, calls: 1 });
@@ -112,14 +112,14 @@ export class CallRing {
    * Notes a refused call for the owner of one environment, with his own cause. Over a cap it has the code that the caller was told, and
    * those of one address that wait are told together: the last one's time and cause stand for all.
    */
-  noteRefused({ relay, code, cause }: RefusedBy, source: string, refusal: Refusal): void {
+  recordRejected({ relay, code, cause }: Rejection, source: string, refusal: Refusal): void {
     const isCapped = CAPS.includes(refusal.code);
     const noted = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
     this.#add(relay, this.#callOf(relay, noted), isCapped);
   }
 
-  /** As `noteRefused`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
-  noteUnexplained({ relay, code, cause }: RefusedBy, source: string): (found: string) => void {
+  /** As `recordRejected`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
+  recordUnexplained({ relay, code, cause }: Rejection, source: string): (found: string) => void {
     const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
     this.#behind.arm();
     return (found) => {
@@ -128,7 +128,7 @@ export class CallRing {
   }
 
   /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
-  noteUnknown({ appId, name, source }: Pick<UnknownCall, "appId" | "name" | "source">): void {
+  recordUnknown({ appId, name, source }: Pick<UnknownRequest, "appId" | "name" | "source">): void {
     const at = this.#deps.clock.now();
     const shown = showUnknownName(name, this.#deps.sealer);
     const key = `${appId}/${shown}`;
@@ -151,26 +151,26 @@ export class CallRing {
 
   #callOf(
     { environmentId, name: relayName }: LiveRelay,
-    { outcome, code, cause: told, source, eventId = null }: NotedCall,
-  ): RecentCall {
+    { outcome, code, cause: told, source, eventId = null }: LoggedRequest,
+  ): RecentRequest {
     const at = this.#deps.clock.now();
     const cause = cutToLine(told, MAX_CAUSE_CHARS);
     return { environmentId, relayName, firstAt: at, at, outcome, code, cause, source, eventId, count: 1 };
   }
 
-  #add(relay: LiveRelay, call: RecentCall, isCapped = false): void {
+  #add(relay: LiveRelay, call: RecentRequest, isCapped = false): void {
     this.#keep(call, isCapped);
     this.#tally(relay, call);
   }
 
-  #keep(call: RecentCall, isCapped = false): void {
+  #keep(call: RecentRequest, isCapped = false): void {
     const folded = this.#folds.add(call, isCapped);
     if (folded === null) return;
     const calls = this.#noted.get(call.environmentId);
     if (calls === undefined) this.#noted.set(call.environmentId, [folded]);
     else {
       calls.push(folded);
-      if (calls.length >= 2 * MAX_RECENT_CALLS) letGo(calls.splice(0, MAX_RECENT_CALLS));
+      if (calls.length >= 2 * MAX_RECENT_CALLS) detach(calls.splice(0, MAX_RECENT_CALLS));
     }
   }
 
@@ -190,7 +190,7 @@ export class CallRing {
     this.#behind.arm();
   }
 
-  #tell(): void {
+  #notify(): void {
     const kinds = [...this.#kinds.values()];
     for (const { relay, eventId, calls } of this.#waiting.values()) {
       const cause = relay.waitsFor === null ? "" : WAITS[relay.waitsFor](relay.name);
@@ -216,30 +216,32 @@ export class CallRing {
 
   async #write(): Promise<void> {
     await this.#deps.causesFound();
-    this.#tell();
+    this.#notify();
     this.#folds.prune(this.#deps.clock.now());
     const noted = this.#noted;
     const unknown = this.#unknown;
     if (noted.size === 0 && unknown.size === 0) return;
-    for (const calls of noted.values()) letGo(calls);
+    for (const calls of noted.values()) detach(calls);
     this.#noted = new Map();
     this.#unknown = new Map();
     try {
       const { store, relays, teller } = this.#deps;
-      const found = await findUnknownCalls(store, await relays.current(), [...unknown.values()]);
+      const found = await findUnknownRequests(store, await relays.current(), [...unknown.values()]);
       const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
       const written = [...new Set([...noted.keys(), ...former.keys()])].map((environmentId) => {
         const own = (former.get(environmentId) ?? []).map((call) => ({ ...call, fold: null }));
-        const calls: FoldedCall[] = [...(noted.get(environmentId) ?? []), ...own].slice(-MAX_RECENT_CALLS);
+        const calls: CoalescedRequest[] = [...(noted.get(environmentId) ?? []), ...own].slice(
+          -MAX_RECENT_CALLS,
+        );
         return { environmentId, calls };
       });
       const rows = await store.write("app", async (tx) => {
         const seqs: number[][] = [];
         for (const { environmentId, calls } of written) {
-          seqs.push(await writeRecentCalls(tx, environmentId, calls));
+          seqs.push(await writeRecentRequests(tx, environmentId, calls));
           tx.touch("call", environmentId);
         }
-        await writeUnknownCalls(tx, found.unknown);
+        await writeUnknownRequests(tx, found.unknown);
         return seqs;
       });
       for (const [at, { calls }] of written.entries())
@@ -258,11 +260,11 @@ export class CallRing {
 }
 
 /** What comes of their folds from now on is another call, for the same row. */
-function letGo(calls: readonly FoldedCall[]): void {
+function detach(calls: readonly CoalescedRequest[]): void {
   for (const { fold } of calls) if (fold !== null) fold.waiting = null;
 }
 
-/** How a call's code is told: the ring says `when` of an ignored one. */
+/** How a call's code is told: the log says `when` of an ignored one. */
 const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 
 const WAITS = {

@@ -1,6 +1,6 @@
 /**
  * Recent calls: those to an environment's receivers that were refused, ignored, recognised as duplicates or answered as handshakes, each with its cause, so that
- * "the provider says it sent it" can be answered. They make no event row and are kept in a ring, the oldest making room; no body and no
+ * "the provider says it sent it" can be answered. They make no event row and are kept in a log, the oldest making room; no body and no
  * secret is ever kept here, and nothing that an unverified call says.
  */
 import { type Static, Type } from "typebox";
@@ -21,15 +21,15 @@ import { defineTable, integer, orNull, type RowOf, text } from "../../store/tabl
 const MAX_SHOWN_CHARS = 100;
 const MAX_SHOWN_CHOICES = 4;
 
-export const CALL_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
-type CallOutcome = (typeof CALL_OUTCOMES)[number];
+export const REQUEST_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
+type CallOutcome = (typeof REQUEST_OUTCOMES)[number];
 
 const RECENT_CALL = defineTable({
   name: "recent_call",
   key: ["environmentId", "slot"],
   columns: {
     environmentId: integer(),
-    /** Its place in the ring. */
+    /** Its place in the log. */
     slot: integer(),
     /** Counts the environment's calls; the newest has the highest. */
     seq: integer(),
@@ -52,15 +52,15 @@ const RECENT_CALL = defineTable({
 });
 
 type CallRow = RowOf<typeof RECENT_CALL>;
-export type RecentCall = Omit<CallRow, "slot" | "seq">;
+export type RecentRequest = Omit<CallRow, "slot" | "seq">;
 
-export const recentCallView = Type.Object({
+export const recentRequestView = Type.Object({
   id: Type.String(),
   /** The last one's time, where `count` are one. */
   at: time,
   firstAt: time,
   relay: Type.String(),
-  outcome: oneOf(CALL_OUTCOMES),
+  outcome: oneOf(REQUEST_OUTCOMES),
   code: Type.String(),
   cause: Type.String(),
   source: Type.String(),
@@ -68,13 +68,13 @@ export const recentCallView = Type.Object({
   /** How many equal calls came one after another, those of one network together. */
   count: Type.Integer(),
 });
-export type RecentCallView = Static<typeof recentCallView>;
+export type RecentRequestView = Static<typeof recentRequestView>;
 
 /**
- * Adds one environment's calls, oldest first, each to its fold's row where there is one; the oldest in the ring make room. Answers the rows'
+ * Adds one environment's calls, oldest first, each to its fold's row where there is one; the oldest in the log make room. Answers the rows'
  * numbers, in the order of the calls.
  */
-export async function writeRecentCalls(
+export async function writeRecentRequests(
   tx: Writer,
   environmentId: number,
   calls: readonly NewCall[],
@@ -113,11 +113,11 @@ export async function writeRecentCalls(
 }
 
 /** Equal calls have a fold, which knows the row that an earlier write made of them. */
-interface NewCall extends RecentCall {
+interface NewCall extends RecentRequest {
   fold: { seq: number | null } | null;
 }
 
-/** Adds the call to a row that is still in the ring; answers whether it is. */
+/** Adds the call to a row that is still in the log; answers whether it is. */
 async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
   const { at, cause, source, count } = call;
   const sql = `UPDATE recent_call SET at = $at, cause = $cause, source = $source, count = count + $count
@@ -126,7 +126,7 @@ async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCa
   return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count })) > 0;
 }
 
-export interface CallFilter {
+export interface RequestFilter {
   /** Relay name. */
   relay?: string | undefined;
   outcome?: CallOutcome | undefined;
@@ -148,13 +148,13 @@ function checkCode(code: string | undefined): void {
   );
 }
 
-/** The last come first; a ring is small enough to be read whole. Refuses with `invalid_input` a code that there is not. */
-export async function listRecentCalls(
+/** The last come first; a log is small enough to be read whole. Refuses with `invalid_input` a code that there is not. */
+export async function listRecentRequests(
   tx: Reader,
   environmentId: number,
-  { relay, outcome, code, sinceMs }: CallFilter,
+  { relay, outcome, code, sinceMs }: RequestFilter,
   request: PageRequest,
-): Promise<Page<RecentCallView>> {
+): Promise<Page<RecentRequestView>> {
   checkCode(code);
   const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
       AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
@@ -171,12 +171,12 @@ export async function listRecentCalls(
   return makePage(rows, request, (row) => row.seq, viewCall);
 }
 
-function viewCall(row: CallRow): RecentCallView {
+function viewCall(row: CallRow): RecentRequestView {
   const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
   return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };
 }
 
-export const callCountsView = Type.Object({
+export const requestCountsView = Type.Object({
   refused: Type.Integer(),
   ignored: Type.Integer(),
   duplicate: Type.Integer(),
@@ -185,14 +185,14 @@ export const callCountsView = Type.Object({
   /** Since when calls are known, where that is less than was asked for: there were at least as many. */
   knownSince: shownOrNull(time),
 });
-export type CallCountsView = Static<typeof callCountsView>;
+export type RequestCountsView = Static<typeof requestCountsView>;
 
-/** How many calls became no event, as far as the ring holds them. */
-export async function countRecentCalls(
+/** How many calls became no event, as far as the log holds them. */
+export async function countRecentRequests(
   tx: Reader,
   environmentId: number,
-  { relay, sinceMs = 0 }: Pick<CallFilter, "relay" | "sinceMs">,
-): Promise<CallCountsView> {
+  { relay, sinceMs = 0 }: Pick<RequestFilter, "relay" | "sinceMs">,
+): Promise<RequestCountsView> {
   const rows = await tx.all<{ outcome: CallOutcome; code: string; calls: number }>(
     `SELECT outcome, code, sum(count) AS calls FROM recent_call
      WHERE environment_id = $environmentId AND ($relay IS NULL OR relay_name = $relay) AND at >= $sinceMs GROUP BY outcome, code ORDER BY calls DESC, code`,
@@ -209,7 +209,7 @@ export async function countRecentCalls(
   };
 }
 
-/** Where the ring is full and begins later: when it begins. */
+/** Where the log is full and begins later: when it begins. */
 export async function findKnownSince(
   tx: Reader,
   environmentId: number,
@@ -229,14 +229,14 @@ const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = 
 };
 
 /** Which name of `when` did not match, and what the call says instead; its sender is known, so that may be shown, cut short. */
-export function tellIgnored({ name, wanted, found, instead }: WhenMismatch): string {
+export function formatMismatch({ name, wanted, found, instead }: WhenMismatch): string {
   const says = found === null ? INSTEAD[instead ?? "nothing"] : `says ${show(found)}`;
   const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
   return `when.${name} must be ${must} and the call ${says}`;
 }
 
 /** What the call was recognised by, and whether what was received then had another body. */
-export function tellDuplicate(
+export function formatDuplicate(
   by: { id: string; from: "event_id" | "header" | "values" } | "body",
   hadOtherBody: boolean,
 ): string {
@@ -255,7 +255,7 @@ function show(said: string): string {
 }
 
 /** The warning of an event whose mapped `event_id` is no id. */
-export function tellUnnamed(
+export function formatMissingEventId(
   { receiver }: ReceiverRelay,
   mapped: JsonObject,
   eventId: string | null,

@@ -31,16 +31,16 @@ const SIGNATURE_MEMORY = defineTable({
 });
 
 /** One use of a signature, as it is remembered. */
-export type OnceUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
+export type SignatureUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
 
 export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody: false };
 
 /** null where its signature may be used again. `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
-export function onceUse(
+export function signatureUse(
   { environmentId, name: relayName, receiver }: ReceiverRelay,
   { onceText, expiresAtMs, byPrevious = false }: Pick<Verified, "onceText" | "expiresAtMs" | "byPrevious">,
   body: Uint8Array,
-): OnceUse | null {
+): SignatureUse | null {
   if (onceText === null) return null;
   const until = expiresAtMs === null ? null : expiresAtMs + MARGIN_MS;
   const secret = until === null ? receiver.secretMarks[byPrevious ? "previous" : "present"] : null;
@@ -55,7 +55,7 @@ export function onceUse(
 }
 
 /** How this signature was used before, or null for its first use. */
-export async function findEarlierUse(tx: Reader, use: OnceUse): Promise<EarlierUse | null> {
+export async function findEarlierUse(tx: Reader, use: SignatureUse): Promise<EarlierUse | null> {
   const rest =
     "WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash = $signedTextHash";
   const row = await SIGNATURE_MEMORY.get(tx, rest, use);
@@ -81,7 +81,7 @@ export class DurableUses {
   }
 
   /** How this signature was used before, or null for its first use. */
-  async find(use: OnceUse): Promise<EarlierUse | null> {
+  async find(use: SignatureUse): Promise<EarlierUse | null> {
     const seen = await this.#store.read((tx) => findEarlierUse(tx, use));
     // Of an ignored call there is nothing to lose.
     if (seen === null || !seen.sameBody || seen.eventId === null || this.#events.has(seen.eventId))
@@ -90,19 +90,19 @@ export class DurableUses {
       tx.keepQuiet();
       return findEarlierUse(tx, use);
     });
-    if (durable?.sameBody && durable.eventId !== null) this.note(durable.eventId);
+    if (durable?.sameBody && durable.eventId !== null) this.remember(durable.eventId);
     return durable;
   }
 
   /** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
-  spendIgnored(use: OnceUse): Promise<void> {
+  spendIgnored(use: SignatureUse): Promise<void> {
     return this.#store.write("app", async (tx) => {
       if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
     });
   }
 
   /** Of an event that is on the disk. */
-  note(eventId: string): void {
+  remember(eventId: string): void {
     this.#events.add(eventId);
     if (this.#events.size <= MOST_DURABLE) return;
     const [oldest = ""] = this.#events;
@@ -139,7 +139,7 @@ export async function findManyRemembered(
 }
 
 /** Spends the signature. `eventId` is null when the call was ignored by `when`. */
-export async function spendSignature(tx: Writer, use: OnceUse, eventId: string | null): Promise<void> {
+export async function spendSignature(tx: Writer, use: SignatureUse, eventId: string | null): Promise<void> {
   await SIGNATURE_MEMORY.insert(tx, { ...use, eventId });
 }
 

@@ -1,6 +1,6 @@
 /**
  * Calls to names that no receiver of an app has. Whoever's they are is looked up behind their answers, which say nothing of it: an environment
- * that deleted a relay of the name, or has one with another trigger, has them among its recent calls; else they are kept in a ring of names
+ * that deleted a relay of the name, or has one with another trigger, has them among its recent calls; else they are kept in a log of names
  * beside the environments' relays, with the receiver that the sender may have meant. A stranger writes them, so every part is bounded. A
  * call to an app that does not exist is nobody's.
  */
@@ -17,10 +17,10 @@ import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import type { RecentCall } from "./request.ts";
+import type { RecentRequest } from "./request.ts";
 import { isHiddenName } from "./unknown-name.ts";
 
-/** A ring of names holds so many. */
+/** A log of names holds so many. */
 export const MAX_UNKNOWN_NAMES = 50;
 /** Names compared with an app's receivers at a time, and with so many of them: a millisecond a name. */
 const MAX_COMPARED_NAMES = 20;
@@ -47,7 +47,7 @@ const UNKNOWN_CALL = defineTable({
 
 type UnknownRow = RowOf<typeof UNKNOWN_CALL>;
 
-export const unknownCallView = Type.Object({
+export const unknownRequestView = Type.Object({
   id: Type.String(),
   name: Type.String(),
   /** Whether `name` is only the length and the fingerprint of a name that may be a secret. */
@@ -60,10 +60,10 @@ export const unknownCallView = Type.Object({
   firstAt: time,
   at: time,
 });
-export type UnknownCallView = Static<typeof unknownCallView>;
+export type UnknownRequestView = Static<typeof unknownRequestView>;
 
 /** Calls of one name, before it is known whose they are. */
-export interface UnknownCall {
+export interface UnknownRequest {
   appId: string;
   /** As the call's path said it; of a long one the beginning. */
   name: string;
@@ -77,16 +77,16 @@ export interface UnknownCall {
 
 interface FoundCalls {
   /** Of environments that had a receiver of the name, or have a relay of it. */
-  former: RecentCall[];
+  former: RecentRequest[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
   told: ToldUnknownCall[];
 }
 
 /** Whose the calls are, and what each is told. */
-export async function findUnknownCalls(
+export async function findUnknownRequests(
   store: Store,
   snapshot: Snapshot,
-  calls: readonly UnknownCall[],
+  calls: readonly UnknownRequest[],
 ): Promise<FoundCalls> {
   const found: FoundCalls = { former: [], unknown: [], told: [] };
   for (const [appId, ofApp] of Map.groupBy(calls, ({ appId }) => appId)) {
@@ -123,7 +123,7 @@ async function findFormer(
   for (const environmentId of environmentIds) {
     const relay = relays.find((one) => one.name === name && one.environmentId === environmentId);
     const deleted = await tx.get<{ at: number | null }>(sql, environmentId, relayTarget(name));
-    if (relay !== undefined) former.push({ environmentId, cause: tellOther(relay) });
+    if (relay !== undefined) former.push({ environmentId, cause: formatOtherTrigger(relay) });
     else if (typeof deleted?.at === "number")
       former.push({ environmentId, cause: `the relay was deleted at ${toIso(deleted.at)}` });
   }
@@ -132,7 +132,7 @@ async function findFormer(
 
 const KINDS: Readonly<Record<string, string>> = { schedule: "a clock", data_change: "a change of records" };
 
-function tellOther({ definition: { trigger }, waitsFor }: LiveRelay): string {
+function formatOtherTrigger({ definition: { trigger }, waitsFor }: LiveRelay): string {
   const paused = waitsFor === "paused" || waitsFor === "both" ? ", is paused" : "";
   return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
 }
@@ -151,7 +151,7 @@ function findNearest(relays: readonly LiveRelay[], name: string): Map<number, st
   return nearest;
 }
 
-function addFormer(found: FoundCalls, call: UnknownCall, former: readonly Former[]): void {
+function addFormer(found: FoundCalls, call: UnknownRequest, former: readonly Former[]): void {
   const { appId, name, at, source, count } = call;
   for (const { environmentId, cause } of former) {
     const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
@@ -172,7 +172,7 @@ function addFormer(found: FoundCalls, call: UnknownCall, former: readonly Former
 /** Kept where the sender may have meant a receiver; where it meant none, in every environment of the app. */
 function addUnknown(
   found: FoundCalls,
-  { appId, shown: name, at, source, count }: UnknownCall,
+  { appId, shown: name, at, source, count }: UnknownRequest,
   environmentIds: readonly number[],
   nearest: ReadonlyMap<number, string>,
 ): void {
@@ -187,10 +187,10 @@ function addUnknown(
       nearest: nearest.get(environmentId) ?? null,
     });
   const [first = null] = nearest.values();
-  found.told.push({ appId, name, cause: tellUnknown(first, isHiddenName(name)), calls: count });
+  found.told.push({ appId, name, cause: formatUnknown(first, isHiddenName(name)), calls: count });
 }
 
-function tellUnknown(nearest: string | null, hidden: boolean): string {
+function formatUnknown(nearest: string | null, hidden: boolean): string {
   const why = hidden
     ? "no receiver of the app has this name, which may be a secret: only its length and fingerprint are kept"
     : "no receiver of the app has this name";
@@ -198,7 +198,7 @@ function tellUnknown(nearest: string | null, hidden: boolean): string {
 }
 
 /** Adds the calls to their names; of too many names those near no receiver make room first, then the oldest. */
-export async function writeUnknownCalls(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
+export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
   for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
     const newest = await tx.get<{ seq: number | null }>(
       "SELECT max(seq) AS seq FROM unknown_call WHERE environment_id = ?1",
@@ -224,21 +224,21 @@ export async function writeUnknownCalls(tx: Writer, calls: FoundCalls["unknown"]
   }
 }
 
-/** The environment's names, the last called first; a ring is small enough to be read whole. */
-export async function listUnknownCalls(
+/** The environment's names, the last called first; a log is small enough to be read whole. */
+export async function listUnknownRequests(
   tx: Reader,
   environmentId: number,
   request: PageRequest,
-): Promise<Page<UnknownCallView>> {
+): Promise<Page<UnknownRequestView>> {
   const rest = "WHERE environment_id = $environmentId ORDER BY at DESC, seq DESC";
   const rows = await UNKNOWN_CALL.all(tx, rest, { environmentId });
   const from = request.after === null ? 0 : rows.findIndex(({ seq }) => String(seq) === request.after) + 1;
   return makePage(rows.slice(from), request, ({ seq }) => seq, viewUnknown);
 }
 
-function viewUnknown({ seq, name, nearest, source, count, firstAt, at }: UnknownRow): UnknownCallView {
+function viewUnknown({ seq, name, nearest, source, count, firstAt, at }: UnknownRow): UnknownRequestView {
   const hidden = isHiddenName(name);
-  const cause = tellUnknown(nearest, hidden);
+  const cause = formatUnknown(nearest, hidden);
   return {
     id: `u${seq}`,
     name,

@@ -3,13 +3,13 @@
  * waits for an owner's word, then what is over and wants a replay alone, and the server's own at the end. What weighs the same stays as it was.
  */
 
-import type { NeedView } from "./attention.ts";
+import type { AttentionItem } from "./attention.ts";
 import type { Day } from "./last-day.ts";
 
-type Weighed = Pick<NeedView, "code" | "target" | "relay" | "dead">;
+type Weighed = Pick<AttentionItem, "code" | "target" | "relay" | "dead">;
 
 /** `refused`: calls of the last day by relay's name. */
-export function orderNeeds<Need extends Weighed>(
+export function orderAttention<Need extends Weighed>(
   needs: readonly Need[],
   day: Pick<Day, "relays">,
   refused: ReadonlyMap<string, number>,

@@ -25,14 +25,14 @@ import {
   describeDead,
   MAX_SHOWN,
 } from "./dead-events.ts";
-import { findNewest, newestFailure } from "./latest-failure.ts";
+import { findLatestFailure, latestFailure } from "./latest-failure.ts";
 
 /** Of each kind, the newest; where there are more, `more` says so. */
 const MAX_NEEDS = 100;
 /** Relays whose dead events are looked into. */
 const MAX_DESCRIBED = 20;
 
-export const needView = Type.Object({
+export const attentionItemView = Type.Object({
   code: Type.String(),
   /** Such as `relay:orders`, `environment` or `server`. */
   target: Type.String(),
@@ -50,17 +50,17 @@ export const needView = Type.Object({
   /** Dead events alone. */
   dead: orNull(deadView),
   /** Of events that failed, dead ones or such that are tried again; null: it is of no event, or not looked into. */
-  newest: newestFailure,
+  newest: latestFailure,
 });
-export type NeedView = Static<typeof needView>;
+export type AttentionItem = Static<typeof attentionItemView>;
 
 interface Needs {
-  needs: NeedView[];
+  needs: AttentionItem[];
   more: boolean;
 }
 
 /** Where an environment stands, and what of the server its needs are read from. */
-export interface NeedContext {
+export interface AttentionContext {
   environment: Pick<Environment, "id" | "name" | "heldAt">;
   server: {
     dataDir: string;
@@ -87,25 +87,25 @@ const SAID_BY_DEAD = [FAILED, "relay_failing"];
  * `relays`: how many there are; a server on which nothing is set up yet needs no backup. `looksInto`: whether it is said of dead events why, which
  * costs more than that there are some.
  */
-export async function needsOf(
+export async function findAttention(
   store: Store,
-  context: NeedContext,
+  context: AttentionContext,
   relays: number,
   looksInto: boolean,
 ): Promise<Needs> {
   const server = relays === 0 ? { ...context.server, backsUp: false } : context.server;
-  return await listNeeds(store, { ...context, server }, looksInto);
+  return await listAttention(store, { ...context, server }, looksInto);
 }
 
-/** `looksInto`: as for `needsOf`. */
-export async function listNeeds(
+/** `looksInto`: as for `findAttention`. */
+export async function listAttention(
   store: Store,
-  { environment, server, clock }: NeedContext,
+  { environment, server, clock }: AttentionContext,
   looksInto: boolean,
 ): Promise<Needs> {
   const { id } = environment;
   const found = await findNeeds(store, clock, id);
-  const needs: NeedView[] = [];
+  const needs: AttentionItem[] = [];
   if (environment.heldAt !== null)
     needs.push(
       makeNeed(
@@ -148,7 +148,7 @@ export async function listNeeds(
     const began = await store.read((tx) => findBegin(tx, id, code, relayOf(target)));
     const told = found.alerts.find((alert) => keyOf(alert) === keyOf(problem));
     const need = makeNeed(code, target, began === null ? raisedAt : toIso(began), message, told?.id ?? null);
-    const newest = await store.read((tx) => findNewest(tx, id, need));
+    const newest = await store.read((tx) => findLatestFailure(tx, id, need));
     needs.push({ ...need, newest });
   }
   const covered = new Set(found.problems.map(keyOf));
@@ -234,7 +234,7 @@ async function needOfDead(
   { relay, count, firstSeq }: DeadOfRelay,
   dead: DeadView | null,
   alert: AlertView | null,
-): Promise<NeedView> {
+): Promise<AttentionItem> {
   const since = dead?.firstDeadAt ?? toIso(await diedAt(tx, firstSeq));
   const many = count > MAX_SHOWN ? `${say(MAX_SHOWN)}+` : say(count);
   const are = count === 1 ? "event is" : "events are";
@@ -242,13 +242,13 @@ async function needOfDead(
   const todo =
     dead?.expunged === true && count === 1
       ? "The event never runs again. Resolve its alert."
-      : sayReplay(dead);
+      : formatReplay(dead);
   const message = endSentence(`${many} ${are} dead since ${since}${why}`);
   const newest = dead === null ? null : newestOf(dead);
   return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead, newest };
 }
 
-function sayReplay(dead: DeadView | null): string {
+function formatReplay(dead: DeadView | null): string {
   if (dead?.failure.code === "missed")
     return "Replay those that are still wanted, one at a time from their list or all of them; or say that it is seen to.";
   return dead?.cause.stands === "no"
@@ -256,7 +256,7 @@ function sayReplay(dead: DeadView | null): string {
     : "Mend the cause, then replay them; what was done before is not done twice.";
 }
 
-const newestOf = ({ newestEvent, person, failure: { code, status } }: DeadView): NeedView["newest"] => ({
+const newestOf = ({ newestEvent, person, failure: { code, status } }: DeadView): AttentionItem["newest"] => ({
   event: newestEvent,
   person,
   reason: code,
@@ -271,7 +271,7 @@ function makeNeed(
   since: string,
   message: string,
   alert: string | null = null,
-): NeedView {
+): AttentionItem {
   return {
     code,
     target,
@@ -285,7 +285,7 @@ function makeNeed(
   };
 }
 
-function needOfApproval({ id, createdAt, expiresAt, askedWith, askedBy }: Approval): NeedView {
+function needOfApproval({ id, createdAt, expiresAt, askedWith, askedBy }: Approval): AttentionItem {
   const message = `A change of production waits for an owner's approval, asked for ${askedWith === null ? `by ${askedBy.replace(/^owner:/, "")}` : `with ${askedWith}`}: it is over at ${toIso(expiresAt)}.`;
   return makeNeed("approval_waiting", `approval:${id}`, toIso(createdAt), message);
 }
@@ -298,7 +298,11 @@ function explain(code: string): { when: string; todo: string } {
 }
 
 /** Of the whole server, so it stands where it matters. */
-function needOfBackup(server: NeedContext["server"], environment: string, clock: Clock): NeedView | null {
+function needOfBackup(
+  server: AttentionContext["server"],
+  environment: string,
+  clock: Clock,
+): AttentionItem | null {
   if (!server.backsUp || environment !== "production") return null;
   const { dataDir, backupEveryMs } = server;
   const finding = checkBackups({ dataDir, backupEveryMs, clock }, false);

@@ -12,10 +12,10 @@ import type { Reader, Store } from "../../store/port.ts";
 import {
   causeView,
   type EventCause,
+  evaluateCause,
   failureView,
   findFailure,
   IS_EXPUNGED,
-  judgeCause,
 } from "./failure-cause.ts";
 
 /** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
@@ -115,6 +115,6 @@ export async function describeDead(
     person: last.personId,
     expunged,
     failure,
-    cause: expunged ? EXPUNGED_CAUSE : await judgeCause(tx, judged),
+    cause: expunged ? EXPUNGED_CAUSE : await evaluateCause(tx, judged),
   };
 }

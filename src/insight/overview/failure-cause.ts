@@ -44,7 +44,11 @@ export const failureView = Type.Object({
 type Failure = Static<typeof failureView>;
 
 /** Of one event that failed or died; null: it did neither, or never will run again. */
-export async function judgeEvent(tx: Reader, environmentId: number, id: string): Promise<EventCause | null> {
+export async function evaluateEventCause(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<EventCause | null> {
   const seq = await findEventSeq(tx, environmentId, id);
   const stored = await tx.get<{ relay: string; expunged: number }>(JUDGED_EVENT, seq);
   if (seq === null || stored === null) throw refuseUnknownEvent(id);
@@ -60,7 +64,7 @@ export async function judgeEvent(tx: Reader, environmentId: number, id: string):
   const deadAt = finishedAt ?? createdAt;
   const problems = await standingProblemsOf(tx, environmentId, relayTarget(relay));
   const isFailing = problems.some(({ code }) => code === "relay_failing");
-  return await judgeCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
+  return await evaluateCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
 }
 
 /** Whether an event was expunged, as an expression over its row. */
@@ -75,13 +79,13 @@ export async function findFailure(tx: Reader, seq: number, reason: string): Prom
   const stored = await tx.get<object>(sql, seq);
   const failed = (stored === null ? [] : RUN_RESULTS.read(stored).results).find(isFailed);
   if (failed === undefined)
-    return { type: null, code: reason, message: sayFailure({ code: reason }), status: null };
+    return { type: null, code: reason, message: formatFailure({ code: reason }), status: null };
   const { type, code, answer } = failed;
-  return { type, code, message: sayFailure(failed), status: answer?.status ?? null };
+  return { type, code, message: formatFailure(failed), status: answer?.status ?? null };
 }
 
 /** What failed, in one line: the stored message, or what the code means where the message was expunged or there is none. */
-export function sayFailure({ code, message }: { code: string; message?: string }): string {
+export function formatFailure({ code, message }: { code: string; message?: string }): string {
   return cutToLine(message ?? explainCode(code)?.when ?? `It ended with ${code}.`, MAX_SENTENCE);
 }
 
@@ -103,7 +107,7 @@ interface Judged {
 }
 
 /** What ran since says most; then whether the thing is there that was missing; then whether the relay was changed. */
-export async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
+export async function evaluateCause(tx: Reader, judged: Judged): Promise<EventCause> {
   const { row, failure, deadAt, isFailing, relay } = judged;
   const say = (stands: EventCause["stands"], message: string, sinceMs: number | null = null) => ({
     stands,

@@ -9,7 +9,7 @@ import { RUN_RESULTS } from "../../engine/event/run.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { sayFailure } from "./failure-cause.ts";
+import { formatFailure } from "./failure-cause.ts";
 
 /** Events counted in a step, and altogether. */
 const STEP = 50_000;
@@ -254,14 +254,14 @@ async function readEnd(tx: Reader, seq: number, types: readonly string[]): Promi
       at: BEFORE_ACTIONS,
       code,
       reason: row?.reason ?? null,
-      message: sayFailure({ code }),
+      message: formatFailure({ code }),
     };
   }
   return {
     at: placeOf(failed, place, types),
     code: failed.code,
     reason: row?.reason ?? null,
-    message: sayFailure(failed),
+    message: formatFailure(failed),
   };
 }
 

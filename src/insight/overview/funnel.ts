@@ -159,7 +159,8 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
     came = passed;
   };
   add("person", asksForPerson(relay) ? "Person found" : "Taken up", null, BEFORE_ACTIONS, events.waiting);
-  for (const [at, action] of relay.definition.actions.entries()) add("action", sayAction(action), at, at, 0);
+  for (const [at, action] of relay.definition.actions.entries())
+    add("action", formatAction(action), at, at, 0);
   return boxes;
 }
 
@@ -169,7 +170,7 @@ function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
 }
 
 /** "Write a record: orders". */
-function sayAction(action: { type: string }): string {
+function formatAction(action: { type: string }): string {
   const title = findAction(action.type)?.title ?? action.type;
   const target = bindAction(action)?.target ?? "";
   return target === "" || title.toLowerCase().includes(target) ? title : `${title}: ${target}`;
@@ -213,14 +214,14 @@ function tell(
   const ended =
     done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
   const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
-  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.${sayWarned(warned)}`;
+  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
   if (worst === undefined) return began;
   const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
   return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
 }
 
 /** A map that finds nothing where it reads fails no event: it leaves values empty, and warns. */
-function sayWarned({ events, of, message }: Warned): string {
+function formatWarned({ events, of, message }: Warned): string {
   if (message === null) return "";
   const why = /[.!?]$/.test(message) ? message : `${message}.`;
   if (of === 1) return ` It carries a warning: ${why}`;

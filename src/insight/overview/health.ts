@@ -8,9 +8,9 @@ import { oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { listNeeds, type NeedContext, type NeedView } from "./attention.ts";
+import { type AttentionContext, type AttentionItem, listAttention } from "./attention.ts";
 import { causeView } from "./failure-cause.ts";
-import { newestFailure } from "./latest-failure.ts";
+import { latestFailure } from "./latest-failure.ts";
 
 /** The worst first. */
 const HEALTH_STATES = [
@@ -40,7 +40,7 @@ export const healthView = Type.Object({
   since: timeOrNull,
   /** Of what needs somebody; null: nothing does. */
   code: textOrNull,
-  newest: newestFailure,
+  newest: latestFailure,
   /** Of dead events that are looked into: whether what the newest one died of is still so. */
   cause: orNull(causeView),
 });
@@ -93,8 +93,8 @@ export function rankOf({ state }: Pick<HealthView, "state">): number {
   return HEALTH_STATES.indexOf(state);
 }
 
-export function judgeHealth(facts: RelayFacts, needs: readonly NeedView[]): HealthView {
-  const calm = calmOf(facts);
+export function evaluateHealth(facts: RelayFacts, needs: readonly AttentionItem[]): HealthView {
+  const calm = untroubledHealth(facts);
   const states = [calm, ...needs.filter(({ relay }) => relay === facts.name).map(ofNeed(facts))];
   const worst = states.reduce((most, one) => (rankOf(one) < rankOf(most) ? one : most));
   return calm.state === "paused" && worst !== calm ? besidePause(worst, calm) : worst;
@@ -109,14 +109,14 @@ function besidePause(trouble: HealthView, pause: HealthView): HealthView {
 
 const ofNeed =
   (facts: RelayFacts) =>
-  ({ code, message, todo, since, dead, newest }: NeedView): HealthView => {
+  ({ code, message, todo, since, dead, newest }: AttentionItem): HealthView => {
     const state = STATE_OF[code] ?? "attention";
-    const word = code === "relay_failed" ? sayFailing(facts, dead?.events ?? null) : WORDS[state];
+    const word = code === "relay_failed" ? formatFailing(facts, dead?.events ?? null) : WORDS[state];
     return { state, word, message, todo, since, code, newest, cause: dead?.cause ?? null };
   };
 
 /** The share of the last day where some of it died; else that there are dead ones. */
-function sayFailing({ last24h }: RelayFacts, dead: number | null): string {
+function formatFailing({ last24h }: RelayFacts, dead: number | null): string {
   const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead;
   if (last24h.dead > 0)
     return `Failing · ${Math.min(100, Math.max(1, Math.round((last24h.dead / all) * 100)))} % dead`;
@@ -124,7 +124,15 @@ function sayFailing({ last24h }: RelayFacts, dead: number | null): string {
 }
 
 /** Of a relay that nothing is said against. */
-function calmOf({ name, state, trigger, lastEventAt, last24h, called, heldAt }: RelayFacts): HealthView {
+function untroubledHealth({
+  name,
+  state,
+  trigger,
+  lastEventAt,
+  last24h,
+  called,
+  heldAt,
+}: RelayFacts): HealthView {
   const say = (to: HealthState, message: string, more: Partial<HealthView> = {}): HealthView => {
     return {
       state: to,
@@ -176,19 +184,19 @@ const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
 /** The items with how each is. `looksInto`: the sentence of dead events says why the newest one died. */
 export async function addHealth<Item extends RelayItem>(
   store: Store,
-  context: NeedContext,
+  context: AttentionContext,
   items: readonly Item[],
   looksInto = false,
 ): Promise<(Item & { health: HealthView })[]> {
   const { environment } = context;
   // Whether a backup is missing is no relay's.
   const server = { ...context.server, backsUp: false };
-  const { needs } = await listNeeds(store, { ...context, server }, looksInto);
+  const { needs } = await listAttention(store, { ...context, server }, looksInto);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
   return items.map((item) => ({
     ...item,
-    health: judgeHealth({ ...item, called: called.has(item.name), heldAt }, needs),
+    health: evaluateHealth({ ...item, called: called.has(item.name), heldAt }, needs),
   }));
 }
 

@@ -9,7 +9,7 @@ import { findFailure } from "./failure-cause.ts";
 const MAX_WAITING = 2_000;
 
 /** The newest event that failed, whose it is, the code it failed with, and what a called URL answered it. */
-export const newestFailure = orNull(
+export const latestFailure = orNull(
   Type.Object({
     event: Type.String(),
     person: textOrNull,
@@ -17,7 +17,7 @@ export const newestFailure = orNull(
     status: orNull(Type.Integer()),
   }),
 );
-type NewestFailure = Static<typeof newestFailure>;
+type LatestFailure = Static<typeof latestFailure>;
 
 const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
 const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished
@@ -29,11 +29,11 @@ const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, cr
   WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
 
 /** Of a relay whose attempts fail what is tried again, of one that finds nobody what ended so, and after what. */
-export async function findNewest(
+export async function findLatestFailure(
   tx: Reader,
   environmentId: number,
   { code, relay }: { code: string; relay: string | null },
-): Promise<NewestFailure> {
+): Promise<LatestFailure> {
   const sql = code === "relay_failing" ? NEWEST_FAILING : code === "relay_nobody" ? NEWEST_NOBODY : null;
   if (sql === null) return null;
   const row = await tx.get<object>(sql, { environmentId, relay });

@@ -9,10 +9,10 @@ import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import { describeNextTick, findLastEventAt } from "../../rules/relay/relay-view.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type NeedContext, type NeedView, needsOf, needView } from "./attention.ts";
-import { orderNeeds } from "./attention-order.ts";
+import { type AttentionContext, type AttentionItem, attentionItemView, findAttention } from "./attention.ts";
+import { orderAttention } from "./attention-order.ts";
 import { countOnce } from "./count-cache.ts";
-import { healthView, judgeHealth, rankOf } from "./health.ts";
+import { evaluateHealth, healthView, rankOf } from "./health.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./last-day.ts";
 
 /** Relays by trouble, next ticks, and relays whose calls are refused. */
@@ -30,7 +30,7 @@ const relayOverview = Type.Object({
 });
 
 /** What is done before the first event arrives. */
-const startView = Type.Object({
+const setupView = Type.Object({
   /** The newest one's name; null: none is made. */
   relay: textOrNull,
   /** Whether it needs no secret, or has one. */
@@ -42,7 +42,7 @@ const startView = Type.Object({
 
 export const overviewView = Type.Object({
   /** The worst first. */
-  needs: Type.Array(needView),
+  needs: Type.Array(attentionItemView),
   /** Whether there are more than these. */
   more: Type.Boolean(),
   /** The last 24, oldest first; the last one is not over. */
@@ -63,11 +63,11 @@ export const overviewView = Type.Object({
   /** By trouble, then by events; at most twelve. */
   relays: Type.Array(relayOverview),
   /** null: an event has arrived. */
-  start: orNull(startView),
+  start: orNull(setupView),
 });
 export type OverviewView = Static<typeof overviewView>;
 
-interface OverviewContext extends NeedContext {
+interface OverviewContext extends AttentionContext {
   environment: Environment;
   relays: LiveRelays;
 }
@@ -78,13 +78,13 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const nowMs = clock.now();
   const rows = await store.read((tx) => tx.all<RelayStand>(RELAYS, id));
   await turnLoop();
-  const { needs, more } = await needsOf(store, context, rows.length, true);
+  const { needs, more } = await findAttention(store, context, rows.length, true);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
   const refusedCalls = new Map(refused.relays.map(({ relay, calls }) => [relay, calls]));
   return {
-    needs: orderNeeds(needs, day, refusedCalls),
+    needs: orderAttention(needs, day, refusedCalls),
     more,
     hours: day.hours,
     last24h: sum(day.hours),
@@ -93,7 +93,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
     ticks: await nextTicks(context, nowMs),
     relayCount: rows.length,
     relays: await orderRelays(store, environment, rows, needs, day),
-    start: hasEvents === null ? await store.read((tx) => tellStart(tx, environment, rows)) : null,
+    start: hasEvents === null ? await store.read((tx) => findSetupState(tx, environment, rows)) : null,
   };
 }
 
@@ -113,7 +113,7 @@ const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of
   WHERE relay_name.environment_id = ?1 LIMIT 1`;
 const ANY_KEY = "SELECT 1 FROM api_key WHERE environment_id = ?1 AND revoked_at IS NULL LIMIT 1";
 
-async function tellStart(
+async function findSetupState(
   tx: Reader,
   { id, processorSecretSetAt }: Environment,
   rows: readonly RelayStand[],
@@ -145,11 +145,11 @@ async function orderRelays(
   store: Store,
   { id, heldAt }: Environment,
   rows: readonly RelayStand[],
-  needs: readonly NeedView[],
+  needs: readonly AttentionItem[],
   day: Pick<Day, "relays">,
 ): Promise<OverviewView["relays"]> {
   const nothing = { done: 0, waiting: 0, failed: 0, dead: 0 };
-  const own = new Map<string, NeedView[]>();
+  const own = new Map<string, AttentionItem[]>();
   for (const need of needs)
     if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
   const judge = ({ name, state, trigger, called }: RelayStand, lastEventAt: string | null) => {
@@ -164,7 +164,7 @@ async function orderRelays(
       heldAt: toIsoOrNull(heldAt),
     };
     const of = own.get(name) ?? [];
-    return { name, state, needs: of.map(({ code }) => code), health: judgeHealth(facts, of), last24h };
+    return { name, state, needs: of.map(({ code }) => code), health: evaluateHealth(facts, of), last24h };
   };
   const weigh = (row: RelayStand): number[] => {
     const { health, last24h } = judge(row, "");

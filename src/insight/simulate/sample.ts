@@ -81,7 +81,7 @@ function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
     if (both.length === 0) {
       throw new Refusal(
         "invalid_definition",
-        `No event can match: \`when\` wants ${path} to be both ${sayChoices(other ?? [])} and ${sayChoices(choices)}.`,
+        `No event can match: \`when\` wants ${path} to be both ${formatChoices(other ?? [])} and ${formatChoices(choices)}.`,
       );
     }
     byPath.set(path, both);
@@ -89,7 +89,7 @@ function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
   return new Map([...byPath].map(([path, choices]) => [path, choices[0] ?? ""]));
 }
 
-function sayChoices(choices: readonly string[]): string {
+function formatChoices(choices: readonly string[]): string {
   return showChoices(choices.map(showText), MAX_SHOWN_CHOICES);
 }
 

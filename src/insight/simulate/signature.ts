@@ -7,7 +7,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { showText } from "../../base/shape.ts";
 import { cutUtf8, utf8Bytes } from "../../base/text.ts";
 import { explainToOwner } from "../../engine/receiver/rejection.ts";
-import { tellDifference } from "../../engine/receiver/rejection-cause.ts";
+import { formatDifference } from "../../engine/receiver/rejection-cause.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceivedCall, Verified, VerifyFields } from "../../rules/verify/contract.ts";
 import { receiveCall } from "../../rules/verify/received-request.ts";
@@ -20,7 +20,7 @@ import type { Steps } from "./step.ts";
 const MAX_SHOWN_BYTES = 4 * 1024;
 
 /** A call as it is explained; `headers` null: the sender's are not known. */
-export interface GivenCall {
+export interface GivenRequest {
   body: Uint8Array;
   contentType: string;
   headers: Record<string, string> | null;
@@ -31,24 +31,24 @@ interface SignatureQuestion {
   relay: ReceiverRelay;
   verify: VerifyFields;
   secrets: readonly SecretAtHand[];
-  given: GivenCall;
+  given: GivenRequest;
   nowMs: number;
   turn: () => Promise<void>;
 }
 
 /** Adds the steps; answers the call as it was looked at, and what it verified as; null: it does not, or nobody can tell. */
-export async function explainSignature(
+export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
 ): Promise<{ call: ReceivedCall; verdict: Verified | null }> {
   const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
-  const signed = given.headers === null ? signHere(verify, secrets, given, receiverUrl, nowMs) : null;
+  const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
   const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
   const { body, search } = { ...given, ...signed };
   const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
   const isSignedHere = signed !== null;
   if (given.headers === null && !isSignedHere) {
-    steps.unknown("signature", cannotSign(relay, secrets));
+    steps.unknown("signature", explainUnsigned(relay, secrets));
     return { call, verdict: null };
   }
   const refused = { verify, call, headers: [...headers], secrets };
@@ -91,7 +91,7 @@ export async function explainSignature(
   }
   const { code, cause, unmatched = false } = verdict;
   const difference = code === "bad_signature" ? await findDifference(refused, turn) : null;
-  const more = difference === null ? "" : tellDifference(difference, unmatched);
+  const more = difference === null ? "" : formatDifference(difference, unmatched);
   const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
   steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
   return { call, verdict: null };
@@ -117,10 +117,10 @@ function nameOf({ header, field, key }: { header: string | null; field: string |
 }
 
 /** As the sender would, with the relay's own secret; null where only the sender can. */
-export function signHere(
+export function signAsSender(
   verify: VerifyFields,
   secrets: readonly SecretAtHand[],
-  { body, contentType }: Pick<GivenCall, "body" | "contentType">,
+  { body, contentType }: Pick<GivenRequest, "body" | "contentType">,
   receiverUrl: string,
   nowMs: number,
 ) {
@@ -130,7 +130,7 @@ export function signHere(
   return scheme.sign(own.text, { body, contentType, receiverUrl, nowMs });
 }
 
-export function cannotSign(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
+export function explainUnsigned(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
   const keyed = secrets.some(({ called, isPublicKey }) => called === null && isPublicKey);
   if (keyed)
     return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";

@@ -14,34 +14,34 @@ import { findPerson } from "../../shop/people/person.ts";
 import { undone } from "../../store/dry-run.ts";
 import type { Writer } from "../../store/port.ts";
 import { writeChange } from "./simulated-record.ts";
-import { receiveGiven, takeEvent } from "./simulated-request.ts";
+import { receiveGivenRequest, replayStoredEvent } from "./simulated-request.ts";
 import {
-  type Asked,
-  type ExplainDeps,
-  type Explanation,
   type Occurrence,
+  type SimulateDeps,
+  type SimulateInput,
+  type Simulation,
   Steps,
   writeEvent,
 } from "./step.ts";
 
 /** Refuses with `not_found` and `invalid_input`. */
-export async function explainRelay(
-  deps: ExplainDeps,
+export async function simulateRelay(
+  deps: SimulateDeps,
   environmentId: number,
   name: string,
-  asked: Asked,
-): Promise<Explanation> {
+  input: SimulateInput,
+): Promise<Simulation> {
   const { relays } = await deps.relays.current();
   const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
   if (relay === undefined) throw rejectUnknownRelay(name);
   const { trigger } = relay.definition;
   const steps = new Steps();
-  const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];
-  const from = asked.event !== undefined ? "event" : given === undefined ? "sample" : "body";
-  const occurrence = await makeOccurrence(deps, relay, asked, steps);
+  const given = { receiver: input.body, data_change: input.record, schedule: undefined }[trigger.kind];
+  const from = input.event !== undefined ? "event" : given === undefined ? "sample" : "body";
+  const occurrence = await makeOccurrence(deps, relay, input, steps);
   const { all, warnings } = await undone(deps.store, "relay", async (tx) => {
     const later = steps.fork();
-    return { all: later, warnings: await rehearseOccurrence(tx, deps, relay, occurrence, later) };
+    return { all: later, warnings: await simulateOccurrence(tx, deps, relay, occurrence, later) };
   });
   const end = all.end("Every action would be done.");
   const example = "write" in occurrence ? (occurrence.example ?? null) : null;
@@ -49,27 +49,27 @@ export async function explainRelay(
 }
 
 async function makeOccurrence(
-  deps: ExplainDeps,
+  deps: SimulateDeps,
   relay: LiveRelay,
-  asked: Asked,
+  input: SimulateInput,
   steps: Steps,
 ): Promise<Occurrence> {
   const { trigger } = relay.definition;
-  if (asked.event !== undefined) return await takeEvent(deps, relay, asked.event, steps);
+  if (input.event !== undefined) return await replayStoredEvent(deps, relay, input.event, steps);
   if (trigger.kind === "receiver" && relay.receiver !== null)
-    return await receiveGiven(deps, relay as ReceiverRelay, trigger, asked, steps);
+    return await receiveGivenRequest(deps, relay as ReceiverRelay, trigger, input, steps);
   const nowMs = deps.clock.now();
   if (trigger.kind === "data_change")
-    return { write: (tx, later) => writeChange(tx, relay, trigger, asked, later, nowMs) };
+    return { write: (tx, later) => writeChange(tx, relay, trigger, input, later, nowMs) };
   const periodStart = toIso(nowMs);
   return {
     write: (tx) => writeEvent(tx, relay, makeWholePayload({ tick: { periodStart } }), nowMs),
   };
 }
 
-async function rehearseOccurrence(
+async function simulateOccurrence(
   tx: Writer,
-  { clock, limits, log }: ExplainDeps,
+  { clock, limits, log }: SimulateDeps,
   relay: LiveRelay,
   occurrence: Occurrence,
   steps: Steps,
@@ -80,7 +80,7 @@ async function rehearseOccurrence(
   if (event === null) throw new Error("The event that was written is not there.");
   if (relay.waitsFor !== null) steps.stop("waiting", "wait", WAITS[relay.waitsFor]);
   const rehearsal = await rehearse(tx, event, relay, nowMs, { limits, log });
-  await explainPerson(tx, steps, relay, rehearsal, nowMs);
+  await simulatePerson(tx, steps, relay, rehearsal, nowMs);
   for (const [index, { type, rendered, sends, result }] of rehearsal.actions.entries()) {
     const detail: Json = {
       index,
@@ -98,7 +98,7 @@ async function rehearseOccurrence(
   return rehearsal.warnings;
 }
 
-async function explainPerson(
+async function simulatePerson(
   tx: Writer,
   steps: Steps,
   { environmentId }: LiveRelay,

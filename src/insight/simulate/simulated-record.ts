@@ -10,25 +10,25 @@ import { type CollectionRow, requireCollection } from "../../shop/records/collec
 import { viewRecord, writeRecordIn } from "../../shop/records/record.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { makeSampleRecord } from "./sample.ts";
-import { type Asked, type Steps, writeEvent } from "./step.ts";
+import { type SimulateInput, type Steps, writeEvent } from "./step.ts";
 
 export async function writeChange(
   tx: Writer,
   relay: LiveRelay,
   { collection: name, on, where }: DataChangeTrigger,
-  asked: Asked,
+  input: SimulateInput,
   steps: Steps,
   nowMs: number,
 ): Promise<string> {
   const { environmentId } = relay;
   const collection = await requireCollection(tx, environmentId, name);
-  const data = asked.record === undefined ? makeSampleRecord(collection, where) : (asked.record as Json);
-  const people = placePerson(collection, await requireSomebody(tx, environmentId, asked.person ?? null));
-  const isExample = asked.record === undefined;
-  const record = await refuseNoExample(isExample, name, async () =>
+  const data = input.record === undefined ? makeSampleRecord(collection, where) : (input.record as Json);
+  const people = placePerson(collection, await requirePersonRef(tx, environmentId, input.person ?? null));
+  const isExample = input.record === undefined;
+  const record = await writeExample(isExample, name, async () =>
     viewRecord(await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs })),
   );
-  const change = asked.change ?? on[0] ?? "created";
+  const change = input.change ?? on[0] ?? "created";
   if (!on.includes(change))
     steps.stop(
       "where",
@@ -43,7 +43,7 @@ export async function writeChange(
 }
 
 /** Writes a record; what is wrong with an example is nothing that the caller said, but `where` asks for it. Refuses with `invalid_input`. */
-export async function refuseNoExample<Made>(
+export async function writeExample<Made>(
   isExample: boolean,
   collection: string,
   write: () => Promise<Made>,
@@ -76,7 +76,7 @@ export function placePerson(
 }
 
 /** The id of the person with this id or address; null where nobody is named. Refuses with `invalid_input`. */
-export async function requireSomebody(
+export async function requirePersonRef(
   tx: Reader,
   environmentId: number,
   sought: string | null,

@@ -5,10 +5,10 @@ import { Refusal } from "../../base/refusal.ts";
 import { findEventToRun, readExpunged } from "../../engine/event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../../engine/event/insert.ts";
 import { mapAgain } from "../../engine/event/remap.ts";
-import { refuseSecondBody } from "../../engine/receiver/rejection.ts";
+import { rejectReusedSignature } from "../../engine/receiver/rejection.ts";
 import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
-import { tellIgnored } from "../../engine/receiver/request.ts";
-import { findEarlierUse, onceUse } from "../../engine/receiver/signature-memory.ts";
+import { formatMismatch } from "../../engine/receiver/request.ts";
+import { findEarlierUse, signatureUse } from "../../engine/receiver/signature-memory.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
@@ -16,12 +16,12 @@ import type { ReceivedCall, Verified } from "../../rules/verify/contract.ts";
 import { turnLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import { makeSampleEvent } from "./sample.ts";
-import { explainSignature, type GivenCall } from "./signature.ts";
-import { type Asked, type ExplainDeps, type Occurrence, type Steps, writeEvent } from "./step.ts";
+import { type GivenRequest, simulateSignature } from "./signature.ts";
+import { type Occurrence, type SimulateDeps, type SimulateInput, type Steps, writeEvent } from "./step.ts";
 
 /** A stored event, read by the map and `when` as they are now. */
-export async function takeEvent(
-  deps: ExplainDeps,
+export async function replayStoredEvent(
+  deps: SimulateDeps,
   relay: LiveRelay,
   id: string,
   steps: Steps,
@@ -34,25 +34,25 @@ export async function takeEvent(
     throw new Refusal("invalid_input", "event is one whose payload was removed: choose another.");
   if (relay.receiver !== null && isJsonObject(payload.mapped)) {
     const read = mapAgain(event, payload, relay.receiver.map)?.payload.mapped ?? payload.mapped;
-    explainReading(steps, relay as ReceiverRelay, read as JsonObject, { accepted: true });
+    simulateReading(steps, relay as ReceiverRelay, read as JsonObject, { accepted: true });
   }
   return { eventId: id };
 }
 
-export async function receiveGiven(
-  deps: ExplainDeps,
+export async function receiveGivenRequest(
+  deps: SimulateDeps,
   relay: ReceiverRelay,
   trigger: ReceiverTrigger,
-  asked: Asked,
+  input: SimulateInput,
   steps: Steps,
 ): Promise<Occurrence> {
   const nowMs = deps.clock.now();
   const secrets = await deps.store.read((tx) => listSecretsAtHand(tx, deps.sealer, relay));
-  const { headers = null, search = "" } = asked;
-  const given: GivenCall = { ...(await readGivenBody(trigger, asked)), headers, search };
+  const { headers = null, search = "" } = input;
+  const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search };
   const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
-  const { call, verdict } = await explainSignature(steps, question);
-  if (verdict !== null) await explainOnce(deps, steps, relay, call, verdict);
+  const { call, verdict } = await simulateSignature(steps, question);
+  if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
     steps.stop(
       "handshake",
@@ -66,34 +66,34 @@ export async function receiveGiven(
     throw new Refusal("invalid_input", `body cannot be read: ${parsed.message}`);
   }
   const mapped = readMap(relay.receiver.map, parsed);
-  explainReading(steps, relay, mapped, { accepted: false });
+  simulateReading(steps, relay, mapped, { accepted: false });
   const eventId = readEventId(mapped) ?? verdict?.senderEventId ?? null;
   const { body, contentType } = given;
-  const example = asked.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
+  const example = input.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
   const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
   return {
     example,
     async write(tx, later) {
-      await explainDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
+      await simulateDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
       return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);
     },
   };
 }
 
 /** A signature that counts once and was accepted before. */
-async function explainOnce(
-  { store }: ExplainDeps,
+async function simulateReuse(
+  { store }: SimulateDeps,
   steps: Steps,
   relay: ReceiverRelay,
   call: ReceivedCall,
   verdict: Verified,
 ): Promise<void> {
-  const use = onceUse(relay, verdict, call.body);
+  const use = signatureUse(relay, verdict, call.body);
   if (use === null) return;
   const earlier = await store.read((tx) => findEarlierUse(tx, use));
   if (earlier === null) return;
   if (!earlier.sameBody) {
-    const { code, message } = refuseSecondBody();
+    const { code, message } = rejectReusedSignature();
     steps.stop("signature", "refuse", `The call is refused with ${code}. ${message}`, { code });
     return;
   }
@@ -105,16 +105,16 @@ async function explainOnce(
 
 async function readGivenBody(
   trigger: ReceiverTrigger,
-  { body, contentType, person }: Asked,
-): Promise<Omit<GivenCall, "headers" | "search">> {
+  { body, contentType, person }: SimulateInput,
+): Promise<Omit<GivenRequest, "headers" | "search">> {
   if (body === undefined) return await makeSampleEvent(trigger, person ?? null);
   const isJson = /^\s*[[{]/.test(body.slice(0, 100));
   const likely = isJson ? "application/json" : "application/x-www-form-urlencoded";
   return { body: Buffer.from(body), contentType: contentType ?? likely };
 }
 
-/** The steps map and `when`. `accepted`: the event was stored, and `when` is not asked again. */
-function explainReading(
+/** The steps map and `when`. `accepted`: the event was stored, and `when` is not input again. */
+function simulateReading(
   steps: Steps,
   { receiver, definition }: ReceiverRelay,
   mapped: JsonObject,
@@ -137,13 +137,13 @@ function explainReading(
   else if (accepted)
     steps.unknown(
       "when",
-      `${tellIgnored(mismatch)}; the event was accepted, and when is not asked again.`,
+      `${formatMismatch(mismatch)}; the event was accepted, and when is not input again.`,
       wanted,
     );
-  else steps.stop("when", "ignore", `The call is ignored: ${tellIgnored(mismatch)}.`, wanted);
+  else steps.stop("when", "ignore", `The call is ignored: ${formatMismatch(mismatch)}.`, wanted);
 }
 
-async function explainDedupe(
+async function simulateDedupe(
   tx: Writer,
   steps: Steps,
   { environmentId, name, receiver }: ReceiverRelay,

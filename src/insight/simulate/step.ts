@@ -1,5 +1,5 @@
 /**
- * What is asked of an explanation, what is rehearsed for it, and what it is made of: steps in the order in which a call or an occurrence goes
+ * What is input of an explanation, what is rehearsed for it, and what it is made of: steps in the order in which a call or an occurrence goes
  * through them.
  */
 import { type Static, Type } from "typebox";
@@ -17,7 +17,7 @@ import type { ParsedBody } from "../../rules/verify/contract.ts";
 import type { Store, Writer } from "../../store/port.ts";
 
 /** What is explained; nothing: an example. */
-export const explainInput = fields({
+export const simulateInput = fields({
   body: Type.Optional(
     Type.String({ maxLength: MAX_RECEIVER_BODY_BYTES, description: "a receiver's body, as text" }),
   ),
@@ -38,7 +38,7 @@ export const explainInput = fields({
     Type.String({ maxLength: 254, description: "the id or address of whom the example is about" }),
   ),
 });
-export type Asked = Static<typeof explainInput>;
+export type SimulateInput = Static<typeof simulateInput>;
 
 const stepView = Type.Object({
   step: oneOf([
@@ -63,7 +63,7 @@ const stepView = Type.Object({
 });
 type StepView = Static<typeof stepView>;
 
-export const explanationView = Type.Object({
+export const simulationView = Type.Object({
   relay: Type.String(),
   trigger: oneOf(EVENT_TRIGGERS),
   /** What it was explained with. */
@@ -75,9 +75,9 @@ export const explanationView = Type.Object({
   steps: Type.Array(stepView),
   warnings: Type.Array(Type.String()),
 });
-export type Explanation = Static<typeof explanationView>;
+export type Simulation = Static<typeof simulationView>;
 
-type Would = Explanation["would"];
+type Would = Simulation["would"];
 
 /** Takes steps in their order; the first that stops decides what would happen. */
 export class Steps {
@@ -115,7 +115,7 @@ export class Steps {
   }
 }
 
-export interface ExplainDeps {
+export interface SimulateDeps {
   store: Store;
   sealer: Sealer;
   clock: Clock;
@@ -127,7 +127,7 @@ export interface ExplainDeps {
 /** A stored event, or how one is written where it is not; answers its id. */
 export type Occurrence =
   | { eventId: string }
-  | { write(tx: Writer, steps: Steps): Promise<string>; example?: Explanation["example"] };
+  | { write(tx: Writer, steps: Steps): Promise<string>; example?: Simulation["example"] };
 
 /** The event's row that stands for the occurrence while it is rehearsed. */
 export async function writeEvent(

@@ -9,7 +9,7 @@ import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { makeWholePayload } from "../../engine/event/insert.ts";
-import { importMissed } from "../../engine/receiver/import.ts";
+import { importEvents } from "../../engine/receiver/import.ts";
 import { listSecretsAtHand } from "../../engine/receiver/rejection-cause.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -19,7 +19,7 @@ import type { DataChangeTrigger } from "../../rules/trigger/data-change.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
 import { makeSampleEvent } from "./sample.ts";
-import { cannotSign, signHere } from "./signature.ts";
+import { explainUnsigned, signAsSender } from "./signature.ts";
 import { writeEvent } from "./step.ts";
 import { writeTestRecord } from "./test-record.ts";
 
@@ -65,7 +65,7 @@ interface TestDeps {
 export async function sendTestEvent(
   deps: TestDeps,
   name: string,
-  asked: Static<typeof testEventInput>,
+  input: Static<typeof testEventInput>,
   change: Change,
 ): Promise<Static<typeof testEventView>> {
   const snapshot = await deps.relays.current();
@@ -84,10 +84,10 @@ export async function sendTestEvent(
     return { outcome: "new", eventId, message: null };
   }
   if (trigger.kind === "data_change")
-    return await deps.store.write(deps.origin, (tx) => sendTestRecord(tx, relay, trigger, asked, change));
-  const line = await signLine(deps, relay as ReceiverRelay, trigger, asked, change.nowMs);
+    return await deps.store.write(deps.origin, (tx) => sendTestRecord(tx, relay, trigger, input, change));
+  const line = await signLine(deps, relay as ReceiverRelay, trigger, input, change.nowMs);
   const batch = { bytes: line, firstLine: 1, file: null, dryRun: false, version: null };
-  const { lines } = await importMissed({ ...deps, snapshot }, name, batch, change, "test");
+  const { lines } = await importEvents({ ...deps, snapshot }, name, batch, change, "test");
   const [sent] = lines;
   if (sent === undefined) throw new Error("The test event is no line.");
   const { outcome, eventId, message, code } = sent;
@@ -155,8 +155,8 @@ async function signLine(
     body === undefined
       ? await makeSampleEvent(trigger, person ?? null)
       : { body: Buffer.from(body), contentType: contentType ?? likely };
-  const signed = signHere(trigger.verify, secrets, draft, relay.receiver.url, nowMs);
-  if (signed === null) throw new Refusal("invalid_input", cannotSign(relay, secrets));
+  const signed = signAsSender(trigger.verify, secrets, draft, relay.receiver.url, nowMs);
+  if (signed === null) throw new Refusal("invalid_input", explainUnsigned(relay, secrets));
   const text = Buffer.from(signed.body).toString("utf8");
   return Buffer.from(writeJson({ headers: signed.headers, body: text, search: signed.search }));
 }

@@ -7,7 +7,7 @@ import { requireCollection } from "../../shop/records/collection.ts";
 import { deleteRecord, updateRecord, writeRecordIn } from "../../shop/records/record.ts";
 import type { Writer } from "../../store/port.ts";
 import { makeSampleRecord } from "./sample.ts";
-import { placePerson, refuseNoExample, requireSomebody } from "./simulated-record.ts";
+import { placePerson, requirePersonRef, writeExample } from "./simulated-record.ts";
 
 interface TestRecord {
   /** The id or address of whom it is for; null: nobody. */
@@ -28,11 +28,11 @@ export async function writeTestRecord(
 ): Promise<{ recordId: string; change: string }> {
   const change = on[0] ?? "created";
   const collection = await requireCollection(tx, environmentId, name);
-  const about = await requireSomebody(tx, environmentId, person);
+  const about = await requirePersonRef(tx, environmentId, person);
   const whole = data ?? makeSampleRecord(collection, where);
   const first = change === "updated" ? makeOther(whole, where) : whole;
   const of = { environmentId, ...placePerson(collection, about), by, nowMs };
-  const { id: recordId } = await refuseNoExample(data === null, name, () =>
+  const { id: recordId } = await writeExample(data === null, name, () =>
     writeRecordIn(tx, collection, { ...of, data: first }),
   );
   const at = { environmentId, collection: name, recordId };

@@ -1,10 +1,10 @@
 /** What was mailed and written, and what was done to the person themself, as lists of their story. */
 import type { Reader } from "../../store/port.ts";
 import type { Source } from "./merge.ts";
-import { lineOf, sayBy, sayChange, sayTime } from "./sentence.ts";
-import { OF_PERSON, type StoryAt, type Told, walkSource } from "./source.ts";
+import { formatActor, formatChange, formatTime, lineOf } from "./sentence.ts";
+import { OF_PERSON, type TimelineDraft, type TimelineScope, walkSource } from "./source.ts";
 
-interface EmailInStory {
+interface EmailRow {
   seq: number;
   id: string;
   kind: string;
@@ -24,12 +24,12 @@ const MAIL_STATES = {
 } as const;
 
 /** A code to sign in with stands in its mail's subject for nobody to read over a shoulder. */
-function subjectOf({ kind, subject }: EmailInStory): string {
+function subjectOf({ kind, subject }: EmailRow): string {
   return kind === "signin" ? "a code to sign in" : `“${lineOf(subject) ?? ""}”`;
 }
 
-export function mailSource(tx: Reader, at: StoryAt): Source<Told> {
-  return walkSource<EmailInStory>(tx, at, {
+export function mailSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
+  return walkSource<EmailRow>(tx, at, {
     name: "mail",
     keys: "number",
     sql: `SELECT seq, id, kind, subject, state, message, relay_name AS relayName, event_id AS eventId, created_at AS createdAt
@@ -55,7 +55,7 @@ export function mailSource(tx: Reader, at: StoryAt): Source<Told> {
   });
 }
 
-interface RecordInStory {
+interface RecordRow {
   seq: number;
   id: string;
   collection: string;
@@ -67,8 +67,12 @@ interface RecordInStory {
 }
 
 /** `owner`: records that are theirs; `recipient`: those written for them by another. */
-export function recordSource(tx: Reader, at: StoryAt, as: "owner" | "recipient"): Source<Told> {
-  return walkSource<RecordInStory>(tx, at, {
+export function recordSource(
+  tx: Reader,
+  at: TimelineScope,
+  as: "owner" | "recipient",
+): Source<TimelineDraft> {
+  return walkSource<RecordRow>(tx, at, {
     name: as,
     keys: "number",
     sql: `SELECT seq, id, collection, written_by AS writtenBy, event_id AS eventId, created_at AS createdAt, updated_at AS updatedAt,
@@ -76,12 +80,12 @@ export function recordSource(tx: Reader, at: StoryAt, as: "owner" | "recipient")
       FROM record INDEXED BY record_by_${as} WHERE ${as}_id = $personId AND environment_id = $environmentId AND seq <= $from
       ORDER BY seq DESC LIMIT $most`,
     toEntry(row) {
-      const changed = row.updatedAt === row.createdAt ? "" : `, changed ${sayTime(row.updatedAt)}`;
-      const item: Told = {
+      const changed = row.updatedAt === row.createdAt ? "" : `, changed ${formatTime(row.updatedAt)}`;
+      const item: TimelineDraft = {
         id: `record:${row.id}`,
         kind: "record",
         atMs: row.createdAt,
-        sentence: `A record ${as === "owner" ? "of theirs" : "for them"} in ${row.collection}, written ${sayBy(row.writtenBy)}${changed}`,
+        sentence: `A record ${as === "owner" ? "of theirs" : "for them"} in ${row.collection}, written ${formatActor(row.writtenBy)}${changed}`,
         detail: null,
         look: "done",
         thing: { kind: "record", id: row.id, collection: row.collection },
@@ -93,7 +97,7 @@ export function recordSource(tx: Reader, at: StoryAt, as: "owner" | "recipient")
   });
 }
 
-interface ChangeInStory {
+interface ChangeRow {
   seq: number;
   at: number;
   actor: string;
@@ -101,13 +105,13 @@ interface ChangeInStory {
   before: string | null;
   after: string | null;
 }
-/** Told by rows of their own. */
-const TOLD_ELSEWHERE: ReadonlySet<string> = new Set(["credits.changed", "person.invited"]);
+/** TimelineDraft by rows of their own. */
+const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set(["credits.changed", "person.invited"]);
 
 /** What was done to the person themself, out of the audit. */
-export function changeSource(tx: Reader, at: StoryAt): Source<Told> {
+export function changeSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
   const { personId } = at;
-  return walkSource<ChangeInStory>(tx, at, {
+  return walkSource<ChangeRow>(tx, at, {
     name: "change",
     keys: "number",
     sql: `SELECT seq, at, actor, action, json_extract(before, '$.status') AS before, json_extract(after, '$.status') AS after
@@ -115,18 +119,18 @@ export function changeSource(tx: Reader, at: StoryAt): Source<Told> {
       WHERE environment_id = $environmentId AND target = 'person:' || $personId AND event_id IS NULL AND seq <= $from
       ORDER BY seq DESC LIMIT $most`,
     toEntry({ seq, at, actor, action, before, after }) {
-      const item: Told = {
+      const item: TimelineDraft = {
         id: `change:${seq}`,
         kind: "change",
         atMs: at,
-        sentence: `${sayChange(action, before, after)}, ${sayBy(actor)}`,
+        sentence: `${formatChange(action, before, after)}, ${formatActor(actor)}`,
         detail: null,
         look: "none",
         thing: { kind: "person", id: personId, collection: null },
         relay: null,
         eventId: null,
       };
-      return { key: seq, at, item: TOLD_ELSEWHERE.has(action) ? null : item };
+      return { key: seq, at, item: SHOWN_ELSEWHERE.has(action) ? null : item };
     },
   });
 }

@@ -6,8 +6,8 @@ import { SUBSCRIPTION } from "../../shop/selling/subscription.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import type { Entry, Key, Source } from "./merge.ts";
-import { lineOf, sayAmount, sayBy, sayTime } from "./sentence.ts";
-import { NEWEST, OF_PERSON, type StoryAt, type Told, walkSource } from "./source.ts";
+import { formatActor, formatAmount, formatTime, lineOf } from "./sentence.ts";
+import { NEWEST, OF_PERSON, type TimelineDraft, type TimelineScope, walkSource } from "./source.ts";
 
 const GRANT = ACCESS_GRANT.pick(
   "id",
@@ -22,22 +22,22 @@ const GRANT = ACCESS_GRANT.pick(
   "revokedAt",
   "revokedBy",
 );
-type GrantInStory = RowOf<typeof GRANT>;
+type GrantRow = RowOf<typeof GRANT>;
 
-function sayOrigin({ relayName, source, sourceRef }: GrantInStory): string {
-  if (relayName !== null) return sayBy(`relay:${relayName}`);
-  if (source === "hand") return sayBy(sourceRef ?? "hand");
+function formatOrigin({ relayName, source, sourceRef }: GrantRow): string {
+  if (relayName !== null) return formatActor(`relay:${relayName}`);
+  if (source === "hand") return formatActor(sourceRef ?? "hand");
   return source === "plan" ? "with the plan" : "with a purchase";
 }
 
-export function grantSource(tx: Reader, at: StoryAt): Source<Told> {
-  return walkSource<GrantInStory>(tx, at, {
+export function grantSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
+  return walkSource<GrantRow>(tx, at, {
     name: "grant",
     keys: "text",
     sql: `SELECT ${GRANT.columns} FROM access_grant INDEXED BY access_grant_by_person_id
       WHERE ${OF_PERSON} AND id <= $from ORDER BY id DESC LIMIT $most`,
     toEntry(row) {
-      const until = row.expiresAt === null ? "" : ` until ${sayTime(row.expiresAt)}`;
+      const until = row.expiresAt === null ? "" : ` until ${formatTime(row.expiresAt)}`;
       return {
         key: row.id,
         at: row.grantedAt,
@@ -45,7 +45,7 @@ export function grantSource(tx: Reader, at: StoryAt): Source<Told> {
           id: `access:${row.id}`,
           kind: "access",
           atMs: row.grantedAt,
-          sentence: `Access to ${row.entitlement}${until}, ${sayOrigin(row)}`,
+          sentence: `Access to ${row.entitlement}${until}, ${formatOrigin(row)}`,
           detail: lineOf(row.reason),
           look: "done",
           thing: { kind: "grant", id: row.id, collection: null },
@@ -58,13 +58,16 @@ export function grantSource(tx: Reader, at: StoryAt): Source<Told> {
 }
 
 /** Ends that came; one that is still to come is not told yet. Its key is a moment and an id. */
-export function grantEndSource(tx: Reader, { environmentId, personId, nowMs }: StoryAt): Source<Told> {
+export function grantEndSource(
+  tx: Reader,
+  { environmentId, personId, nowMs }: TimelineScope,
+): Source<TimelineDraft> {
   return {
     name: "end",
     keys: "text",
     async read(from: Key | null, most: number) {
       const [, ms = "", id = ""] = /^(\d{1,15}):(.*)$/.exec(String(from ?? `${nowMs}:~`)) ?? [];
-      const rows = await tx.all<GrantInStory & { endAt: number }>(
+      const rows = await tx.all<GrantRow & { endAt: number }>(
         `SELECT ${GRANT.columns}, end_at AS endAt FROM access_grant INDEXED BY access_grant_by_end
          WHERE ${OF_PERSON} AND end_at IS NOT NULL AND (end_at, id) <= ($ms, $id) ORDER BY end_at DESC, id DESC LIMIT $most`,
         { environmentId, personId, ms: Number(ms), id, most },
@@ -72,8 +75,8 @@ export function grantEndSource(tx: Reader, { environmentId, personId, nowMs }: S
       return rows.map((row) => {
         const { endAt } = row;
         const isRevoked = row.revokedAt === endAt;
-        const how = isRevoked ? `taken back ${sayBy(row.revokedBy ?? "somebody")}` : "it ran out";
-        const item: Told = {
+        const how = isRevoked ? `taken back ${formatActor(row.revokedBy ?? "somebody")}` : "it ran out";
+        const item: TimelineDraft = {
           id: `access_end:${row.id}`,
           kind: "access_end",
           atMs: endAt,
@@ -93,7 +96,7 @@ export function grantEndSource(tx: Reader, { environmentId, personId, nowMs }: S
 
 const LINE = CREDIT.pick("seq", "id", "amount", "balance", "reason", "relayName", "eventId", "createdAt");
 
-export function creditSource(tx: Reader, at: StoryAt): Source<Told> {
+export function creditSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
   return walkSource<RowOf<typeof LINE>>(tx, at, {
     name: "credit",
     keys: "number",
@@ -130,14 +133,14 @@ const BOUGHT = PURCHASE.pick(
   "movedTo",
 );
 
-export function purchaseSource(tx: Reader, at: StoryAt): Source<Told> {
+export function purchaseSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
   return walkSource<RowOf<typeof BOUGHT>>(tx, at, {
     name: "purchase",
     keys: "text",
     sql: `SELECT ${BOUGHT.columns} FROM purchase INDEXED BY purchase_by_person_id
       WHERE ${OF_PERSON} AND confirmation = 0 AND id <= $from ORDER BY id DESC LIMIT $most`,
     toEntry(row) {
-      const amount = sayAmount(row.amountMinor, row.currency);
+      const amount = formatAmount(row.amountMinor, row.currency);
       const what = row.itemKind === "plan" ? `the plan ${row.item}` : row.item;
       const paid = amount === null ? "" : ` for ${amount}`;
       const isMove = row.kind === "refund" && row.movedTo !== null;
@@ -168,7 +171,7 @@ const STARTED = ":start";
  * One is active at a time, so that the end of each stands before its start and both before the next older one. One that ended as it began put
  * nobody on its plan: the event that it is of says why.
  */
-export function planSource(tx: Reader, { environmentId, personId }: StoryAt): Source<Told> {
+export function planSource(tx: Reader, { environmentId, personId }: TimelineScope): Source<TimelineDraft> {
   return {
     name: "plan",
     keys: "text",
@@ -192,13 +195,13 @@ function planEntries({
   eventId,
   startedAt,
   endedAt,
-}: RowOf<typeof ON_PLAN>): Entry<Told>[] {
+}: RowOf<typeof ON_PLAN>): Entry<TimelineDraft>[] {
   const of = {
     detail: null,
     thing: { kind: "subscription", id, collection: null },
     relay: relayName,
   } as const;
-  const start: Told = {
+  const start: TimelineDraft = {
     ...of,
     id: `plan:${id}`,
     kind: "plan",
@@ -209,7 +212,7 @@ function planEntries({
   };
   const started = { key: `${id}${STARTED}`, at: startedAt, item: start };
   if (endedAt === null) return [started];
-  const end: Told = {
+  const end: TimelineDraft = {
     ...of,
     id: `plan_end:${id}`,
     kind: "plan_end",

@@ -5,10 +5,16 @@ import { type EventState, eventIdOf, RELAY_NAME } from "../../engine/event/event
 import { addPreviews } from "../../engine/event/preview.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import type { StoryItem } from "./item.ts";
+import type { TimelineItem } from "./item.ts";
 import type { Source } from "./merge.ts";
-import { lineOf, sayCode } from "./sentence.ts";
-import { EVENT_SHOWN, type EventShown, type StoryAt, type Told, walkSource } from "./source.ts";
+import { formatCode, lineOf } from "./sentence.ts";
+import {
+  EVENT_SHOWN,
+  type EventShown,
+  type TimelineDraft,
+  type TimelineScope,
+  walkSource,
+} from "./source.ts";
 
 const LOOKS = {
   queued: "waiting",
@@ -22,7 +28,7 @@ const TRIGGERS = { receiver: "A call", schedule: "A tick", data_change: "A recor
 const MAX_RUN_BYTES = 32 * 1024;
 const MAX_PAGE_RUN_BYTES = 256 * 1024;
 
-export function eventSource(tx: Reader, at: StoryAt): Source<Told> {
+export function eventSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
   return walkSource<EventShown>(tx, at, {
     name: "event",
     keys: "number",
@@ -52,7 +58,10 @@ export function eventSource(tx: Reader, at: StoryAt): Source<Told> {
 }
 
 /** The events among these with their sentences: what each was about, how it stands, and why. */
-export async function tellEvents(store: Store, items: readonly Told[]): Promise<ReadonlyMap<string, Words>> {
+export async function describeEvents(
+  store: Store,
+  items: readonly TimelineDraft[],
+): Promise<ReadonlyMap<string, Words>> {
   const events = items.flatMap(({ event }) => (event === undefined ? [] : [event]));
   const found = events.map((row) => ({ seq: row.seq, bytes: row.bytes, item: { person: row, row } }));
   const previews = await addPreviews(store, found);
@@ -62,14 +71,14 @@ export async function tellEvents(store: Store, items: readonly Told[]): Promise<
       const about = eventType ?? TRIGGERS[row.trigger];
       const found = why.get(row.seq);
       const skipped = row.state === "done" && found !== undefined ? `, ${found.type} skipped` : "";
-      const sentence = `${about} at ${row.relayName}: ${sayState(row)}${skipped}`;
-      const code = row.state === "done" || row.reason === null ? null : sayCode(row.reason);
+      const sentence = `${about} at ${row.relayName}: ${formatState(row)}${skipped}`;
+      const code = row.state === "done" || row.reason === null ? null : formatCode(row.reason);
       const detail = found === undefined ? (code ?? preview) : `${found.type}: ${found.why}`;
       return [`event:${eventIdOf(row)}`, { sentence, detail: lineOf(detail) }];
     }),
   );
 }
-type Words = Pick<StoryItem, "sentence" | "detail">;
+type Words = Pick<TimelineItem, "sentence" | "detail">;
 
 const FINAL_WORDS: Readonly<Record<Exclude<EventState, "queued">, string>> = {
   running: "running now",
@@ -78,7 +87,7 @@ const FINAL_WORDS: Readonly<Record<Exclude<EventState, "queued">, string>> = {
   dead: "given up",
 };
 
-function sayState({ state, attempts, reason }: EventShown): string {
+function formatState({ state, attempts, reason }: EventShown): string {
   if (state !== "queued") return FINAL_WORDS[state];
   if (attempts === 0) return "waits for its turn";
   const how = reason === "interrupted" ? "interrupted" : "failed";
@@ -111,7 +120,7 @@ async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<R
         ? results.find(({ outcome, message }) => outcome === "skipped" && message !== undefined)
         : results.findLast(({ outcome }) => outcome === "failed");
     if (told === undefined) continue;
-    found.set(seq, { type: told.type, why: told.message ?? sayCode(told.code ?? "failed") });
+    found.set(seq, { type: told.type, why: told.message ?? formatCode(told.code ?? "failed") });
   }
   return found;
 }

@@ -20,7 +20,7 @@ const STORY_KINDS = [
 /** How it stands: `failed` is tried again or was given up at once, `dead` was given up, `none` is neither well nor ill. */
 const LOOKS = ["done", "waiting", "failed", "dead", "none"] as const;
 
-export const storyItem = Type.Object({
+export const timelineItem = Type.Object({
   /** Of this list alone, such as `event:evt_…`. */
   id: Type.String(),
   kind: oneOf(STORY_KINDS),
@@ -41,4 +41,4 @@ export const storyItem = Type.Object({
   /** The event that did it; null: no event did. */
   eventId: orNull(Type.String()),
 });
-export type StoryItem = Static<typeof storyItem>;
+export type TimelineItem = Static<typeof timelineItem>;

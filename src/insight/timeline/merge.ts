@@ -94,7 +94,7 @@ function parse(text: string): { [name: string]: Json } {
     const value = parseJson(text);
     if (isJsonObject(value)) return value;
   } catch {
-    // Told below.
+    // TimelineDraft below.
   }
   throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
 }

@@ -12,12 +12,12 @@ export function lineOf(text: string | null | undefined): string | null {
 }
 
 /** `2026-11-22 09:05 UTC`. */
-export function sayTime(ms: number): string {
+export function formatTime(ms: number): string {
   return `${toIso(ms).slice(0, 16).replace("T", " ")} UTC`;
 }
 
 /** Who, in the audit's words, as a person says it: `by ann@example.com`, `by the relay shop`. */
-export function sayBy(actor: string): string {
+export function formatActor(actor: string): string {
   const at = actor.indexOf(":");
   const [kind, name] = at < 0 ? ["", actor] : [actor.slice(0, at), actor.slice(at + 1)];
   switch (kind) {
@@ -35,14 +35,14 @@ export function sayBy(actor: string): string {
 }
 
 /** An amount in the currency's smallest unit as people write it: `99.00 EUR`. */
-export function sayAmount(minor: number | null, currency: string | null): string | null {
+export function formatAmount(minor: number | null, currency: string | null): string | null {
   if (minor === null) return null;
   const digits = currency === null ? 0 : currencyDigits(currency);
   return `${(minor / 10 ** digits).toFixed(digits)} ${currency?.toUpperCase() ?? "(no currency)"}`;
 }
 
 /** A code's own sentence, where no message was kept. */
-export function sayCode(code: string): string {
+export function formatCode(code: string): string {
   return explainCode(code)?.when ?? code.replaceAll("_", " ");
 }
 
@@ -54,7 +54,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 };
 
 /** What was done to the person themself. */
-export function sayChange(action: string, before: string | null, after: string | null): string {
+export function formatChange(action: string, before: string | null, after: string | null): string {
   if (action === "person.changed" && before !== after) {
     if (after === "suspended") return "Suspended: may use nothing until they are active again";
     return before === "suspended" ? "Active again" : `Now ${after ?? "changed"}`;

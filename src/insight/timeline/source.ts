@@ -2,11 +2,11 @@
 import { EVENT } from "../../engine/event/event.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
-import type { StoryItem } from "./item.ts";
+import type { TimelineItem } from "./item.ts";
 import type { Entry, Source } from "./merge.ts";
 
 /** Whose story, and where; every list is read in one transaction. */
-export interface StoryAt {
+export interface TimelineScope {
   environmentId: number;
   personId: string;
   nowMs: number;
@@ -24,7 +24,7 @@ export const EVENT_SHOWN = EVENT.pick(
 export type EventShown = RowOf<typeof EVENT_SHOWN> & { relayName: string; bytes: number };
 
 /** An item; an event's words are found once it is chosen. */
-export type Told = Omit<StoryItem, "at"> & { atMs: number; event?: EventShown };
+export type TimelineDraft = Omit<TimelineItem, "at"> & { atMs: number; event?: EventShown };
 
 /** Holds for the person's own rows. */
 export const OF_PERSON = "person_id = $personId AND environment_id = $environmentId";
@@ -35,7 +35,7 @@ interface Walk<Row> {
   keys: "number" | "text";
   /** `SELECT …` up to the key and the limit, which stand as `$from` and `$most`. */
   sql: string;
-  toEntry(row: Row): Entry<Told>;
+  toEntry(row: Row): Entry<TimelineDraft>;
 }
 
 /** Higher than any key: an id begins with a letter. */
@@ -43,9 +43,9 @@ export const NEWEST = { number: Number.MAX_SAFE_INTEGER, text: "~" };
 
 export function walkSource<Row>(
   tx: Reader,
-  { environmentId, personId }: StoryAt,
+  { environmentId, personId }: TimelineScope,
   { name, keys, sql, toEntry }: Walk<Row>,
-): Source<Told> {
+): Source<TimelineDraft> {
   return {
     name,
     keys,

@@ -9,16 +9,20 @@ import { readPage } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { changeSource, mailSource, recordSource } from "./activity-source.ts";
 import { creditSource, grantEndSource, grantSource, planSource, purchaseSource } from "./benefit-source.ts";
-import { eventSource, tellEvents } from "./event-source.ts";
-import type { StoryItem } from "./item.ts";
+import { describeEvents, eventSource } from "./event-source.ts";
+import type { TimelineItem } from "./item.ts";
 import { mergePage, type Source } from "./merge.ts";
-import { sayBy } from "./sentence.ts";
-import type { StoryAt, Told } from "./source.ts";
+import { formatActor } from "./sentence.ts";
+import type { TimelineDraft, TimelineScope } from "./source.ts";
 
 /** Refuses with `not_found`. */
-export async function readStory(store: Store, at: StoryAt, request: PageRequest): Promise<Page<StoryItem>> {
+export async function readTimeline(
+  store: Store,
+  at: TimelineScope,
+  request: PageRequest,
+): Promise<Page<TimelineItem>> {
   const page = await readPage(store, request, async (tx, part) => mergePage(await sourcesOf(tx, at), part));
-  const words = await tellEvents(store, page.items);
+  const words = await describeEvents(store, page.items);
   const items = page.items.map(({ event: _, atMs, ...item }) => ({
     ...item,
     at: toIso(atMs),
@@ -28,13 +32,13 @@ export async function readStory(store: Store, at: StoryAt, request: PageRequest)
 }
 
 /** Of one moment, what came of something stands above it. */
-async function sourcesOf(tx: Reader, at: StoryAt): Promise<Source<Told>[]> {
+async function sourcesOf(tx: Reader, at: TimelineScope): Promise<Source<TimelineDraft>[]> {
   const { createdAt, createdBy } = await requirePerson(tx, at.environmentId, at.personId);
-  const made: Told = {
+  const made: TimelineDraft = {
     id: "made",
     kind: "made",
     atMs: createdAt,
-    sentence: `Became a person here, made ${sayBy(createdBy)}`,
+    sentence: `Became a person here, made ${formatActor(createdBy)}`,
     detail: null,
     look: "none",
     thing: { kind: "person", id: at.personId, collection: null },

@@ -3,13 +3,13 @@ import { Type } from "typebox";
 import { type Page, readPageRequest } from "../../base/page.ts";
 import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../../base/schema.ts";
 import {
-  CALL_OUTCOMES,
-  callCountsView,
-  countRecentCalls,
-  listRecentCalls,
-  recentCallView,
+  countRecentRequests,
+  listRecentRequests,
+  REQUEST_OUTCOMES,
+  recentRequestView,
+  requestCountsView,
 } from "../../engine/receiver/request.ts";
-import { listUnknownCalls, unknownCallView } from "../../engine/receiver/unknown-request.ts";
+import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/unknown-request.ts";
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
 import { listProblems, problemView } from "../../platform/audit/problem.ts";
@@ -80,17 +80,17 @@ export const watchRoutes = [
     query: fields({
       ...pageQuery,
       relay: calledName,
-      outcome: Type.Optional(oneOf(CALL_OUTCOMES)),
+      outcome: Type.Optional(oneOf(REQUEST_OUTCOMES)),
       code: exactText(63, "what they were refused for, such as bad_signature"),
       since: Type.Optional(Type.String()),
     }),
-    answer: pageOf(recentCallView),
+    answer: pageOf(recentRequestView),
     async handle({ deps, environment, query }) {
       const { limit, cursor, since, ...asked } = query;
       const page = readPageRequest({ limit, cursor });
       const filter = { ...asked, sinceMs: readTime("since", since) };
-      await deps.receiver.writeRecentCalls();
-      return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
+      await deps.receiver.writeRecentRequests();
+      return await deps.store.read((tx) => listRecentRequests(tx, environment.id, filter, page));
     },
   }),
   environmentRoute({
@@ -99,11 +99,11 @@ export const watchRoutes = [
     summary:
       "Counts the receiver calls that became no event since a time, by outcome and cause, as far as the last 1,000 tell.",
     query: fields({ relay: calledName, since: Type.Optional(Type.String()) }),
-    answer: Type.Object({ counts: callCountsView }),
+    answer: Type.Object({ counts: requestCountsView }),
     async handle({ deps, environmentId, query: { relay, since } }) {
       const filter = { relay, sinceMs: readTime("since", since) };
-      await deps.receiver.writeRecentCalls();
-      return { counts: await deps.store.read((tx) => countRecentCalls(tx, environmentId, filter)) };
+      await deps.receiver.writeRecentRequests();
+      return { counts: await deps.store.read((tx) => countRecentRequests(tx, environmentId, filter)) };
     },
   }),
   environmentRoute({
@@ -112,11 +112,11 @@ export const watchRoutes = [
     summary:
       "Lists the last 50 names that were called and that no receiver of the app has, with the receiver that the sender may have meant.",
     query: fields(pageQuery),
-    answer: pageOf(unknownCallView),
+    answer: pageOf(unknownRequestView),
     async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      await deps.receiver.writeRecentCalls();
-      return await deps.store.read((tx) => listUnknownCalls(tx, environment.id, page));
+      await deps.receiver.writeRecentRequests();
+      return await deps.store.read((tx) => listUnknownRequests(tx, environment.id, page));
     },
   }),
 ];

@@ -13,7 +13,7 @@ import { planReplay, replayEvent } from "../../engine/event/replay.ts";
 import { replayPlan } from "../../engine/event/replay-plan.ts";
 import { tryEventNow } from "../../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
-import { causeView, judgeEvent } from "../../insight/overview/failure-cause.ts";
+import { causeView, evaluateEventCause } from "../../insight/overview/failure-cause.ts";
 import type { Store } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -121,7 +121,7 @@ export const eventRoutes = [
       "Says whether what a failed or dead event failed with is still so, as far as what ran since tells; null for every other event.",
     answer: Type.Object({ cause: orNull(causeView) }),
     read: async (tx, { environmentId, params }) => ({
-      cause: await judgeEvent(tx, environmentId, params.id),
+      cause: await evaluateEventCause(tx, environmentId, params.id),
     }),
   }),
   environmentRoute({

@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { MAX_MANAGEMENT_BODY_BYTES } from "../../base/limit.ts";
 import { fields, oneOf } from "../../base/schema.ts";
-import { importMissed, missedView } from "../../engine/receiver/import.ts";
+import { importEvents, importView } from "../../engine/receiver/import.ts";
 import { environmentRoute } from "../http/route.ts";
 
 export const missedRoutes = [
@@ -30,7 +30,7 @@ export const missedRoutes = [
       ),
     }),
     rawBytes: MAX_MANAGEMENT_BODY_BYTES,
-    answer: missedView,
+    answer: importView,
     async handle({ deps: { store, relays }, origin, params, query, bytes, change }) {
       const { dryRun, file = null, line = "1", version } = query;
       const batch = {
@@ -41,7 +41,7 @@ export const missedRoutes = [
         version: version === undefined ? null : Number(version),
       };
       const snapshot = await relays.current();
-      return await importMissed({ store, snapshot, origin }, params.name, batch, change);
+      return await importEvents({ store, snapshot, origin }, params.name, batch, change);
     },
   }),
 ];

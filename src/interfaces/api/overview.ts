@@ -1,8 +1,8 @@
 /** An environment at a glance, and of every environment how much needs somebody. */
 import { Type } from "typebox";
 import { fields, readTime } from "../../base/schema.ts";
-import type { NeedContext } from "../../insight/overview/attention.ts";
-import { listPlaces, placeView } from "../../insight/overview/environment-list.ts";
+import type { AttentionContext } from "../../insight/overview/attention.ts";
+import { environmentSummaryView, listEnvironmentSummaries } from "../../insight/overview/environment-list.ts";
 import { overviewView, showOverview } from "../../insight/overview/overview.ts";
 import { showUrlTimes, urlTimesView } from "../../insight/overview/url-time.ts";
 import { docsOf } from "../http/answer.ts";
@@ -15,7 +15,7 @@ function serverOf({ config }: HttpDeps) {
 }
 
 /** Where what needs somebody in the environment is read from. */
-export function needContext(deps: HttpDeps, environment: EnvironmentCall["environment"]): NeedContext {
+export function needContext(deps: HttpDeps, environment: EnvironmentCall["environment"]): AttentionContext {
   return { environment, server: serverOf(deps), clock: deps.clock };
 }
 
@@ -28,7 +28,7 @@ export const overviewRoutes = [
     answer: overviewView,
     async handle({ deps, environment, request }) {
       const { store, clock, relays } = deps;
-      await deps.receiver.writeRecentCalls();
+      await deps.receiver.writeRecentRequests();
       const overview = await showOverview(store, { environment, server: serverOf(deps), clock, relays });
       const needs = overview.needs.map((need) => {
         const docs = docsOf(deps, request, need.code);
@@ -53,9 +53,9 @@ export const overviewRoutes = [
     method: "GET",
     path: "/api/overview",
     summary: "Tells of every app and environment how many things need somebody, and since when.",
-    answer: Type.Object({ places: Type.Array(placeView) }),
+    answer: Type.Object({ places: Type.Array(environmentSummaryView) }),
     handle: async ({ deps }) => ({
-      places: await listPlaces(deps.store, { server: serverOf(deps), clock: deps.clock }),
+      places: await listEnvironmentSummaries(deps.store, { server: serverOf(deps), clock: deps.clock }),
     }),
   }),
 ];

@@ -19,8 +19,8 @@ import {
   textOrNull,
   timeOrNull,
 } from "../../base/schema.ts";
-import { storyItem } from "../../insight/timeline/item.ts";
-import { readStory } from "../../insight/timeline/timeline.ts";
+import { timelineItem } from "../../insight/timeline/item.ts";
+import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccessOf } from "../../shop/people/access-grant.ts";
 import { findBalance } from "../../shop/people/credit.ts";
@@ -184,10 +184,10 @@ export const personRoutes = [
     summary:
       "Tells what happened for a person, newest first: events with why they failed, access, credits, purchases, plans, mails, records, changes.",
     query: fields(pageQuery),
-    answer: pageOf(storyItem),
+    answer: pageOf(timelineItem),
     async handle({ deps, environmentId, params, query, nowMs }) {
       const page = readPageRequest(query);
-      return await readStory(deps.store, { environmentId, personId: params.id, nowMs }, page);
+      return await readTimeline(deps.store, { environmentId, personId: params.id, nowMs }, page);
     },
   }),
   environmentRoute({

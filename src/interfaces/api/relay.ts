@@ -9,8 +9,8 @@ import { findManyRemembered, rememberedView } from "../../engine/receiver/signat
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
-import { explainRelay } from "../../insight/simulate/simulate.ts";
-import { explainInput, explanationView } from "../../insight/simulate/step.ts";
+import { simulateRelay } from "../../insight/simulate/simulate.ts";
+import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
 import { requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
@@ -100,7 +100,7 @@ export const relayRoutes = [
       const { deps, environment, query } = call;
       const step = (tx: Reader, part: PageRequest) => listRelays(tx, relayContext(call), part);
       const { items, next } = await readPage(deps.store, readPageRequest(query), step);
-      await deps.receiver.writeRecentCalls();
+      await deps.receiver.writeRecentRequests();
       return { items: await addHealth(deps.store, needContext(deps, environment), items), next };
     },
   }),
@@ -159,7 +159,7 @@ export const relayRoutes = [
     }),
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
-      await deps.receiver.writeRecentCalls();
+      await deps.receiver.writeRecentRequests();
       const { relay, ...beside } = await deps.store.read(async (tx) => {
         const row = await requireRelay(tx, environmentId, params.name);
         const missing = await listMissing(makeCatalogLookup(tx, environmentId), row.definition);
@@ -178,7 +178,7 @@ export const relayRoutes = [
       "Tells why nothing happened: how many calls and events of 24 hours came to each step, and where the others stopped and why.",
     answer: Type.Object({ funnel: funnelView }),
     async handle({ deps, environmentId, params }) {
-      await deps.receiver.writeRecentCalls();
+      await deps.receiver.writeRecentRequests();
       const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
       return { funnel: await showFunnel(deps.store, { environmentId, clock: deps.clock }, relay) };
     },
@@ -292,11 +292,11 @@ export const relayRoutes = [
     path: "/relays/:name/explain",
     summary:
       "Tells step by step what the relay would do with a call, a record, a stored event or an example, with no effect: nothing is written, mailed or called.",
-    body: explainInput,
-    answer: Type.Object({ explanation: explanationView }),
+    body: simulateInput,
+    answer: Type.Object({ explanation: simulationView }),
     async handle({ deps, environmentId, params, body }) {
       const { limits } = deps.config;
-      return { explanation: await explainRelay({ ...deps, limits }, environmentId, params.name, body) };
+      return { explanation: await simulateRelay({ ...deps, limits }, environmentId, params.name, body) };
     },
   }),
   openRoute({

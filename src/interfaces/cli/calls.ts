@@ -9,15 +9,15 @@ import { MAX_PAGE_SIZE } from "../../base/page.ts";
 import { explainCode } from "../../base/result-code.ts";
 import { plain } from "../../base/text.ts";
 import {
-  CALL_OUTCOMES,
-  type CallFilter,
-  listRecentCalls,
-  type RecentCallView,
+  listRecentRequests,
+  REQUEST_OUTCOMES,
+  type RecentRequestView,
+  type RequestFilter,
 } from "../../engine/receiver/request.ts";
 import {
-  listUnknownCalls,
+  listUnknownRequests,
   MAX_UNKNOWN_NAMES,
-  type UnknownCallView,
+  type UnknownRequestView,
 } from "../../engine/receiver/unknown-request.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
@@ -40,16 +40,16 @@ const UNKNOWN = "unknown_receiver";
 
 const CALL_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only calls to this name", of: "relay" },
-  { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", "), of: CALL_OUTCOMES },
+  { name: "outcome", value: "<outcome>", help: REQUEST_OUTCOMES.join(", "), of: REQUEST_OUTCOMES },
   { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
   SINCE,
 ];
 
 /** Throws UsageError. */
-function readCallFilter(input: Input, world: World): CallFilter {
+function readCallFilter(input: Input, world: World): RequestFilter {
   return {
     relay: input.text("relay") ?? undefined,
-    outcome: input.choice("outcome", CALL_OUTCOMES) ?? undefined,
+    outcome: input.choice("outcome", REQUEST_OUTCOMES) ?? undefined,
     code: input.text("code") ?? undefined,
     sinceMs: readTime(input, "since", world),
   };
@@ -125,7 +125,7 @@ export const callsTail: Command = {
 };
 
 /** A name that no receiver has is one row, called again and again. */
-function keyOf({ id, count }: RecentCallView): string {
+function keyOf({ id, count }: RecentRequestView): string {
   return `${id} ${count}`;
 }
 
@@ -133,38 +133,38 @@ function keyOf({ id, count }: RecentCallView): string {
 async function listCalls(
   tx: Reader,
   environmentId: number,
-  filter: CallFilter,
+  filter: RequestFilter,
   limit: number,
-): Promise<RecentCallView[]> {
-  const { items } = await listRecentCalls(tx, environmentId, filter, { limit, after: null });
+): Promise<RecentRequestView[]> {
+  const { items } = await listRecentRequests(tx, environmentId, filter, { limit, after: null });
   if (!takesUnknown(filter)) return items;
   const every = { limit: MAX_UNKNOWN_NAMES, after: null };
-  return mix(items, (await listUnknownCalls(tx, environmentId, every)).items, filter, limit);
+  return mix(items, (await listUnknownRequests(tx, environmentId, every)).items, filter, limit);
 }
 
 /** The same of a server. */
-async function listThere(remote: Remote, filter: CallFilter, limit: number): Promise<RecentCallView[]> {
+async function listThere(remote: Remote, filter: RequestFilter, limit: number): Promise<RecentRequestView[]> {
   const { relay, outcome, code, sinceMs = null } = filter;
   const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
-  const { items } = await listRemote<RecentCallView>(remote, "/calls", query, limit);
+  const { items } = await listRemote<RecentRequestView>(remote, "/calls", query, limit);
   if (!takesUnknown(filter)) return items;
-  const unknown = await listRemote<UnknownCallView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
+  const unknown = await listRemote<UnknownRequestView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
   return mix(items, unknown.items, filter, limit);
 }
 
-function takesUnknown({ outcome, code }: CallFilter): boolean {
+function takesUnknown({ outcome, code }: RequestFilter): boolean {
   return (outcome ?? "refused") === "refused" && (code ?? UNKNOWN) === UNKNOWN;
 }
 
 function mix(
-  items: readonly RecentCallView[],
-  names: readonly UnknownCallView[],
-  { relay, sinceMs = Number.NEGATIVE_INFINITY }: CallFilter,
+  items: readonly RecentRequestView[],
+  names: readonly UnknownRequestView[],
+  { relay, sinceMs = Number.NEGATIVE_INFINITY }: RequestFilter,
   limit: number,
-): RecentCallView[] {
+): RecentRequestView[] {
   const unknown = names
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
-    .map(({ id, name, at, firstAt, cause, source, count }): RecentCallView => {
+    .map(({ id, name, at, firstAt, cause, source, count }): RecentRequestView => {
       const why = { outcome: "refused", code: UNKNOWN, cause } as const;
       return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
     });
@@ -173,7 +173,7 @@ function mix(
     .slice(0, limit);
 }
 
-const CALL_COLUMNS: readonly Column<RecentCallView>[] = [
+const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
   { heading: "AT", value: ({ at }) => at, keep: 2 },
   { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome), keep: 1 },
   { heading: "RELAY", value: ({ relay }) => relay, cut: 12, keep: 3 },
@@ -184,13 +184,13 @@ const CALL_COLUMNS: readonly Column<RecentCallView>[] = [
 ];
 
 /** `401 bad_signature`, `200 ignored`. */
-function answerOf({ outcome, code }: RecentCallView): string {
+function answerOf({ outcome, code }: RecentRequestView): string {
   return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
 }
 
 const TAIL = { columns: CALL_COLUMNS, keyOf, waiting: "Waiting for calls that become no event" };
 
-function writeCall(call: RecentCallView): string[] {
+function writeCall(call: RecentRequestView): string[] {
   const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
   const meaning = outcome === "refused" ? explainCode(code) : null;
   const facts: Readonly<Record<string, string | null>> = {

@@ -5,9 +5,9 @@ import { sleep } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { plain } from "../../base/text.ts";
 import {
-  importMissed as importBatch,
-  MAX_MISSED_LINES,
-  type MissedView,
+  type ImportView,
+  importEvents as importBatch,
+  MAX_IMPORT_LINES,
 } from "../../engine/receiver/import.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
@@ -31,7 +31,7 @@ const TELL_EVERY_MS = 500;
 const TRY_AGAIN_MS = 200;
 const MAX_TRIES = 10;
 
-export const importMissed: Command = {
+export const importEvents: Command = {
   words: ["import-missed"],
   summary: "enter events that the provider never delivered",
   details:
@@ -84,7 +84,7 @@ interface Asked {
 }
 
 /** Has one batch planned or stored. */
-type Send = (bytes: Uint8Array, asked: Asked) => Promise<MissedView>;
+type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
 
 function sendHere(store: Store, environment: Environment, input: Input, world: World): Send {
   const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
@@ -128,7 +128,7 @@ function sendThere(remote: Remote, input: Input): Send {
     const query = new URLSearchParams({ dryRun: String(dryRun), file, line: String(firstLine) });
     if (version !== null) query.set("version", String(version));
     const path = `/relays/${encodeURIComponent(input.first())}/import-missed?${query}`;
-    return askPlace<MissedView>(remote, "POST", path, bytes);
+    return askPlace<ImportView>(remote, "POST", path, bytes);
   };
 }
 
@@ -226,7 +226,7 @@ function* batchesOf(bytes: Uint8Array): Generator<Batch> {
   while (end < bytes.byteLength) {
     const found = bytes.indexOf(LF, end);
     const next = found < 0 ? bytes.byteLength : found + 1;
-    if (lines > 0 && (next - start > BATCH_BYTES || lines === MAX_MISSED_LINES)) {
+    if (lines > 0 && (next - start > BATCH_BYTES || lines === MAX_IMPORT_LINES)) {
       yield { bytes: bytes.subarray(start, end), firstLine, lines };
       [start, firstLine, lines] = [end, firstLine + lines, 0];
     }

@@ -1,6 +1,6 @@
 /** What became of the lines of an import, or in a plan would: counts, and the causes of those that do not enter, by the numbers of their lines. */
 import { plain } from "../../base/text.ts";
-import type { MissedLineView } from "../../engine/receiver/import.ts";
+import type { ImportLineView } from "../../engine/receiver/import.ts";
 
 /** Causes that are shown of lines that do not enter, and lines of each. */
 const SHOWN_CAUSES = 10;
@@ -9,7 +9,7 @@ const SHOWN_LINES = 8;
 const LISTED_LINES = 1_000;
 
 interface Cause {
-  outcome: MissedLineView["outcome"];
+  outcome: ImportLineView["outcome"];
   code: string | null;
   message: string;
   lines: number[];
@@ -30,10 +30,10 @@ export class MissedTally {
   refusedCode: string | null = null;
   readonly #known = new Set<string>();
   readonly #causes = new Map<string, Cause>();
-  readonly #listed: MissedLineView[] = [];
+  readonly #listed: ImportLineView[] = [];
 
   /** `planned`: an event that comes twice is new once. */
-  add(line: MissedLineView, planned: boolean): void {
+  add(line: ImportLineView, planned: boolean): void {
     const { key, code, message } = line;
     const outcome =
       planned && line.outcome === "new" && key !== null && this.#known.has(key) ? "known" : line.outcome;

@@ -6,8 +6,8 @@ import { Refusal } from "../../base/refusal.ts";
 import { cutToLine, plain } from "../../base/text.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import type { EventItem } from "../../engine/event/view.ts";
-import type { StoryItem } from "../../insight/timeline/item.ts";
-import { readStory } from "../../insight/timeline/timeline.ts";
+import type { TimelineItem } from "../../insight/timeline/item.ts";
+import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
 import { checkAccess, listGrants } from "../../shop/people/access-grant.ts";
 import { listCredits } from "../../shop/people/credit.ts";
@@ -99,7 +99,7 @@ export const peopleShow: Command = {
         const person = held.person.id;
         const events = await readEvents(store, id, { person }, LATELY);
         const at = { environmentId: id, personId: person, nowMs };
-        const story = await readStory(store, at, { limit, after: null });
+        const story = await readTimeline(store, at, { limit, after: null });
         return { ...held, events: events.items, story: story.items, goesOn: story.next !== null };
       },
       there: async (remote) => {
@@ -149,7 +149,7 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
 type Held = Awaited<ReturnType<typeof readHeld>>;
 type Shown = Held & {
   events: EventItem[];
-  story: StoryItem[];
+  story: TimelineItem[];
   /** Whether there is more of the story than this. */
   goesOn: boolean;
 };
@@ -171,7 +171,7 @@ async function readThere(remote: Remote, name: string, limit: number): Promise<S
   const credits = await askPlace<{ balance: number; items: Held["credits"]["last"] }>(remote, "GET", ledger);
   const purchases = await listRemote<Held["purchases"][number]>(remote, "/purchases", { person: id }, most);
   const events = await listRemote<EventItem>(remote, "/events", { person: id }, most);
-  const story = await listRemote<StoryItem>(remote, `${of}/story`, {}, limit);
+  const story = await listRemote<TimelineItem>(remote, `${of}/story`, {}, limit);
   return {
     person,
     namesake,

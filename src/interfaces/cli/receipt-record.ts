@@ -6,7 +6,7 @@
 import { isCurrency } from "../../base/currency.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { sayAmount } from "../../insight/timeline/sentence.ts";
+import { formatAmount } from "../../insight/timeline/sentence.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import { type PersonView, refuseNobody, requirePersonNamed } from "../../shop/people/person.ts";
 import { plans } from "../../shop/selling/plan.ts";
@@ -218,7 +218,7 @@ async function askFirst(input: Input, world: World, payment: Payment, bought: Bo
   if (bought.before !== null) return;
   const { ref, product, plan, amountMinor = null, currency = null } = payment;
   const { person, relay } = bought;
-  const paid = sayAmount(amountMinor, currency);
+  const paid = formatAmount(amountMinor, currency);
   const lines = [
     `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${sayGiven(bought, plan)} A receipt is written, and no money moves.`,
     ...(person.isSuspended
@@ -275,8 +275,8 @@ function sayBefore(receipt: PurchaseView): string {
 
 /** Fails where the line says another amount than the receipt of its ref: then it may be another payment. */
 function requireAlike({ ref, amountMinor, currency }: Payment, receipt: PurchaseView): void {
-  const said = sayAmount(amountMinor ?? null, currency ?? null);
-  const stands = sayAmount(receipt.amountMinor, receipt.currency);
+  const said = formatAmount(amountMinor ?? null, currency ?? null);
+  const stands = formatAmount(receipt.amountMinor, receipt.currency);
   if (said === null || said === stands) return;
   throw new CommandFailure(
     "ref_used",

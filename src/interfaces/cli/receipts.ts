@@ -2,7 +2,7 @@
 
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { sayAmount } from "../../insight/timeline/sentence.ts";
+import { formatAmount } from "../../insight/timeline/sentence.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
 import { readPersonId } from "../../shop/people/person.ts";
 import { planRefund, type RefundPlan, refundByHand } from "../../shop/selling/manual-refund.ts";
@@ -49,7 +49,7 @@ export const receiptsList: Command = {
         { heading: "ITEM", value: (one) => one.item, cut: 12, keep: 3 },
         {
           heading: "AMOUNT",
-          value: (one) => sayAmount(one.amountMinor, one.currency) ?? "",
+          value: (one) => formatAmount(one.amountMinor, one.currency) ?? "",
           right: true,
           keep: 5,
         },

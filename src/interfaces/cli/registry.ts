@@ -19,7 +19,7 @@ import { eventsRetry, relaysRetry } from "./event-retry.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events.ts";
 import { filesDelete, filesDownload, filesList, filesUpload } from "./files.ts";
 import type { Group } from "./help.ts";
-import { importMissed } from "./import-missed.ts";
+import { importEvents } from "./import-missed.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { login, logout } from "./login.ts";
@@ -157,7 +157,7 @@ export const GROUPS: readonly Group[] = [
       backup,
       restore,
       move,
-      importMissed,
+      importEvents,
       appsCreate,
       appsList,
       appsRename,

@@ -1,6 +1,6 @@
 /** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
 import type { Warning } from "../../base/refusal.ts";
-import type { RecentCallView } from "../../engine/receiver/request.ts";
+import type { RecentRequestView } from "../../engine/receiver/request.ts";
 import type { FunnelView } from "../../insight/overview/funnel.ts";
 import type { ListedRelayView } from "../../insight/overview/health.ts";
 import type { ProblemView } from "../../platform/audit/problem.ts";
@@ -40,7 +40,7 @@ export async function readStoryThere(remote: Remote, name: string): Promise<Rela
   );
   const { definition } = relay;
   const judged = await askPlace<{ warnings: Warning[] }>(remote, "POST", "/relays/validate", { definition });
-  const calls = await listRemote<RecentCallView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
+  const calls = await listRemote<RecentRequestView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
   const heldAt = await readHeldAt(remote);
   return { relay, health, heldAt, remembered, warnings: judged.warnings, calls: calls.items };
 }

@@ -3,7 +3,7 @@
 import type { Warning } from "../../base/refusal.ts";
 import { explainCode } from "../../base/result-code.ts";
 import { plain } from "../../base/text.ts";
-import type { RecentCallView } from "../../engine/receiver/request.ts";
+import type { RecentRequestView } from "../../engine/receiver/request.ts";
 import type { FunnelView } from "../../insight/overview/funnel.ts";
 import type { HealthView, ListedRelayView } from "../../insight/overview/health.ts";
 import type { RelayItem, RelayView } from "../../rules/relay/relay-view.ts";
@@ -20,7 +20,7 @@ export interface RelayStory {
   remembered?: { message: string } | null | undefined;
   heldAt: string | null;
   warnings: Warning[];
-  calls: RecentCallView[];
+  calls: RecentRequestView[];
 }
 
 /** Calls of it that are shown. */
@@ -158,7 +158,7 @@ function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secre
   return words.filter((word) => word !== null).join(", ");
 }
 
-function sayCall({ at, outcome, code, count, cause }: RecentCallView): string {
+function sayCall({ at, outcome, code, count, cause }: RecentRequestView): string {
   const answer =
     outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
   return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;

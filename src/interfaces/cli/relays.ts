@@ -5,10 +5,10 @@
 
 import { type Clock, toIsoOrNull } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
-import { listRecentCalls } from "../../engine/receiver/request.ts";
+import { listRecentRequests } from "../../engine/receiver/request.ts";
 import { findManyRemembered } from "../../engine/receiver/signature-memory.ts";
 import { recordDue, recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
-import type { NeedContext } from "../../insight/overview/attention.ts";
+import type { AttentionContext } from "../../insight/overview/attention.ts";
 import { showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth } from "../../insight/overview/health.ts";
 import { COMMAND_LINE } from "../../platform/account/api-key.ts";
@@ -60,7 +60,7 @@ export function contextOf(input: Input, world: World, environment: Environment) 
 }
 
 /** Whether the server has a backup is no relay's. */
-function needsHere(environment: Environment, clock: Clock): NeedContext {
+function needsHere(environment: Environment, clock: Clock): AttentionContext {
   return { environment, server: { dataDir: "", backupEveryMs: null, backsUp: false }, clock };
 }
 
@@ -126,7 +126,7 @@ export const relaysShow: Command = {
       here: async (store, environment) => {
         const sealer = await openSealerHere(store, input, world).catch(() => undefined);
         const context = { ...contextOf(input, world, environment), ...(sealer && { sealer }) };
-        return await readStory(store, context, input.first());
+        return await readTimeline(store, context, input.first());
       },
       there: (remote) => readStoryThere(remote, input.first()),
     });
@@ -135,12 +135,12 @@ export const relaysShow: Command = {
   },
 };
 
-async function readStory(store: Store, context: ReturnType<typeof contextOf>, name: string) {
+async function readTimeline(store: Store, context: ReturnType<typeof contextOf>, name: string) {
   const { environment, nowMs, baseUrl, clock } = context;
   const story = await store.read(async (tx) => {
     const row = await requireRelay(tx, environment.id, name);
     const checked = checkDefinition(row.definition, nowMs);
-    const { items: calls } = await listRecentCalls(tx, environment.id, { relay: name }, LAST_CALLS);
+    const { items: calls } = await listRecentRequests(tx, environment.id, { relay: name }, LAST_CALLS);
     const warnings = [
       ...("problems" in checked ? [] : checked.warnings),
       ...warnOwnHost(row.definition, baseUrl),

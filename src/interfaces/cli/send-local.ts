@@ -12,8 +12,8 @@ import { plain } from "../../base/text.ts";
 import { FINAL_STATES } from "../../engine/event/event.ts";
 import { listEvents } from "../../engine/event/list.ts";
 import { findEventView } from "../../engine/event/view.ts";
-import { explainRelay } from "../../insight/simulate/simulate.ts";
-import type { Asked, Explanation } from "../../insight/simulate/step.ts";
+import { simulateRelay } from "../../insight/simulate/simulate.ts";
+import type { SimulateInput, Simulation } from "../../insight/simulate/step.ts";
 import { writeTestTick } from "../../insight/simulate/test-event.ts";
 import { writeTestRecord } from "../../insight/simulate/test-record.ts";
 import { actorWords, COMMAND_LINE } from "../../platform/account/api-key.ts";
@@ -29,7 +29,7 @@ import { programWord, type World } from "./io.ts";
 import { readBaseUrl, readDataDir } from "./service-option.ts";
 
 /** What is sent: the text of `--data`, or null for an example. */
-type Given = Pick<Asked, "body" | "contentType"> | null;
+type Given = Pick<SimulateInput, "body" | "contentType"> | null;
 
 const BY = "relay send";
 const LOOK_EVERY_MS = 50;
@@ -44,12 +44,12 @@ export async function explainHere(name: string, given: Given, input: Input, worl
     const record = relay?.definition.trigger.kind === "data_change" && given?.body !== undefined;
     const [named, person] = [input.text("event"), input.text("person")];
     const event = named === null ? null : await eventIdHere(house.store, environment.id, named);
-    const asked: Asked = {
+    const asked: SimulateInput = {
       ...(record ? { record: readRecord(given.body ?? "") } : given),
       ...(event === null ? {} : { event }),
       ...(person === null ? {} : { person }),
     };
-    return await explainRelay(house, environment.id, name, asked);
+    return await simulateRelay(house, environment.id, name, asked);
   });
   world.say(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
   return explanation.would === "refuse" || explanation.would === "fail" ? 1 : 0;
@@ -57,7 +57,7 @@ export async function explainHere(name: string, given: Given, input: Input, worl
 
 const MARKS = { ok: "ok", stops: "STOP", unknown: "?" } as const;
 
-function writeExplanation({ steps, would, message, warnings }: Explanation): string {
+function writeExplanation({ steps, would, message, warnings }: Simulation): string {
   const lines = steps.flatMap(({ step, outcome, reached, message: said, detail }) => [
     `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(said)}${reached || outcome === "unknown" ? "" : " (it does not come to that)"}`,
     ...showDetail(step, detail).map((line) => `     ${" ".repeat(12)}${plain(line)}`),
@@ -72,7 +72,7 @@ function writeExplanation({ steps, would, message, warnings }: Explanation): str
 }
 
 /** The few lines of a detail that a reader needs; --json has all of it. */
-function showDetail(step: Explanation["steps"][number]["step"], detail: Json): string[] {
+function showDetail(step: Simulation["steps"][number]["step"], detail: Json): string[] {
   if (step === "signed_text" && isJsonObject(detail)) return [String(detail.text)];
   if ((step === "map" || step === "parts") && Array.isArray(detail)) return detail.map(showPart);
   if (step !== "action" || !isJsonObject(detail)) return [];
@@ -190,7 +190,7 @@ function readRecord(text: string): JsonObject {
 async function withRelays<Result>(
   input: Input,
   world: World,
-  work: (house: Parameters<typeof explainRelay>[0], environment: Environment) => Promise<Result>,
+  work: (house: Parameters<typeof simulateRelay>[0], environment: Environment) => Promise<Result>,
 ): Promise<Result> {
   return await withEnvironment(input, world, async (store, environment) => {
     const { clock } = world;
