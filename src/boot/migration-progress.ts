@@ -1,7 +1,8 @@
 /** What is told of a migration while a start makes it: to whoever asks on the port, and every few seconds to the log. */
 import { type Clock, Loop } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import { type MigrationProgress, SCHEMA_VERSION } from "../store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../store/migrate/migrations.ts";
+import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import type { EarlyPort } from "./readiness.ts";
 
 /** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */

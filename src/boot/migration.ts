@@ -14,7 +14,8 @@ import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
 import { NoCopyKept } from "../store/sqlite/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/sqlite/database-file.ts";
-import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/sqlite/migrate.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
+import { type MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
 import { MovedAway, refuseMoved } from "../store/transfer/mark.ts";
 

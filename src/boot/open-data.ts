@@ -25,7 +25,7 @@ import { RunnerLease } from "../store/lease/directory-lease.ts";
 import type { Holding } from "../store/lease/lease-holder.ts";
 import { NodeHolding } from "../store/lease/node-lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
-import type { PostgresMigrationWatch } from "../store/postgres/migrate.ts";
+import type { PostgresMigrationOptions } from "../store/postgres/migrate.ts";
 import { openPostgres } from "../store/postgres/postgres.ts";
 import { refuseLostDatabase } from "../store/sqlite/database-file.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/sqlite/directory-lock.ts";
@@ -157,7 +157,7 @@ const OTHERS_MIGRATE = "It waits for another node, which is bringing it there.";
 async function migrateSharedAnswering<Opened>(
   config: ServiceConfig,
   { log, early, stopped }: OpenDeps,
-  open: (migration: PostgresMigrationWatch) => Promise<Opened>,
+  open: (migration: PostgresMigrationOptions) => Promise<Opened>,
 ): Promise<Opened> {
   let told: ToldMigration | null = null;
   let waits = true;

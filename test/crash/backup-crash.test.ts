@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { makeBackup } from "../../src/operator/backup/backup.ts";
 import { restoreBackup } from "../../src/operator/backup/restore.ts";
+import { SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
-import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
 import { runMigration } from "../../src/store/sqlite/migration-rehearsal.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
@@ -196,7 +196,7 @@ function newOldDirectory(): string {
 function makeSchema(file: string, schema: number): Database {
   const database = new Database(file, { create: true, readwrite: true });
   database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-  for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
+  for (const { number, name, sql } of SQLITE_MIGRATIONS.slice(0, schema)) {
     runMigration(database, sql);
     database.run("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, 0)", [number, name]);
   }

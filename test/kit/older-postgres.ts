@@ -1,6 +1,6 @@
 /** A PostgreSQL database as an earlier version left it. */
 import { SQL } from "bun";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { type FreshDatabase, freshDatabase } from "./postgres.ts";
 
 const TABLE = 'CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL)';

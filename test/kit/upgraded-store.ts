@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { olderDatabase } from "./older-postgres.ts";
 
@@ -27,7 +27,7 @@ export const UPGRADES: readonly Upgrade[] = [
       const old = new Database(file, { create: true, readwrite: true });
       old.run("PRAGMA journal_mode = WAL");
       old.run(TABLE);
-      for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number <= schema)) {
+      for (const { number, name, sql } of SQLITE_MIGRATIONS.filter((one) => one.number <= schema)) {
         old.run(sql);
         old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
       }

@@ -3,8 +3,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { SQL } from "bun";
 import { numberedId } from "../../src/base/id.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { runMigration } from "../../src/store/sqlite/migration-rehearsal.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { freshDatabase } from "../kit/postgres.ts";
@@ -55,7 +54,7 @@ interface Opened extends AsyncDisposable {
 
 /** A database as the release before the migration left it, with the statements that bring it to the next. */
 async function openBefore(): Promise<Opened & { next: string }> {
-  const all = ON_POSTGRES ? POSTGRES_MIGRATIONS : MIGRATIONS;
+  const all = ON_POSTGRES ? POSTGRES_MIGRATIONS : SQLITE_MIGRATIONS;
   const at = all.findIndex(({ name }) => name === "arrival");
   const opened = ON_POSTGRES ? await openPostgres() : openFile();
   await opened.exec("CREATE TABLE schema_migration (number bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL, hash text)");

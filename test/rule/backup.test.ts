@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { type BackupRequest, makeBackup } from "../../src/operator/backup/backup.ts";
 import { type RestoreRequest, restoreBackup } from "../../src/operator/backup/restore.ts";
+import { SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import type { Store } from "../../src/store/port.ts";
 import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
-import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../../src/store/sqlite/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
@@ -442,7 +442,7 @@ describe("a migration", () => {
 
 /** An upgrade that ends just before a step. */
 function openInterrupted(file: string, step: number, onMigrate: SqliteOptions["onMigrate"] = () => undefined): Promise<Store> {
-  const last = MIGRATIONS.find(({ number }) => number === step);
+  const last = SQLITE_MIGRATIONS.find(({ number }) => number === step);
   const onMigrationProgress = ({ name, of }: { name: string; of: number | null }): void => {
     if (name === last?.name && of === null) throw new Error("interrupted");
   };
@@ -483,7 +483,7 @@ function newOldDirectory(schema: number): string {
   using database = new Database(join(dataDir, "relay.db"), { create: true, readwrite: true });
   database.run("PRAGMA journal_mode = WAL");
   database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-  for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
+  for (const { number, name, sql } of SQLITE_MIGRATIONS.slice(0, schema)) {
     database.run(sql);
     database.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
   }

@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/base/limit.ts";
 import { drainChanges } from "../../src/engine/change-capture/capture.ts";
 import { deleteCollection } from "../../src/shop/records/collection.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import type { Origin } from "../../src/store/port.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { testOfFile } from "../kit/chosen-store.ts";
 import { erase } from "../kit/erasing.ts";
@@ -441,7 +441,7 @@ testOfFile("what an earlier version left in the log fires for those who watched,
   using old = new Database(file, { create: true, readwrite: true });
   old.run("PRAGMA foreign_keys = ON");
   old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-  for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number < 22)) {
+  for (const { number, name, sql } of SQLITE_MIGRATIONS.filter((one) => one.number < 22)) {
     old.run(sql);
     old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
   }

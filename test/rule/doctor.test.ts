@@ -8,7 +8,7 @@ import { MINUTE_MS } from "../../src/base/limit.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
 import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
-import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../../src/store/migrate/migrations.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

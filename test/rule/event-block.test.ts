@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { systemClock } from "../../src/base/clock.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import type { Store, Writer } from "../../src/store/port.ts";
 import { followBlocks } from "../../src/store/sqlite/index-hint.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 
 const BLOCK = 2_048;
@@ -133,7 +133,7 @@ describe("the events of a relay's name", () => {
   test("are in their blocks after the migration that made these", () => {
     using database = new Database(":memory:");
     const apply = (from: number, to: number) => {
-      for (const { number, sql } of MIGRATIONS) if (number >= from && number <= to) database.exec(sql);
+      for (const { number, sql } of SQLITE_MIGRATIONS) if (number >= from && number <= to) database.exec(sql);
     };
     apply(1, 45);
     const rows = Array.from({ length: 3 * BLOCK }, (_, at) => [at * 2 + 1, at % 500 === 0 ? 2 : at < BLOCK ? 1 : 3]);

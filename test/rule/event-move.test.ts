@@ -14,7 +14,7 @@ import { listEvents } from "../../src/engine/event/list.ts";
 import { findEventView } from "../../src/engine/event/view.ts";
 import { encodeNumbers } from "../../src/store/dedupe/segment.ts";
 import { readPage } from "../../src/store/index-scan.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
@@ -36,7 +36,7 @@ function fillBefore(): void {
   old.run("PRAGMA auto_vacuum = INCREMENTAL");
   old.run("PRAGMA journal_mode = WAL");
   old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-  for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number < 25)) {
+  for (const { number, name, sql } of SQLITE_MIGRATIONS.filter((one) => one.number < 25)) {
     old.run(sql);
     old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
   }

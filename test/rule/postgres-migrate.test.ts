@@ -2,10 +2,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
+import { MigrationRefused, POSTGRES_MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate/migrations.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 
 const opened: AsyncDisposable[] = [];

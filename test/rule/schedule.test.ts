@@ -5,8 +5,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { replayEvent } from "../../src/engine/event/replay.ts";
 import { recordDue, recordDueTicks, recordMissedTicks } from "../../src/engine/schedule/schedule.ts";
 import { periodOf, type ScheduleTrigger } from "../../src/rules/trigger/schedule.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
@@ -70,7 +70,7 @@ test("4,000 instants lie in the period that plain arithmetic on UTC gives", () =
 
 test("what was settled before there was one mark stays settled, and a span that lies ahead counts for nothing", () => {
   const database = new Database(":memory:");
-  const [last, ...earlier] = MIGRATIONS.filter(({ number }) => number <= 12).reverse();
+  const [last, ...earlier] = SQLITE_MIGRATIONS.filter(({ number }) => number <= 12).reverse();
   for (const { sql } of earlier.reverse()) database.exec(sql);
   database.exec(
     "INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0); INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 0)",

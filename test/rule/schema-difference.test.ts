@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { SQL } from "bun";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
+import { SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, makeFolder, openFilled } from "../kit/data-directory.ts";
@@ -87,7 +87,7 @@ describe("a database file", () => {
     const file = join(dataDir, "relay.db");
     using old = new Database(file, { create: true, readwrite: true });
     old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-    for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number <= 40)) {
+    for (const { number, name, sql } of SQLITE_MIGRATIONS.filter((one) => one.number <= 40)) {
       old.run(sql);
       old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
     }

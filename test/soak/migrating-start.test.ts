@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:te
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS } from "../../src/store/sqlite/migrate.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
 import { placeExecutable } from "../kit/executable.ts";
@@ -20,7 +20,7 @@ beforeAll(() => {
   using old = new Database(join(filled, "relay.db"), { create: true, readwrite: true });
   for (const pragma of ["auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = OFF"]) old.run(`PRAGMA ${pragma}`);
   old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
-  for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number <= OLD_SCHEMA)) {
+  for (const { number, name, sql } of SQLITE_MIGRATIONS.filter((one) => one.number <= OLD_SCHEMA)) {
     old.run(sql);
     old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
   }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import type { DatabaseUrl } from "../../src/base/database-url.ts";
-import { POSTGRES_MIGRATIONS } from "../../src/store/postgres/schema.ts";
+import { POSTGRES_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 
 /** What test/upgrade/fill.ts says of the database next to it. */

@@ -14,7 +14,8 @@ import {
   openDatabaseFile,
   readSchemaVersion,
 } from "../../store/sqlite/database-file.ts";
-import { listTableFaults, SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
+import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
+import { listTableFaults } from "../../store/sqlite/migrate.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkServer } from "./server-check.ts";
 import {

@@ -2,6 +2,7 @@
 import { type Clock, toIso } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
+import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
 import { adviseOn } from "../../store/postgres/connection-advice.ts";
 import { LIMITS, READ_LIMITS, requireLimits } from "../../store/postgres/connection-option.ts";
@@ -15,7 +16,6 @@ import {
   readSchemaThere,
 } from "../../store/postgres/inspection.ts";
 import { listTableFaults } from "../../store/postgres/migrate.ts";
-import { SCHEMA_VERSION } from "../../store/sqlite/migrate.ts";
 import { readMark } from "../../store/transfer/mark.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";

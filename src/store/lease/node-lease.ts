@@ -5,8 +5,8 @@
 import { hostname } from "node:os";
 import { DAY_MS } from "../../base/limit.ts";
 import { VERSION } from "../../base/release/change.ts";
+import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../port.ts";
-import { SCHEMA_VERSION } from "../sqlite/migrate.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
 import { HOUSE, type NodeView } from "./lease-holder.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";

@@ -1,6 +1,6 @@
 /**
- * What a database must have: the tables, columns, indexes and triggers of this version, as the house tests of the schema write them into
- * migrations/tables.json. A database with the right number but other columns answers "ready" and then fails, so such a database is refused.
+ * Compares a database's tables with those of this version, which the schema tests write into migrations/tables.json. A database with the right
+ * number but other columns would fail after the start, so it is refused at the start.
  */
 import tables from "../../../migrations/tables.json" with { type: "json" };
 import type { Reader } from "../port.ts";
@@ -11,7 +11,7 @@ export type SchemaShape = Readonly<Record<string, TableShape>>;
 interface TableShape {
   /** Each as its name and type, such as `version INTEGER not null`. */
   columns: readonly string[];
-  /** Names; without those that a constraint makes. */
+  /** Names, without the indexes that a constraint creates. */
   indexes: readonly string[];
   triggers: readonly string[];
 }
@@ -19,7 +19,7 @@ interface TableShape {
 /** This version's tables in either database. */
 export const TABLES: Readonly<Record<"sqlite" | "postgres", SchemaShape>> = tables;
 
-/** The tables of a database are not those of its version. The message says what differs and what to do. Nothing was changed. */
+/** Means that the tables are not those of their version. The message says what differs and what to do. The database is unchanged. */
 export class SchemaDiffers extends Error {}
 
 const SHOWN = 5;
@@ -33,8 +33,8 @@ export function differs(differences: readonly string[]): SchemaDiffers {
 }
 
 /**
- * Every missing table and column and every column of another type, such as `relay has no column promoted_version`; of indexes and triggers too
- * where `parts` says so. Other tables and columns are the operator's own.
+ * Lists missing tables and columns and columns of another type, such as `relay has no column promoted_version`. `parts` adds missing indexes and
+ * triggers. Additional tables and columns are allowed, because they belong to the operator.
  */
 export function listDifferences(found: SchemaShape, wanted: SchemaShape, { parts = false } = {}): string[] {
   const differences = listColumnDifferences(found, wanted);
@@ -42,11 +42,11 @@ export function listDifferences(found: SchemaShape, wanted: SchemaShape, { parts
   for (const [name, { indexes, triggers }] of Object.entries(wanted)) {
     const table = found[name];
     if (table === undefined) continue;
-    for (const [kind, names, there] of [
+    for (const [kind, names, existing] of [
       ["index", indexes, table.indexes],
       ["trigger", triggers, table.triggers],
     ] as const)
-      for (const one of names) if (!there.includes(one)) differences.push(`${name} has no ${kind} ${one}`);
+      for (const one of names) if (!existing.includes(one)) differences.push(`${name} has no ${kind} ${one}`);
   }
   return differences;
 }
@@ -55,9 +55,9 @@ function listColumnDifferences(found: SchemaShape, wanted: SchemaShape): string[
   return Object.entries(wanted).flatMap(([name, { columns }]) => {
     const table = found[name];
     if (table === undefined) return [`there is no table ${name}`];
-    const there = new Map(table.columns.map(splitColumn));
+    const existing = new Map(table.columns.map(splitColumn));
     return columns.map(splitColumn).flatMap(([column, type]) => {
-      const other = there.get(column);
+      const other = existing.get(column);
       if (other === undefined) return [`${name} has no column ${column}`];
       return other === type ? [] : [`${name}.${column} is ${other} and must be ${type}`];
     });
@@ -69,7 +69,7 @@ function splitColumn(column: string): readonly [name: string, type: string] {
   return [column.slice(0, at), column.slice(at + 1)];
 }
 
-/** The tables of a SQLite database, without SQLite's own. */
+/** Reads the tables of a SQLite database, without SQLite's own. */
 export async function readSqliteShape(tx: Reader): Promise<SchemaShape> {
   const columns = await tx.all<{ table: string; column: string }>(
     `SELECT m.name AS "table", c.name || ' ' || c.type || iif(c."notnull", ' not null', '') AS "column"
@@ -91,7 +91,7 @@ export interface NamedPart {
   name: string;
 }
 
-/** Puts what a database lists together by table. */
+/** Groups columns, indexes and triggers by their table. */
 export function makeShape(
   columns: readonly { table: string; column: string }[],
   parts: readonly NamedPart[],

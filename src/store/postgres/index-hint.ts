@@ -4,9 +4,9 @@
  * So the index's first column is compared and sorted by in a way that no other index can follow. The rows stay the same.
  */
 
+import { POSTGRES_MIGRATIONS } from "../migrate/migrations.ts";
 import { type Comparison, findComparison, findSorted, placesOf } from "../sql/select.ts";
 import { isSign, isWord, next, split, type Token } from "../sql/token.ts";
-import { POSTGRES_MIGRATIONS } from "./schema.ts";
 
 /** The columns of each index, by its name, as the last migration that made one of that name says it. */
 const COLUMNS: ReadonlyMap<string, readonly string[]> = new Map(

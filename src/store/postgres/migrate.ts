@@ -1,7 +1,6 @@
 /**
- * PostgreSQL's schema: one file that makes all of it, then numbered migrations side by side with SQLite's, each applied in one transaction under
- * a lock of their own, so that of several nodes that start at once one migrates and the others wait. A database written by a newer version is
- * refused, never touched.
+ * Brings a PostgreSQL database to this executable's schema, in one transaction under an advisory lock. When several nodes start at once, one
+ * migrates and the others wait. A database of a newer version is refused unchanged.
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
@@ -11,53 +10,53 @@ import {
   listEdited,
   RECORD_HASH,
 } from "../migrate/migration-record.ts";
+import { MigrationRefused, POSTGRES_MIGRATIONS, SCHEMA_VERSION } from "../migrate/migrations.ts";
+import type { Migration } from "../migrate/read-migrations.ts";
 import { differs, listDifferences, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "../sqlite/migrate.ts";
 import { MOVED_NUMBER, refuseMoved } from "../transfer/mark.ts";
 import { PostgresConnection } from "./connection.ts";
 import { AS_LONG_AS_IT_TAKES } from "./connection-option.ts";
 import { causesOf } from "./error.ts";
 import { refuseUnfit, UnfitServer } from "./inspection.ts";
 import { LOOK_EVERY_MS, PostgresSilence } from "./liveness.ts";
-import { POSTGRES_MIGRATIONS } from "./schema.ts";
 import { readPostgresShape } from "./schema-shape.ts";
 import { WRITER_LOCK } from "./writer-lock.ts";
 
-/** Of the advisory lock of who migrates: another one than the writers'. */
+/** The number of the advisory lock for migrations. The writer lock has another number. */
 const MIGRATION_LOCK = 0x72656c62;
 
-/** One that waits for the others' migration, and one whose statement runs long, waits as long as it takes. */
-const ALONE = `SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 15000; ${AS_LONG_AS_IT_TAKES}`;
-/** A process that is gone, or cut off, holds its locks no longer than this; not every server that speaks PostgreSQL's protocol knows the words. */
-const NOTICED =
+/** Lifts the session's time limits, for a wait behind another node's migration and for a long statement. */
+const NO_TIMEOUT = `SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 15000; ${AS_LONG_AS_IT_TAKES}`;
+/** Lets the server end the session of a dead or disconnected process soon, so that it frees its locks. Some compatible servers reject the settings. */
+const DETECT_DISCONNECT =
   "SET client_connection_check_interval = 2000; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
-/** Who waits for a table's lock holds up whoever comes behind: longer than any statement of a node takes, and no longer. */
-const LOCKS = "SET LOCAL lock_timeout = 35000";
-/** A writer that had read a table would wait for the migration to write to it, and the migration for what it had read. */
-const ALONE_WRITING = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
-/** By SQLSTATE: a table, a function or another thing of the name is there. */
+/** Limits the wait for a table's lock, because other sessions queue behind it. The limit is longer than any statement of a node. */
+const TABLE_LOCK_TIMEOUT = "SET LOCAL lock_timeout = 35000";
+/** Takes the writer lock before a migration's statements, because a writer that has read a table could otherwise deadlock with the migration. */
+const TAKE_WRITER_LOCK = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
+/** SQLSTATE codes of a table, function or other object whose name is taken. */
 const NAME_TAKEN = /^(?:42P07|42723|42710)$/;
-/** By SQLSTATE: a statement names a table, column or function that is missing, is there already, or has another type. */
+/** SQLSTATE codes of a table, column or function that is missing, already exists, or has another type. */
 const UNFIT_TABLES = /^42(?:701|703|704|710|723|804|883|P01|P07)$/;
 const STOPPED = "The start was ended before the database was brought to this version's schema.";
 
-export interface PostgresMigrationWatch {
-  /** Throws what stands against a migration of what is there, before anything is changed. */
+export interface PostgresMigrationOptions {
+  /** Checks a used database before its migration. An error that it throws stops the migration, before the database changes. */
   look?: (tx: Reader) => Promise<void>;
-  /** Told before the database is changed, and by what it throws it is not; `from` 0: an empty one. */
+  /** Runs before the database changes; `from` is 0 for an empty one. An error that it throws leaves the database unchanged. */
   onMigrate?: (schema: { from: number; to: number }) => void;
-  /** Told of each step as it begins; `step` null: it waits until no other node migrates. */
+  /** Runs as each migration begins. `step` is null while this node waits for another node's migration. */
   onMigrationStep?: (at: { from: number; step: string | null }) => void;
-  /** Ends it. */
+  /** Ends the migration when it resolves. */
   stopped?: Promise<unknown> | undefined;
 }
 
-/** The same over a connection of its own, which is given up where the server falls silent. Throws UnfitServer too. */
-export async function bringToSchema(
+/** Migrates over its own connection, which is closed if the server stops responding. Throws as `migratePostgres` does, and UnfitServer. */
+export async function migrateServer(
   place: DatabaseUrl,
   clock: Clock,
-  migration: PostgresMigrationWatch,
+  migration: PostgresMigrationOptions,
 ): Promise<void> {
   const connection = await PostgresConnection.open(place, "relay migration");
   const silence = new PostgresSilence(place, { isPatient: true });
@@ -81,8 +80,8 @@ export async function bringToSchema(
 }
 
 /**
- * Brings the database to this executable's schema. Throws StoreUnavailable, MigrationRefused of a newer database, and SchemaDiffers where the tables
- * are not those of their version; each leaves the database as it is.
+ * Brings the database to this executable's schema. Throws StoreUnavailable, MigrationRefused for a newer database and SchemaDiffers for unexpected
+ * tables. Each leaves the database unchanged.
  */
 export async function migratePostgres(
   connection: PostgresConnection,
@@ -91,17 +90,17 @@ export async function migratePostgres(
     look = async () => undefined,
     onMigrate = () => undefined,
     onMigrationStep = () => undefined,
-  }: PostgresMigrationWatch = {},
+  }: PostgresMigrationOptions = {},
 ): Promise<void> {
   const from = await readSchema(connection);
   if (from === SCHEMA_VERSION) return await requireTables(connection);
   if (from > 0 && from < SCHEMA_VERSION) await look(connection);
   onMigrationStep({ from, step: null });
-  await connection.script(ALONE);
-  await connection.script(NOTICED).catch((error: unknown) => {
+  await connection.script(NO_TIMEOUT);
+  await connection.script(DETECT_DISCONNECT).catch((error: unknown) => {
     if (connection.lost) throw error;
   });
-  await connection.script(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}); ${LOCKS}`);
+  await connection.script(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}); ${TABLE_LOCK_TIMEOUT}`);
   try {
     const current = await readSchema(connection);
     if (current > SCHEMA_VERSION)
@@ -130,18 +129,18 @@ export async function migratePostgres(
     await connection.script("COMMIT");
   } catch (error) {
     if (!connection.lost) await connection.script("ROLLBACK");
-    throw from === 0 ? tellOthers(error) : error;
+    throw from === 0 ? explainTakenName(error) : error;
   }
 }
 
-/** Throws SchemaDiffers where a statement does not fit the tables of a used database. */
+/** Throws SchemaDiffers if a statement does not fit the tables of a used database. */
 async function runMigration(
   connection: PostgresConnection,
-  { number, name, sql }: (typeof POSTGRES_MIGRATIONS)[number],
+  { number, name, sql }: Migration,
   current: number,
 ): Promise<void> {
   try {
-    await connection.script(`${ALONE_WRITING}; ${sql}`);
+    await connection.script(`${TAKE_WRITER_LOCK}; ${sql}`);
   } catch (error) {
     const [first] = [...causesOf(error)];
     if (current === 0 || typeof first?.errno !== "string" || !UNFIT_TABLES.test(first.errno)) throw error;
@@ -149,7 +148,7 @@ async function runMigration(
   }
 }
 
-/** How the tables of a database with this executable's schema number differ from this executable's. `parts`: of indexes and triggers too. */
+/** Lists how the tables differ from this executable's, in a database with its schema number. `parts` compares indexes and triggers too. */
 export async function listTableFaults(tx: Reader, options: { parts?: boolean } = {}): Promise<string[]> {
   const applied = await tx.all<AppliedMigration>(
     `SELECT * FROM schema_migration WHERE number < ${MOVED_NUMBER} ORDER BY number`,
@@ -165,8 +164,8 @@ async function requireTables(connection: PostgresConnection): Promise<void> {
   if (faults.length > 0) throw differs(faults);
 }
 
-/** The schema begins where all its names are free. */
-function tellOthers(error: unknown): unknown {
+/** Returns a clearer error if a new schema fails because another program's objects have its names. */
+function explainTakenName(error: unknown): unknown {
   const [first] = [...causesOf(error)];
   if (first === undefined || typeof first.errno !== "string" || !NAME_TAKEN.test(first.errno)) return error;
   const why = `The database cannot be taken. It holds what another program made: ${first.message}.`;
@@ -174,12 +173,12 @@ function tellOthers(error: unknown): unknown {
 }
 
 /**
- * The number of its newest migration; 0: it has no schema yet. A session remembers names that it did not find, and hears what others made when it
- * locks a table: reading pg_class locks it. Without that, a node that waited for another's migration would not see the schema and make it again.
+ * Returns the number of the newest applied migration, or 0 without a schema. A session caches names that it did not find until it locks a table.
+ * Reading pg_class does that, so that a node that waited for another node's migration sees the new schema.
  */
 async function readSchema(connection: PostgresConnection): Promise<number> {
-  const there = await connection.get("SELECT 1 FROM pg_class WHERE oid = to_regclass('schema_migration')");
-  if (there === null) return 0;
+  const table = await connection.get("SELECT 1 FROM pg_class WHERE oid = to_regclass('schema_migration')");
+  if (table === null) return 0;
   await refuseMoved(connection);
   const row = await connection.get<{ number: number | null }>(
     `SELECT max(number) AS number FROM schema_migration WHERE number < ${MOVED_NUMBER}`,

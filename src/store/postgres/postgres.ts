@@ -25,7 +25,7 @@ import { roomOf } from "./disk-space.ts";
 import { NoRoom } from "./error.ts";
 import { PostgresGroup } from "./group.ts";
 import { PostgresSilence, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
-import { bringToSchema, type PostgresMigrationWatch } from "./migrate.ts";
+import { migrateServer, type PostgresMigrationOptions } from "./migrate.ts";
 import { readNotice, TOUCHED_CHANNEL } from "./notification.ts";
 import { Readers } from "./reader-pool.ts";
 
@@ -35,7 +35,7 @@ const ASK_AFTER_MS = 5_000;
 const DEAF_AFTER_MS = 12_000;
 const READ_ONLY = "The database took no writes, so it is connected to anew.";
 
-interface PostgresOptions extends PostgresMigrationWatch {
+interface PostgresOptions extends PostgresMigrationOptions {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
@@ -55,7 +55,7 @@ interface PostgresStore extends Store {
 
 /** Connects, makes or migrates the schema. Throws StoreUnavailable, UnfitServer or a MigrationRefused. */
 export async function openPostgres(place: DatabaseUrl, options: PostgresOptions): Promise<PostgresStore> {
-  await bringToSchema(place, options.clock, options);
+  await migrateServer(place, options.clock, options);
   const store = new OpenPostgres(place, options);
   try {
     await store.hear();

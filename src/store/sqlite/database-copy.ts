@@ -6,6 +6,7 @@ import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileErrorCode, partOf, placeFile, syncFile } from "../../base/durable-file.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../migrate/migrations.ts";
 import {
   type CheckedDatabase,
   checkDatabase,
@@ -14,7 +15,6 @@ import {
   readSchemaVersion,
   refuseUnreadable,
 } from "./database-file.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const HOLD_TIMEOUT_MS = 2_000;

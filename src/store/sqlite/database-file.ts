@@ -6,9 +6,9 @@ import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import type { Reader, SqlArguments } from "../port.ts";
 import { MOVED_NUMBER } from "../transfer/mark.ts";
-import { SCHEMA_VERSION } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
 

@@ -1,14 +1,14 @@
 /**
- * Moves the events of an earlier version into the table as it is now (migrations/0025), some thousand in a transaction, so that neither memory
- * nor the log grows with them. A row is in one of the two tables, never in both, so that a start goes on where one before it was killed.
+ * Moves the events of a database before schema 25 into the current table, a few thousand in each transaction. That limits memory and the write-ahead
+ * log. A row is in one table only, so a start continues where an earlier one was killed.
  */
 import type { SqliteConnection } from "./connection.ts";
 
-/** Rows of one step, and bytes of their payloads after which it ends. */
+/** Limits of one step: rows, and bytes of their payloads. */
 const STEP_ROWS = 5_000;
 const STEP_BYTES = 8 * 1024 * 1024;
 
-/** How many rows are to move, or a few more. */
+/** Estimates how many rows are left, from the first and the last number. */
 export async function countMoving(connection: SqliteConnection): Promise<number> {
   const row = await connection.get<{ count: number | null }>(
     "SELECT (SELECT max(seq) FROM event_before) - (SELECT min(seq) FROM event_before) + 1 AS count",
@@ -16,7 +16,7 @@ export async function countMoving(connection: SqliteConnection): Promise<number>
   return row?.count ?? 0;
 }
 
-/** One step, in the transaction that is open; answers how many rows moved, 0 at the end. */
+/** Moves one step's rows in the open transaction. Returns how many, 0 when none are left. */
 export async function moveEvents(connection: SqliteConnection): Promise<number> {
   const heads = await connection.all<{ seq: number; bytes: number }>(
     `SELECT seq, octet_length(payload) AS bytes FROM event_before ORDER BY seq LIMIT ${STEP_ROWS}`,
@@ -34,7 +34,7 @@ export async function moveEvents(connection: SqliteConnection): Promise<number> 
   return rows.length;
 }
 
-/** Of relays that are gone too. */
+/** Covers deleted relays too. */
 const NAMES = `INSERT OR IGNORE INTO relay_name (environment_id, name)
   SELECT DISTINCT environment_id, relay_name FROM event_before WHERE seq <= ?1`;
 const KEYS = `INSERT OR IGNORE INTO relay_key (relay_id, name_key)
@@ -49,7 +49,7 @@ const ROWS = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigg
     finished_at, next_attempt_at, reason, person_id, map_version, mapped_again, form, unsigned, truncated, id, chosen, warnings,
     dedupe_hash, payload, preview
   FROM event_before AS moved WHERE seq <= ?1 ORDER BY seq`;
-/** As insertEvent notes it (time-index.ts), of the rows of this step. */
+/** Records clock rollbacks among this step's rows, as insertEvent does (time-index.ts). */
 const CLOCK_BACK = `INSERT INTO event_clock_back (seq)
   SELECT seq FROM (SELECT seq, created_at, lag(created_at) OVER (ORDER BY seq) AS before FROM event
     WHERE seq >= (SELECT coalesce(max(seq), 0) FROM event WHERE seq < ?1))

@@ -1,14 +1,15 @@
 /**
- * An upgrade of a SQLite database tried on an empty copy of its tables, in memory, before anything of the database is changed. A statement that would
- * fail, or tables that would come out otherwise than this version's, are found while the database is as it was.
+ * Tries an upgrade on an empty in-memory copy of the tables. A statement that would fail, or unexpected tables afterwards, are found before the
+ * database changes.
  */
 import { Database } from "bun:sqlite";
+import type { Migration } from "../migrate/read-migrations.ts";
 import { listDifferences, readSqliteShape, TABLES } from "../migrate/schema-difference.ts";
 
-/** What would differ from this version's tables after the upgrade: a step that fails, or what is missing afterwards. None: it may be made. */
+/** Lists what would go wrong: the migration that fails, or the differences from this version's tables afterwards. Empty for a safe upgrade. */
 export async function rehearseUpgrade(
   tables: readonly { sql: string }[],
-  due: readonly { number: number; name: string; sql: string }[],
+  due: readonly Migration[],
 ): Promise<string[]> {
   using copy = new Database(":memory:");
   for (const { sql } of tables) copy.run(sql);
@@ -24,13 +25,13 @@ export async function rehearseUpgrade(
   return listDifferences(found, TABLES.sqlite);
 }
 
-/** The statements that made the tables, indexes and triggers of a database, in an order in which they run again. */
+/** Selects the statements that created the tables, indexes and triggers, in an order in which they can run again. */
 export const TABLE_STATEMENTS =
   "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type <> 'table', rowid";
 
 const ADD_WHERE_MISSING = /^ALTER TABLE (\w+) ADD COLUMN IF NOT EXISTS (\w+) /gm;
 
-/** Runs a migration's statements. SQLite has no ADD COLUMN IF NOT EXISTS, so such a line runs where the column is missing. */
+/** Runs a migration's statements. SQLite has no ADD COLUMN IF NOT EXISTS, so such a line runs only if the column is missing. */
 export function runMigration(database: Database, sql: string): void {
   const hasColumn = database.query("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name = ?2");
   const fitting = sql.replaceAll(ADD_WHERE_MISSING, (_line, table: string, column: string) =>

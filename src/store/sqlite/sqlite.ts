@@ -9,6 +9,7 @@ import { KeyLog } from "../dedupe/log.ts";
 import type { Room } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit/group-commit.ts";
 import { CommitListeners } from "../group-commit/transaction.ts";
+import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import {
   type Fence,
   type FencedStore,
@@ -24,7 +25,7 @@ import {
 import { SqliteConnection, SqliteGroup } from "./connection.ts";
 import { backupBeforeMigration, wasUpgradeBegun } from "./database-copy.ts";
 import { foundNoRoom, roomOf } from "./disk-space.ts";
-import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
+import { type MigrationProgress, migrate } from "./migrate.ts";
 import { emptyLog, giveBackPages } from "./vacuum.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
