@@ -10,12 +10,12 @@ import { fileErrorCode } from "../base/durable-file.ts";
 import { ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
 import { removePartialFiles } from "../operator/backup/restore.ts";
+import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
 import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
 import { type Reader, StoreUnavailable } from "../store/port.ts";
 import { NoCopyKept } from "../store/sqlite/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/sqlite/database-file.ts";
-import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
-import { type MigrationProgress } from "../store/sqlite/migrate.ts";
+import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
 import { MovedAway, refuseMoved } from "../store/transfer/mark.ts";
 

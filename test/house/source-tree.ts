@@ -68,5 +68,8 @@ const transpiler = new Bun.Transpiler({ loader: "ts" });
 
 /** The file's code alone: no comments, no types. */
 export function codeOf(source: SourceFile): string {
-  return source.path.endsWith(".d.ts") ? "" : transpiler.transformSync(source.text);
+  return source.path.endsWith(".d.ts") ? "" : transpiler.transformSync(source.text.replace(MACRO, ""));
 }
+
+/** Runs a function of the import when the file is compiled; the transpiler alone cannot resolve it. */
+const MACRO = ' with { type: "macro" }';

@@ -7,6 +7,7 @@ import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
+import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
 import {
   findFaults,
@@ -14,7 +15,6 @@ import {
   openDatabaseFile,
   readSchemaVersion,
 } from "../../store/sqlite/database-file.ts";
-import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import { listTableFaults } from "../../store/sqlite/migrate.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkServer } from "./server-check.ts";
