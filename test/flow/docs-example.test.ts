@@ -299,7 +299,12 @@ describe("commands of a server, its folders below one of the test's own", () => 
   test("are all that is shown of one, but for those that sign in to another machine's, which the stories of sync and promote run", () => {
     const left = blocks.filter((block) => block.kind === "command" && !isServer(block) && block.language === "sh");
     expect(left.filter(({ page }) => !page.startsWith("commands") && !page.startsWith("cli")).map(({ text }) => text)).toEqual([
-      "relay login --url https://relay.example.com\nrelay sync\nrelay promote --open",
+      "relay login --url https://relay.example.com",
+      "relay sync",
+      "relay promote --open",
+      "relay status",
+      "relay pull",
+      "relay validate --strict\nrelay sync --dry-run\nrelay sync --yes",
     ]);
   });
 });

@@ -4,6 +4,7 @@
  */
 import actions from "../../../docs/actions.md" with { type: "text" };
 import api from "../../../docs/api.md" with { type: "text" };
+import assistants from "../../../docs/assistants.md" with { type: "text" };
 import audit from "../../../docs/audit.md" with { type: "text" };
 import catalog from "../../../docs/catalog.md" with { type: "text" };
 import commands from "../../../docs/commands.md" with { type: "text" };
@@ -21,6 +22,7 @@ import offSiteBackups from "../../../docs/off-site-backups.md" with { type: "tex
 import operations from "../../../docs/operations.md" with { type: "text" };
 import peopleAndSelling from "../../../docs/people-and-selling.md" with { type: "text" };
 import postgres from "../../../docs/postgres.md" with { type: "text" };
+import production from "../../../docs/production.md" with { type: "text" };
 import providerSaysSent from "../../../docs/provider-says-sent.md" with { type: "text" };
 import rotateSecret from "../../../docs/rotate-secret.md" with { type: "text" };
 import security from "../../../docs/security.md" with { type: "text" };
@@ -33,6 +35,7 @@ import { type DocPage, readPage } from "./page.ts";
 const FILES: Readonly<Record<string, string>> = {
   actions,
   api,
+  assistants,
   audit,
   catalog,
   commands,
@@ -50,6 +53,7 @@ const FILES: Readonly<Record<string, string>> = {
   operations,
   "people-and-selling": peopleAndSelling,
   postgres,
+  production,
   "provider-says-sent": providerSaysSent,
   "rotate-secret": rotateSecret,
   security,
