@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { readMemory } from "../../src/engine/event/prior-work.ts";
+import { readPriorWork } from "../../src/engine/event/prior-work.ts";
 import type { OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -198,7 +198,7 @@ describe("actions are edited before a replay or a retry", () => {
     /** The event as version 0.1.0 would have left it, a second ago. */
     const age = async (): Promise<void> => {
       await running.service.store.write("app", async (tx) => {
-        const { works } = await readMemory(tx, 1);
+        const { works } = await readPriorWork(tx, 1);
         const seen = new Map<string, number>();
         for (const { key, type, target, after } of works.values()) {
           const place = (seen.get(type + target) ?? 0) + 1;
@@ -827,7 +827,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
     await running.service.store.write("app", async (tx) => {
       const row = await tx.get<{ seq: number; runs: number }>("SELECT seq, runs FROM event ORDER BY seq DESC LIMIT 1");
       if (row === null) throw new Error("There is no event.");
-      for (const { key, state, after } of (await readMemory(tx, row.seq)).works.values()) {
+      for (const { key, state, after } of (await readPriorWork(tx, row.seq)).works.values()) {
         if (state !== "done") continue;
         const result = after === undefined ? null : JSON.stringify(after);
         const sql = "INSERT INTO effect (event_seq, key, state, result, run) VALUES (?1, ?2, 'done', ?3, ?4) ON CONFLICT DO NOTHING";

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readMemory } from "../../src/engine/event/prior-work.ts";
+import { readPriorWork } from "../../src/engine/event/prior-work.ts";
 import { ON_POSTGRES, roundsOf } from "../kit/chosen-store.ts";
 import { editRelay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
@@ -50,7 +50,7 @@ const inAll = (work: (world: World) => Promise<unknown>) => Promise.all(worlds.m
 async function age({ running }: World): Promise<void> {
   await running.service.store.write("app", async (tx) => {
     for (const { seq } of await tx.all<{ seq: number }>("SELECT seq FROM event")) {
-      for (const { key, after, doneAt } of (await readMemory(tx, seq)).works.values()) {
+      for (const { key, after, doneAt } of (await readPriorWork(tx, seq)).works.values()) {
         await tx.run(
           `INSERT INTO effect (event_seq, key, state, result, run)
            SELECT $seq, $key, 'done', $after, min(number) FROM run WHERE event_seq = $seq AND started_at = $doneAt ON CONFLICT DO NOTHING`,

@@ -1,7 +1,7 @@
 /** The last guard under every action: work that left the house is settled once, and work that is done is never forgotten. */
 import { expect, test } from "bun:test";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../src/base/limit.ts";
-import { completeEffect, dropIntent, intendEffect, settleEffect } from "../../src/engine/event/effect.ts";
+import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../../src/engine/event/effect.ts";
 import { forgetRanActions, keepActionList } from "../../src/engine/event/run.ts";
 import type { LiveRelay } from "../../src/rules/relay/live-relay.ts";
 import { UniqueViolation, type Writer } from "../../src/store/port.ts";
@@ -20,24 +20,24 @@ test("what was intended is settled by one attempt; another that believes it is i
   const first = working();
   await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, "mark"));
   expect(await effects()).toEqual([{ state: "intended", result: '"mark"', run: 1 }]);
-  await write((tx) => settleEffect(tx, first, key, "first"));
-  await expect(write((tx) => settleEffect(tx, working(2), key, "second"))).rejects.toThrow("not intended any more");
+  await write((tx) => finalizeEffect(tx, first, key, "first"));
+  await expect(write((tx) => finalizeEffect(tx, working(2), key, "second"))).rejects.toThrow("not intended any more");
   expect(await effects()).toEqual([{ state: "done", result: '"first"', run: 1 }]);
 });
 
 test("what was never intended is not settled", async () => {
   const one = working();
-  await expect(write((tx) => settleEffect(tx, one, key, "done"))).rejects.toThrow("not intended any more");
+  await expect(write((tx) => finalizeEffect(tx, one, key, "done"))).rejects.toThrow("not intended any more");
   expect(await effects()).toEqual([]);
 });
 
 test("an intent is dropped where nothing left; what is done stays done, and is done once", async () => {
   const one = working();
   await write((tx) => intendEffect(tx, { seq, runs: 1 }, key, undefined));
-  await write((tx) => dropIntent(tx, seq, key));
+  await write((tx) => deleteIntent(tx, seq, key));
   expect(await effects()).toEqual([]);
   await write((tx) => completeEffect(tx, one, key, { id: 1 }));
-  await write((tx) => dropIntent(tx, seq, key));
+  await write((tx) => deleteIntent(tx, seq, key));
   await expect(write((tx) => completeEffect(tx, working(2), key, { id: 2 }))).rejects.toBeInstanceOf(UniqueViolation);
   expect(await effects()).toEqual([{ state: "done", result: '{"id":1}', run: 1 }]);
 });

@@ -2,9 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Json } from "../../src/base/json.ts";
-import { type Memory, openKey, type Slot, type Work } from "../../src/engine/event/effect.ts";
+import { openKey, type PriorWork, type Slot, type Work } from "../../src/engine/event/effect.ts";
 import { makeWorkKey } from "../../src/engine/event/run.ts";
-import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/engine/event/step-reconciliation.ts";
+import { bindKeys, listStrayIntents, reconcileActions, type Step } from "../../src/engine/event/step-reconciliation.ts";
+import { formatTextDifference } from "../../src/engine/event/step-text.ts";
 import { type LiveAction, openActions } from "../../src/rules/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 
@@ -30,14 +31,14 @@ class Life {
   #slots: Slot[] = [];
   done: string[] = [];
 
-  get memory(): Memory {
+  get memory(): PriorWork {
     return { works: this.works, slots: this.#slots, actions: this.#actions };
   }
 
   steps(actions: readonly LiveAction[], chosen: readonly number[] = []): Step[] {
-    const plan = alignActions(actions, this.memory);
+    const plan = reconcileActions(actions, this.memory);
     const keys = chosen.flatMap((at) => (plan[at] === undefined ? [] : [plan[at].key]));
-    return alignActions(actions, this.memory, new Set(keys));
+    return reconcileActions(actions, this.memory, new Set(keys));
   }
 
   /** Ends before the work of action `stopAt`; answers what each said that was come to. */
@@ -153,7 +154,7 @@ test("a mail that began to leave is found by its own action before one whose tex
     return { key, type: "email_person", state, target, fingerprint, ordinal: 1, after: undefined, doneAt: null, personId: null };
   };
   const [sent, begun] = [workOf(old, "done"), workOf(present, "intended")];
-  const memory: Memory = {
+  const memory: PriorWork = {
     works: new Map([sent, begun].map((one) => [one.key, one])),
     // The first was sent as m1 and edited into m2 since.
     slots: [
@@ -162,7 +163,7 @@ test("a mail that began to leave is found by its own action before one whose tex
     ],
     actions: new Map([[old.fingerprint, old.action]]),
   };
-  expect(alignActions(list("m2"), memory)).toMatchObject([{ does: "settle", key: begun.key }]);
+  expect(reconcileActions(list("m2"), memory)).toMatchObject([{ does: "settle", key: begun.key }]);
 });
 
 describe("a chosen mail that began to leave when the service was killed", () => {
@@ -176,11 +177,11 @@ describe("a chosen mail that began to leave when the service was killed", () => 
   const [sent, begun] = [work(old, "done"), work(fresh, "intended")];
   const works = new Map([sent, begun].map((one) => [one.key, one]));
   const slots = [{ ...fresh, ...openKey([begun.key, sent.key], works) }];
-  const memory: Memory = { works, slots, actions: new Map([[old.fingerprint, old.action]]) };
+  const memory: PriorWork = { works, slots, actions: new Map([[old.fingerprint, old.action]]) };
 
   test("still stands for the mail it was chosen over, until its own is known to have left", () => {
-    const steps = alignActions(list("m2"), memory);
-    expect(steps).toMatchObject([{ does: "settle", key: begun.key, instead: sent }]);
+    const steps = reconcileActions(list("m2"), memory);
+    expect(steps).toMatchObject([{ does: "settle", key: begun.key, chosenOver: sent }]);
     expect(bindKeys(steps)).toEqual([[begun.key, sent.key]]);
     const dropped = new Map([[sent.key, sent]]);
     const after = {
@@ -188,18 +189,18 @@ describe("a chosen mail that began to leave when the service was killed", () => 
       works: dropped,
       slots: [{ ...fresh, ...openKey([begun.key, sent.key], dropped) }],
     };
-    expect(alignActions(list("m2 m2"), after).map(({ does }) => does)).toEqual(["edited", "run"]);
+    expect(reconcileActions(list("m2 m2"), after).map(({ does }) => does)).toEqual(["edited", "run"]);
   });
 
   test("takes no other mail's work for a second one of its text", () => {
-    expect(alignActions(list("m2 m2"), memory).map(({ does }) => does)).toEqual(["settle", "run"]);
+    expect(reconcileActions(list("m2 m2"), memory).map(({ does }) => does)).toEqual(["settle", "run"]);
   });
 
   test("is looked at before the list, so that what it was chosen over is free for another once it left", () => {
     expect(listStrayIntents(list("m2 m1"), memory)).toEqual([begun]);
     const left = new Map(works).set(begun.key, { ...begun, state: "done" });
     const after = { ...memory, works: left, slots: [{ ...fresh, ...openKey([begun.key, sent.key], left) }] };
-    expect(alignActions(list("m2 m1"), after).map(({ does }) => does)).toEqual(["skip", "skip"]);
+    expect(reconcileActions(list("m2 m1"), after).map(({ does }) => does)).toEqual(["skip", "skip"]);
   });
 });
 
@@ -243,11 +244,11 @@ describe("work kept before fingerprints were", () => {
 
 test("the difference of two texts names the fields, what they were and what they are", () => {
   const old = { type: "email_person", subject: "Old", text: "Hello" };
-  expect(tellDifference(old, { type: "email_person", subject: "New", text: "Hello", kind: "account" })).toBe(
+  expect(formatTextDifference(old, { type: "email_person", subject: "New", text: "Hello", kind: "account" })).toBe(
     'kind was absent and is "account"; subject was "Old" and is "New"',
   );
-  expect(tellDifference({ data: { a: 1, b: 2 } }, { data: { b: 2, a: 1 } })).toBe("");
-  expect(tellDifference({ text: "é".repeat(500) }, { text: "x" })).toContain("…");
+  expect(formatTextDifference({ data: { a: 1, b: 2 } }, { data: { b: 2, a: 1 } })).toBe("");
+  expect(formatTextDifference({ text: "é".repeat(500) }, { text: "x" })).toContain("…");
 });
 
 test("equal actions are equal whatever the order of their fields", () => {

@@ -65,7 +65,7 @@ export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick
 }
 
 /** All that an event remembers. */
-export interface Memory {
+export interface PriorWork {
   works: ReadonlyMap<string, Work>;
   /** Of the last attempt that came to its actions; none where no attempt did. */
   slots: readonly Slot[];
@@ -108,7 +108,7 @@ export async function completeEffect(
 }
 
 /** As `completeEffect`, of what was intended before: it stays the work of the attempt that intended it. Throws where the intent is not there, or was settled by another. */
-export async function settleEffect(
+export async function finalizeEffect(
   tx: Writer,
   { seq, runs }: Working,
   key: string,
@@ -122,7 +122,7 @@ export async function settleEffect(
 }
 
 /** When it is certain that nothing left, so that a retry may try again. */
-export async function dropIntent(tx: Writer, eventSeq: number, key: string): Promise<void> {
+export async function deleteIntent(tx: Writer, eventSeq: number, key: string): Promise<void> {
   await tx.run("DELETE FROM effect WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'", eventSeq, key);
 }
 

@@ -12,11 +12,11 @@ import type { ActionDefinition } from "../../rules/relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
-import { countPlaces, EFFECT, type Memory, openKey, type Slot, type Work } from "./effect.ts";
+import { countPlaces, EFFECT, openKey, type PriorWork, type Slot, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
-export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
+export async function readPriorWork(tx: Reader, eventSeq: number): Promise<PriorWork> {
   const effects = await tx.all<EffectRow>(
     `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
      FROM effect JOIN event ON event.seq = effect.event_seq
@@ -97,7 +97,7 @@ type OldRun = RowOf<typeof RUN_RESULTS> & {
 };
 
 /** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
-async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
+async function recallTexts(tx: Reader, eventSeq: number, memory: PriorWork): Promise<PriorWork> {
   if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
   const runs = await tx.all<Pick<OldRun, "saved">>(
     `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id

@@ -5,7 +5,8 @@ import type { Json } from "../../base/json.ts";
 import { json, oneOf, orNull, timeOrNull } from "../../base/schema.ts";
 import { findAction } from "../../rules/action/registry.ts";
 import type { LiveAction } from "../../rules/relay/live-relay.ts";
-import { mayChoose, type Step, tellDifference } from "./step-reconciliation.ts";
+import { mayChoose, type Step } from "./step-reconciliation.ts";
+import { formatTextDifference } from "./step-text.ts";
 
 export const WILL = ["run", "skip", "again", "edited", "other_person", "settle"] as const;
 
@@ -90,7 +91,7 @@ function sayOther(
 ): string {
   const when = doneAt === null ? "" : ` at ${doneAt}`;
   const edited =
-    step.does === "edited" && step.was !== undefined ? ` (${tellDifference(step.was, action)})` : "";
+    step.does === "edited" && step.was !== undefined ? ` (${formatTextDifference(step.was, action)})` : "";
   const choice =
     findAction(type)?.sells === true
       ? `Choosing it moves the purchase: it is taken back from ${was} and made for ${is}.`
@@ -114,7 +115,8 @@ function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null,
         : `Is skipped: its work was done${when}.`;
     case "edited": {
       const was = step.does === "edited" ? step.was : undefined;
-      const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
+      const texts =
+        was === undefined ? "the text it ran with was not kept" : formatTextDifference(was, action);
       return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
     }
   }

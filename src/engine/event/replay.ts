@@ -23,10 +23,10 @@ import {
   RELAY_NAME,
   refuseUnknownEvent,
 } from "./event.ts";
-import { readMemory } from "./prior-work.ts";
+import { readPriorWork } from "./prior-work.ts";
 import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
 import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
-import { alignActions, mayChoose, type Step } from "./step-reconciliation.ts";
+import { mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
 
 const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
 interface ReplayedBeside {
@@ -314,9 +314,9 @@ async function readSteps(
       "The relay holds an action that this version of the service does not know, so its events wait: save its definition anew, or use the version that wrote it.",
     );
   }
-  const memory = await readMemory(tx, eventSeq);
-  const person = memory.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
-  return { actions, steps: alignActions(actions, memory, new Set(), person?.id ?? null), person };
+  const prior = await readPriorWork(tx, eventSeq);
+  const person = prior.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
+  return { actions, steps: reconcileActions(actions, prior, new Set(), person?.id ?? null), person };
 }
 
 /** The work that `run` chooses. */

@@ -9,7 +9,7 @@ import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../../store/port.ts";
 import type { EventToRun } from "../event/event.ts";
 import { type AttemptResult, type EventSource, recordResults, renumberAttempt } from "../event/run.ts";
-import { type Attempt, type AttemptDeps, type AttemptOutcome, UNFORESEEN } from "./attempt.ts";
+import { type Attempt, type AttemptDeps, type AttemptOutcome, UNEXPECTED_ERROR } from "./attempt.ts";
 import { raiseAlerts } from "./attempt-alert.ts";
 import { makeRunReport, type RunReport } from "./run-report.ts";
 
@@ -111,7 +111,7 @@ export function finalizeBroken(
   nowMs: number,
 ): Promise<RunReport> {
   const results: ActionResult[] = [
-    { type: "event", outcome: "failed", code: "internal", message: UNFORESEEN },
+    { type: "event", outcome: "failed", code: "internal", message: UNEXPECTED_ERROR },
   ];
   const end = { outcome: "failed", code: "internal", final: false } as const;
   return finalizeResult(tx, {

@@ -1,6 +1,6 @@
 /**
- * One attempt of an event, as far as the database goes: who it is about, and its actions in order until one fails or one has to leave the
- * house. It decides what is skipped and when to stop; it never opens a transaction and never sends.
+ * One attempt of an event: finds its person, then runs its actions in order until one fails or must send. It decides which actions are skipped
+ * and when the attempt stops. It never opens a transaction and never sends: the caller does both.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../../base/json.ts";
@@ -19,20 +19,15 @@ import type { LiveReceiver } from "../../rules/relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../../rules/relay/live-relay.ts";
 import { namePerson } from "../../shop/people/person.ts";
 import { StoreUnavailable, type Writer } from "../../store/port.ts";
-import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
+import { completeEffect, deleteIntent, finalizeEffect, intendEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/remap.ts";
 import { changePerson, keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
-import {
-  bindKeys,
-  type Step,
-  tellEdited,
-  tellOtherPerson,
-  tellUnsure,
-} from "../event/step-reconciliation.ts";
-import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";
+import { bindKeys, type Step } from "../event/step-reconciliation.ts";
+import { formatEdited, formatOtherPerson, formatUnsure } from "../event/step-text.ts";
+import { findErasure, firstSteps, makeActionRun, reconcileSteps, resolvePerson } from "./context.ts";
 
-/** Warnings kept on an event, of which a template can make many; what was not done is told also where they took all their room. */
+/** Warnings on one event. A template can make many, so warnings about skipped work have a higher limit. */
 const MAX_WARNINGS = 50;
 const MAX_LOSS_WARNINGS = 4 * MAX_WARNINGS;
 
@@ -41,17 +36,17 @@ export interface AttemptDeps {
   log: Log;
 }
 
-/** How an attempt ended. `reason` is an EventReason (no action ran, or none any more) or the failure's code. */
+/** How an attempt ended. `not_run`: it ended without running an action, or before its remaining actions. */
 export type AttemptOutcome =
   | { outcome: "ok" }
   | { outcome: "failed"; code: ResultCode; final: boolean }
   | { outcome: "not_run"; reason: EventReason };
 
 interface AttemptOptions {
-  /** The value of the event's text, where that is known. */
+  /** The parsed payload, if the caller has it. */
   payload?: JsonObject | null;
-  /** Begins to measure an action; without it none is. */
-  watch?: () => () => ActionTime;
+  /** Starts to measure an action, and returns the function that stops. Absent: actions are not measured. */
+  startTimer?: () => () => ActionTime;
 }
 
 export class Attempt {
@@ -59,18 +54,18 @@ export class Attempt {
   readonly relay: LiveRelay;
   readonly startedAtMs: number;
   readonly results: ActionResult[] = [];
-  /** Those of earlier attempts too: what those wrote stands. */
+  /** Those of earlier attempts included. */
   readonly warnings: Set<string>;
   readonly #deps: AttemptDeps;
   readonly #options: AttemptOptions;
   #payload: JsonObject;
-  /** What each action has to do; none before the actions are come to. */
+  /** What each action does; empty until `begin` has found the person. */
   #steps: readonly Step[] = [];
   #mapVersion: number | null = null;
   #person: ActionPerson | null = null;
   #next = 0;
 
-  /** `event` counts this attempt already. */
+  /** `event`: with this attempt counted. */
   constructor(
     event: EventToRun,
     relay: LiveRelay,
@@ -87,7 +82,7 @@ export class Attempt {
     this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
   }
 
-  /** The attempt as it is now, to go on with in a transaction that may be run again. */
+  /** Copies the attempt, so that a transaction that may run twice changes only the copy. */
   fork(): Attempt {
     const options = { ...this.#options, payload: this.#payload };
     const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps, options);
@@ -104,12 +99,12 @@ export class Attempt {
     return this.#person?.id ?? null;
   }
 
-  /** The relay's version whose map `mapped` follows; null: it was not looked at. */
+  /** The relay's version whose map `mapped` follows; null: the map was not applied again. */
   get mapVersion(): number | null {
     return this.#mapVersion;
   }
 
-  /** Which list of actions this attempt runs; null: it ended before them. */
+  /** The list of actions that this attempt runs; null: it ended before them. */
   get ran(): RanActions | null {
     if (this.#steps.length === 0) return null;
     const { fingerprint } = this.relay.actionList;
@@ -119,7 +114,7 @@ export class Attempt {
     return { fingerprint, keys: keys.every((key, at) => key === own[at]) ? null : keys };
   }
 
-  /** Decides whether the event may run, maps it again where the map moved, and finds its person; null: go on with `advance`. */
+  /** Checks whether the event may run, applies a changed map, and finds the person; null: continue with `advance`. */
   async begin(tx: Writer): Promise<AttemptOutcome | null> {
     const { event, relay } = this;
     if (relay.definition.trigger.kind !== event.trigger)
@@ -129,7 +124,7 @@ export class Attempt {
     if (event.unsigned && relay.rejectsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
     if (relay.receiver !== null && event.mapVersion !== relay.version && !event.truncated)
       await this.#mapAgain(tx, relay.receiver);
-    const found = await this.#guard(tx, "person", () =>
+    const found = await this.#runGuarded(tx, "person", () =>
       resolvePerson(tx, {
         relay,
         payload: this.#payload,
@@ -149,17 +144,17 @@ export class Attempt {
         : { outcome: "failed", code: found.code, final: found.code === "person_suspended" };
     }
     if (isOther) {
-      const [was, is] = [await namePerson(tx, event.environmentId, former), await this.#nameIt(tx)];
-      this.#warn(tellPersonChanged(was, is), MAX_LOSS_WARNINGS);
+      const [was, is] = [await namePerson(tx, event.environmentId, former), await this.#namePerson(tx)];
+      this.#warn(formatPersonChanged(was, is), MAX_LOSS_WARNINGS);
     }
-    // Only an event that ran before can have earlier work; a first run need not look.
+    // Only an event that ran before can have prior work.
     this.#steps =
-      event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : firstSteps(relay.actions);
+      event.runs > 1 ? await reconcileSteps(tx, relay, event, this.#makeRun()) : firstSteps(relay.actions);
     await keepActionList(tx, relay, this.startedAtMs);
     return null;
   }
 
-  /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
+  /** Applies a map that changed after the event was stored. `when` is not evaluated again, because the event was accepted. */
   async #mapAgain(tx: Writer, { map }: LiveReceiver): Promise<void> {
     this.#mapVersion = this.relay.version;
     const again = mapAgain(this.event, this.#payload, map);
@@ -169,41 +164,41 @@ export class Attempt {
     await EVENT.change(tx, { seq: this.event.seq }, { payload: again.text, mappedAgain: true });
   }
 
-  /** Runs actions until the end, a failure, or one that has to leave the house. */
+  /** Runs actions until the last one, a failure, or an action that must send. */
   async advance(tx: Writer): Promise<AttemptOutcome | Intended> {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
       const step = this.#steps[this.#next] as Step;
-      // What sends is measured while it does.
-      const stop = live.sends ? undefined : this.#options.watch?.();
-      const outcome = await this.#guard(tx, live.type, () => this.#runAction(tx, live, step));
+      // The caller measures a send.
+      const stop = live.sends ? undefined : this.#options.startTimer?.();
+      const outcome = await this.#runGuarded(tx, live.type, () => this.#runAction(tx, live, step));
       if ("send" in outcome) return outcome;
-      const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome, stop?.());
+      const end = this.#addResult(live, "kind" in outcome ? toOutcome(outcome) : outcome, stop?.());
       if (end !== null) return end;
     }
-    // What failed without stopping the others is tried again all the same.
+    // A failure that let the other actions run is still retried.
     const refused = this.results.find((result) => result.outcome === "failed");
     return refused === undefined
       ? { outcome: "ok" }
       : { outcome: "failed", code: refused.code, final: false };
   }
 
-  /** Records how a send went, by the word of `record`, and goes on after it. `time`: of the send alone. */
-  async settle(
+  /** Records the outcome of a send and runs the actions after it. `record`: writes the outcome. `time`: of the send only. */
+  async finalizeSend(
     tx: Writer,
     record: (tx: Writer) => Promise<ActionOutcome>,
     time?: ActionTime,
   ): Promise<AttemptOutcome | Intended> {
     const live = this.relay.actions[this.#next] as LiveAction;
     const { key } = this.#steps[this.#next] as Step;
-    const step = await this.#guard(tx, live.type, async () => {
+    const step = await this.#runGuarded(tx, live.type, async () => {
       const outcome = await record(tx);
       if (live.repeats) return outcome;
-      if (outcome.outcome === "failed") await dropIntent(tx, this.event.seq, key);
-      else await settleEffect(tx, this.event, key, outcome.after);
+      if (outcome.outcome === "failed") await deleteIntent(tx, this.event.seq, key);
+      else await finalizeEffect(tx, this.event, key, outcome.after);
       return outcome;
     });
-    const end = this.#take(live, "kind" in step ? asOutcome(step) : step, time);
+    const end = this.#addResult(live, "kind" in step ? toOutcome(step) : step, time);
     if (end !== null) return end;
     this.#next += 1;
     const erased =
@@ -213,26 +208,30 @@ export class Attempt {
     return { outcome: "not_run", reason: "person_erased" };
   }
 
-  /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
-  breakOff(error: unknown, time: ActionTime): AttemptOutcome {
+  /** Ends the attempt after an unexpected error in a send. The intent stays, because the send may have arrived. */
+  failSend(error: unknown, time: ActionTime): AttemptOutcome {
     const { type } = this.relay.actions[this.#next] as LiveAction;
-    this.#logUnforeseen(type, error);
-    this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN, ...time });
+    this.#logUnexpected(type, error);
+    this.results.push({ type, outcome: "failed", code: "internal", message: UNEXPECTED_ERROR, ...time });
     return { outcome: "failed", code: "internal", final: false };
   }
 
-  /** Runs `work` so that an error nobody foresaw undoes it alone and becomes a failure that is tried again. */
-  async #guard<Result>(tx: Writer, type: string, work: () => Promise<Result>): Promise<Result | Unforeseen> {
+  /** Runs `work` in a savepoint. An unexpected error undoes only `work` and becomes a retryable failure. */
+  async #runGuarded<Result>(
+    tx: Writer,
+    type: string,
+    work: () => Promise<Result>,
+  ): Promise<Result | Unexpected> {
     try {
       return await tx.attempt(work);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      this.#logUnforeseen(type, error);
-      return { kind: "failed", code: "internal", message: UNFORESEEN };
+      this.#logUnexpected(type, error);
+      return { kind: "failed", code: "internal", message: UNEXPECTED_ERROR };
     }
   }
 
-  #logUnforeseen(type: string, error: unknown): void {
+  #logUnexpected(type: string, error: unknown): void {
     const where = { relay: this.relay.name, event: this.event.id, type };
     this.#deps.log.error("action failed unexpectedly", { ...where, error });
   }
@@ -241,13 +240,14 @@ export class Attempt {
     if ("doneFor" in step && step.doneFor !== undefined) {
       const was = await namePerson(tx, this.event.environmentId, step.doneFor);
       const sells = findAction(live.type)?.sells === true;
-      const message = tellOtherPerson(was, await this.#nameIt(tx), sells);
+      const message = formatOtherPerson(was, await this.#namePerson(tx), sells);
       return { outcome: "skipped", code: "other_person", message, ...afterOf(step.work.after) };
     }
-    if (step.does === "skip" && !step.sure) this.#warn(tellUnsure(this.#next, live.type), MAX_LOSS_WARNINGS);
+    if (step.does === "skip" && !step.sure)
+      this.#warn(formatUnsure(this.#next, live.type), MAX_LOSS_WARNINGS);
     if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
     if (step.does === "edited") {
-      const message = tellEdited(this.#next, live.action, step.was);
+      const message = formatEdited(this.#next, live.action, step.was);
       this.#warn(message, MAX_LOSS_WARNINGS);
       return { outcome: "skipped", code: "edited_after", message, ...afterOf(step.work.after) };
     }
@@ -255,39 +255,44 @@ export class Attempt {
     if (step.does === "settle" && live.conclude !== null) {
       const outcome = await live.conclude(tx, run, step.work.after);
       if (outcome !== null) {
-        await settleEffect(tx, this.event, step.key, outcome.after);
+        await finalizeEffect(tx, this.event, step.key, outcome.after);
         return outcome;
       }
-      await dropIntent(tx, this.event.seq, step.key);
+      await deleteIntent(tx, this.event.seq, step.key);
     }
     const started = await live.start(tx, run);
-    if ("outcome" in started) return this.#complete(tx, live, step.key, started);
+    if ("outcome" in started) return this.#recordWork(tx, live, step.key, started);
     if (!live.repeats) await intendEffect(tx, this.event, step.key, started.mark);
     return started;
   }
 
-  /** The event's person as a sentence names them. */
-  #nameIt(tx: Writer): Promise<string> {
+  /** The name of the event's person in a sentence. */
+  #namePerson(tx: Writer): Promise<string> {
     return namePerson(tx, this.event.environmentId, this.#person?.id ?? "");
   }
 
-  /** Whose work a replay chose the action over, where it was another person's. */
+  /** Whose purchase moves: the other person whose work a replay chose the action over; else null. */
   #movesFrom(step: Step): ActionRun["movesFrom"] {
-    const work = step.does === "run" ? step.instead : undefined;
+    const work = step.does === "run" ? step.chosenOver : undefined;
     if (work == null || work.personId === null || work.personId === this.personId) return null;
     const purchase = isJsonObject(work.after) ? work.after.purchase : undefined;
     return { personId: work.personId, purchase: typeof purchase === "string" ? purchase : null };
   }
 
-  /** Remembers finished work in the transaction that did it: where that ends the run too, by the run's own row. */
-  async #complete(tx: Writer, live: LiveAction, key: string, outcome: ActionOutcome): Promise<ActionOutcome> {
+  /** Records finished work in the transaction that did it. If the relay sends nothing, the run's own row records it. */
+  async #recordWork(
+    tx: Writer,
+    live: LiveAction,
+    key: string,
+    outcome: ActionOutcome,
+  ): Promise<ActionOutcome> {
     if (outcome.outcome !== "failed" && !live.repeats && this.relay.sends)
       await completeEffect(tx, this.event, key, outcome.after);
     return outcome;
   }
 
-  /** Adds an outcome to the results; an end when the attempt stops here. */
-  #take(live: LiveAction, outcome: ActionOutcome, time?: ActionTime): AttemptOutcome | null {
+  /** Adds an outcome to the results. Returns how the attempt ended, or null if it continues. */
+  #addResult(live: LiveAction, outcome: ActionOutcome, time?: ActionTime): AttemptOutcome | null {
     const { type } = live;
     if (outcome.outcome !== "failed") {
       this.results.push({ type, ...outcome, ...time });
@@ -316,17 +321,17 @@ export class Attempt {
   }
 }
 
-function tellPersonChanged(was: string, is: string): string {
+function formatPersonChanged(was: string, is: string): string {
   return `The event was about ${was} at the attempt before and is about ${is} now: what was done for ${was} stays as it is. To do it for ${is}, replay the event and choose it.`;
 }
 
-type Unforeseen = { kind: "failed"; code: "internal"; message: string };
+type Unexpected = { kind: "failed"; code: "internal"; message: string };
 
-export const UNFORESEEN =
+export const UNEXPECTED_ERROR =
   "Something went wrong in the service itself; the server's log says what. The event is tried again.";
 
-function asOutcome(unforeseen: Unforeseen): ActionOutcome {
-  return { outcome: "failed", code: unforeseen.code, message: unforeseen.message, final: false };
+function toOutcome(unexpected: Unexpected): ActionOutcome {
+  return { outcome: "failed", code: unexpected.code, message: unexpected.message, final: false };
 }
 
 function afterOf(after: Json | undefined): { after?: Json } {

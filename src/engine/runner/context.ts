@@ -1,7 +1,6 @@
 /**
- * What an attempt's actions are given: the person the event is about, resolved when the attempt starts (a receiver's person key, or a record's
- * owner, otherwise its recipient, named by its key and never by its value); the run they are handed, with texts filled in; and what each of
- * them has to do after earlier attempts.
+ * What an attempt gives its actions: the person that the event is about, the run with rendered texts, and the step of each action after earlier
+ * attempts. The person is that of a receiver's person key, or the owner of a record, otherwise its recipient.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
@@ -23,23 +22,23 @@ import { findPerson } from "../../shop/people/person.ts";
 import { isErasedPerson } from "../../shop/people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../../shop/people/person-identifier.ts";
 import type { Writer } from "../../store/port.ts";
-import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
+import { deleteIntent, finalizeEffect, type Work } from "../event/effect.ts";
 import { type EventToRun, readRecordPerson } from "../event/event.ts";
-import { readMemory } from "../event/prior-work.ts";
+import { readPriorWork } from "../event/prior-work.ts";
 import { makeFreshKeys } from "../event/run.ts";
-import { alignActions, listStrayIntents, type Step } from "../event/step-reconciliation.ts";
+import { listStrayIntents, reconcileActions, type Step } from "../event/step-reconciliation.ts";
 
-type FoundPerson =
+type PersonOutcome =
   | { kind: "person"; person: ActionPerson | null }
   | {
       kind: "failed";
       code: "person_not_found" | "person_erased" | "person_suspended" | "invite_capped" | "internal";
       message: string;
-      /** Whom the event is about, where that is known all the same. */
+      /** Whom the event is about, if that is known in spite of the failure. */
       person?: ActionPerson;
     };
 
-interface PersonQuestion {
+interface PersonRequest {
   relay: LiveRelay;
   payload: JsonObject;
   event: Arrival;
@@ -47,28 +46,28 @@ interface PersonQuestion {
   invitesPerDay: number;
 }
 
-export async function resolvePerson(tx: Writer, question: PersonQuestion): Promise<FoundPerson> {
-  const trigger = question.relay.definition.trigger;
-  if (trigger.kind === "schedule") return withoutPerson(question.relay, "a schedule has no person");
-  if (trigger.kind === "data_change") return personOfRecord(tx, question);
-  const key = question.relay.receiver?.personKey ?? null;
+export async function resolvePerson(tx: Writer, request: PersonRequest): Promise<PersonOutcome> {
+  const trigger = request.relay.definition.trigger;
+  if (trigger.kind === "schedule") return withoutPerson(request.relay, "a schedule has no person");
+  if (trigger.kind === "data_change") return personOfRecord(tx, request);
+  const key = request.relay.receiver?.personKey ?? null;
   if (key === null)
-    return withoutPerson(question.relay, "the map names none of person_email, person_id, person_token");
-  const mapped = question.payload.mapped;
+    return withoutPerson(request.relay, "the map names none of person_email, person_id, person_token");
+  const mapped = request.payload.mapped;
   const value = isJsonObject(mapped) && Object.hasOwn(mapped, key) ? scalarText(mapped[key]) : null;
   try {
     const person = await resolvePersonKey(tx, {
-      environmentId: question.relay.environmentId,
+      environmentId: request.relay.environmentId,
       key,
       value,
-      createdBy: `relay:${question.relay.name}`,
-      nowMs: question.nowMs,
-      invitesPerDay: question.invitesPerDay,
-      event: question.event,
-      digestAddress: question.relay.digestAddress,
+      createdBy: `relay:${request.relay.name}`,
+      nowMs: request.nowMs,
+      invitesPerDay: request.invitesPerDay,
+      event: request.event,
+      digestAddress: request.relay.digestAddress,
     });
-    if (person === "erased") return erased(key);
-    if (person !== null) return takePerson(person);
+    if (person === "erased") return erasedPerson(key);
+    if (person !== null) return acceptPerson(person);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
     return { kind: "failed", code: "invite_capped", message: error.message };
@@ -77,16 +76,16 @@ export async function resolvePerson(tx: Writer, question: PersonQuestion): Promi
   return { kind: "failed", code: "person_not_found", message: `${key} ${why}, so no action ran.` };
 }
 
-async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): Promise<FoundPerson> {
+async function personOfRecord(tx: Writer, { relay, payload }: PersonRequest): Promise<PersonOutcome> {
   const id = readRecordPerson(payload);
   const person = id === null ? null : await findPerson(tx, relay.environmentId, id);
-  if (person !== null) return takePerson(person);
-  if (id !== null && (await isErasedPerson(tx, relay.environmentId, id))) return erased("the record");
+  if (person !== null) return acceptPerson(person);
+  if (id !== null && (await isErasedPerson(tx, relay.environmentId, id))) return erasedPerson("the record");
   return withoutPerson(relay, "the record has neither an owner nor a recipient who still exists");
 }
 
-/** An event without a person runs, unless one of its actions needs one. */
-function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
+/** An event without a person runs unless one of its actions needs a person. */
+function withoutPerson(relay: LiveRelay, why: string): PersonOutcome {
   const needing = relay.actions.find(({ needsPerson }) => needsPerson);
   if (needing === undefined) return { kind: "person", person: null };
   return {
@@ -96,12 +95,12 @@ function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
   };
 }
 
-function erased(what: string): FoundPerson {
+function erasedPerson(what: string): PersonOutcome {
   const message = `${what} names a person who was erased after this event arrived, so no action ran and none ever will.`;
   return { kind: "failed", code: "person_erased", message };
 }
 
-/** Who was erased while something of the event was on its way is in nothing that follows: the result that ends it, or null. */
+/** The result that ends the attempt if its person was erased during a send; else null. */
 export async function findErasure(
   tx: Writer,
   { environmentId }: LiveRelay,
@@ -112,8 +111,8 @@ export async function findErasure(
   return { type: "person", outcome: "failed", code: "person_erased", message };
 }
 
-/** A suspended person ends the event whatever its actions are. */
-function takePerson(person: { id: string; email: string | null; status: string }): FoundPerson {
+/** A suspended person fails the event, whatever its actions are. */
+function acceptPerson(person: { id: string; email: string | null; status: string }): PersonOutcome {
   const { id, email, status } = person;
   const found = { id, email: email ?? "", status };
   if (status !== "suspended") return { kind: "person", person: found };
@@ -131,13 +130,13 @@ interface RunContext {
     "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
   >;
   event: Pick<EventToRun, "id" | "seq" | "createdAt" | "trigger" | "truncated" | "form">;
-  /** As the event is mapped now. */
+  /** With `mapped` by the current map. */
   payload: JsonObject;
   person: ActionPerson | null;
   results: readonly ActionResult[];
   nowMs: number;
   limits: RaisableLimits;
-  /** Takes a sentence for the event's warnings. */
+  /** Adds a sentence to the event's warnings. */
   warn: (sentence: string) => void;
 }
 
@@ -150,7 +149,7 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
   const onMissing = (path: string): void => {
     const read = truncated ? null : findEmptyPath(relay.definition.trigger, payload, path, form);
     const why = read === null ? "" : `: the map reads it from ${read}, where the event holds nothing`;
-    warn(tellMissing(path, truncated, why));
+    warn(formatMissing(path, truncated, why));
   };
   return {
     environmentId: relay.environmentId,
@@ -178,8 +177,8 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
   };
 }
 
-/** What was there and is cut away is not the same as what never was. */
-function tellMissing(path: string, truncated: boolean, why: string): string {
+/** A path of a truncated event may have had a value, so its sentence says that the rest was cut off. */
+function formatMissing(path: string, truncated: boolean, why: string): string {
   if (truncated && path.startsWith("event.")) {
     return `{{${path}}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.`;
   }
@@ -189,7 +188,7 @@ function tellMissing(path: string, truncated: boolean, why: string): string {
   return `{{${path}}} names nothing in this event and was left empty${why}.`;
 }
 
-/** The path that the map reads a mapped value from, where the event's body holds nothing there; null otherwise. */
+/** The path from which the map reads a mapped value, if the event's body has no value there; else null. */
 function findEmptyPath(
   trigger: Trigger,
   { event = null }: JsonObject,
@@ -204,7 +203,7 @@ function findEmptyPath(
   return found === undefined || found === null ? read.text : null;
 }
 
-/** A first run's steps, made once a list of actions. */
+/** The steps of first attempts, by list of actions. */
 const stepsOf = new WeakMap<readonly LiveAction[], readonly Step[]>();
 
 export function firstSteps(actions: readonly LiveAction[]): readonly Step[] {
@@ -213,29 +212,29 @@ export function firstSteps(actions: readonly LiveAction[]): readonly Step[] {
   return steps;
 }
 
-/** The steps of a later run, one an action. `run`: for what is settled. */
-export async function alignWithEarlier(
+/** Returns one step for each action of a later attempt. `run`: for looking up how earlier sends ended. */
+export async function reconcileSteps(
   tx: Writer,
   { actions }: LiveRelay,
   event: EventToRun,
   run: ActionRun,
 ): Promise<Step[]> {
-  let memory = await readMemory(tx, event.seq);
-  const stray = listStrayIntents(actions, memory);
-  for (const work of stray) await settleStray(tx, event, work, run);
-  if (stray.length > 0) memory = await readMemory(tx, event.seq);
+  let prior = await readPriorWork(tx, event.seq);
+  const stray = listStrayIntents(actions, prior);
+  for (const work of stray) await finalizeStray(tx, event, work, run);
+  if (stray.length > 0) prior = await readPriorWork(tx, event.seq);
   const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
-  return alignActions(actions, memory, new Set(chosen), run.person?.id ?? null);
+  return reconcileActions(actions, prior, new Set(chosen), run.person?.id ?? null);
 }
 
 /**
- * Something that began to leave the house for an action that was chosen, or is edited or gone since, is settled before: what may have left
- * counts as done, and nothing is sent for it.
+ * Finds out how a send ended whose action was removed, edited or chosen since. A send that may have arrived counts as done, and is not sent
+ * again.
  */
-async function settleStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {
+async function finalizeStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {
   const type = findAction(work.type);
   const conclude = run.person !== null && type?.sends === true ? type.conclude : undefined;
   const outcome = conclude === undefined ? undefined : await conclude.call(type, tx, run, work.after);
-  if (outcome === null) await dropIntent(tx, event.seq, work.key);
-  else await settleEffect(tx, event, work.key, outcome?.after);
+  if (outcome === null) await deleteIntent(tx, event.seq, work.key);
+  else await finalizeEffect(tx, event, work.key, outcome?.after);
 }

@@ -1,8 +1,8 @@
 /**
- * Runs the events of an environment whose hold was released: until the newest event of that moment is reached, one transaction after the other takes
- * the oldest due events of all its relays in the order of their arrival. An event that sends starts in its place and ends by itself. Nothing waits
- * for what cannot start now: events that wait for their retry, events of a paused relay, and a relay whose sends take too long. How far a release
- * came is in the store, so another process continues it.
+ * Runs the events that waited for a hold, across all relays of the environment in the order of their arrival, up to the newest event at the release.
+ * Each transaction takes the oldest due events. An event that sends starts in this order and ends later. Events that cannot start do not block the
+ * others: events that wait for a retry, events of a paused relay, and a relay without a free slot. The progress is in the database, so that another
+ * process can continue it.
  */
 
 import { endRelease, findRelease } from "../../platform/account/environment.ts";
@@ -23,15 +23,15 @@ import type { Poller } from "./poller.ts";
 import type { RunReport } from "./run-report.ts";
 import { type Claimed, claimOne, type SendingDeps, type Slots } from "./sending.ts";
 
-/** The others wait for so long for a relay whose sends take all of its slots. Their next look comes within five seconds. */
+/** The other relays wait this long for a relay that has no free slot. After that its events run out of order. */
 const MAX_SLOT_WAIT_MS = 1_000;
-/** Events that are read of a relay at once, where there are many relays. */
-const FEWEST_READ = 4;
+/** The smallest page of a relay's events. */
+const MIN_PAGE = 4;
 
 type StoreDeps = Omit<SendingDeps, "store">;
 interface ReleaseDeps extends StoreDeps {
   slots: Slots;
-  poller: Pick<Poller, "unsure" | "keepUnsure">;
+  poller: Pick<Poller, "unsure" | "recordUnsure">;
 }
 
 interface Started {
@@ -42,18 +42,18 @@ interface Started {
 /** What one transaction of a release did. */
 interface ReleaseStep {
   reports: RunReport[];
-  /** Each has a slot, and is still to be sent. */
+  /** Claimed events, each with a slot, that must continue with their first send. */
   started: Started[];
-  /** Relays whose events may run now. */
+  /** Relays that may have more due events. */
   more: string[];
-  /** The store that it was done in. */
+  /** The store of the transaction. */
   store: FencedStore;
 }
 
-export class Releases {
+export class HoldReleases {
   readonly #deps: ReleaseDeps;
   readonly #running = new Set<number>();
-  /** By environment, the relays that wait for a slot, each since when. */
+  /** For each environment, the relays that wait for a slot, and since when. */
   readonly #waiting = new Map<number, ReadonlyMap<string, number>>();
 
   constructor(deps: ReleaseDeps) {
@@ -64,12 +64,12 @@ export class Releases {
     return this.#running.has(environmentId);
   }
 
-  /** Relays to look into once a slot is free. */
+  /** Relays to continue when a slot becomes free. */
   listWaiting(): string[] {
     return [...this.#waiting.values()].flatMap((relays) => [...relays.keys()]);
   }
 
-  /** Runs the environment's oldest due events. Of a step that breaks nothing is kept; it is run again, carefully. */
+  /** Runs the environment's oldest due events in one transaction. If an error breaks it, it runs again with a savepoint for each event. */
   async run(environmentId: number, snapshot: Snapshot): Promise<ReleaseStep> {
     this.#running.add(environmentId);
     try {
@@ -83,7 +83,7 @@ export class Releases {
     }
   }
 
-  /** `careful`: an event that breaks fails by itself. */
+  /** `careful`: each event has its own savepoint, so that an event that breaks fails by itself. */
   async #commit(environmentId: number, snapshot: Snapshot, careful: boolean): Promise<ReleaseStep> {
     const { holding, poller } = this.#deps;
     const waitingSince = this.#waiting.get(environmentId) ?? new Map<string, number>();
@@ -91,18 +91,18 @@ export class Releases {
     let step: Step | null = null;
     try {
       return await store.write("relay", async (tx) => {
-        step?.giveBack();
+        step?.releaseSlots();
         const waiting = new Map<string, number>();
         step = new Step(tx, snapshot, { ...this.#deps, store }, { careful, waitingSince, waiting });
         this.#waiting.set(environmentId, waiting);
         return await step.run(environmentId);
       });
     } catch (error) {
-      const started: Started[] = (step as Step | null)?.giveBack() ?? [];
+      const started: Started[] = (step as Step | null)?.releaseSlots() ?? [];
       if (error instanceof OutcomeUnknown)
         for (const [{ id }, taken] of Map.groupBy(started, ({ relay }) => relay)) {
           const events = taken.map(({ claimed }) => claimed.event);
-          poller.keepUnsure(id, events);
+          poller.recordUnsure(id, events);
         }
       throw error;
     }
@@ -111,8 +111,9 @@ export class Releases {
 
 interface StepOptions {
   careful: boolean;
-  /** Since when relays wait for a slot, before this step and after it. */
+  /** Since when relays waited for a slot before this step. */
   waitingSince: ReadonlyMap<string, number>;
+  /** The same after this step, which fills it. */
   waiting: Map<string, number>;
 }
 
@@ -124,7 +125,7 @@ class Step {
   readonly #options: StepOptions;
   readonly #nowMs: number;
   readonly #reports: RunReport[] = [];
-  /** Runs that are not written down yet. */
+  /** Results that are not written yet. */
   readonly #results: AttemptResult[] = [];
   readonly #started: Started[] = [];
 
@@ -136,20 +137,20 @@ class Step {
     this.#nowMs = deps.clock.now();
   }
 
-  /** Gives back the slots that it took. */
-  giveBack(): Started[] {
+  /** Releases the slots that it took, and returns the events that it had started. */
+  releaseSlots(): Started[] {
     const started = this.#started.splice(0);
-    for (const { relay } of started) this.#deps.slots.giveBack(relay.id, 1);
+    for (const { relay } of started) this.#deps.slots.release(relay.id, 1);
     return started;
   }
 
   async run(environmentId: number): Promise<ReleaseStep> {
     const more = await this.#runInOrder(environmentId);
-    await this.#writeDown();
+    await this.#flushResults();
     return { reports: this.#reports, started: this.#started, more, store: this.#deps.store };
   }
 
-  /** Answers the relays whose events may run now. */
+  /** Returns the relays that may have more due events. */
   async #runInOrder(environmentId: number): Promise<string[]> {
     const { clock, holding, relays, poller } = this.#deps;
     const endMs = clock.monotonicMs() + maxBatchMs(holding);
@@ -168,11 +169,11 @@ class Step {
       }
       if (ran > 0 && (ran >= MAX_RUNS || clock.monotonicMs() >= endMs)) return [next.id];
       if (next.relay === null) {
-        // Another process may have paused or changed it a moment ago.
+        // Another process has just paused or changed the relay.
         relays.invalidate();
         return [next.id];
       }
-      // The runner looks what was taken of it first.
+      // The poller must first find out whether an earlier claim was stored.
       if (poller.unsure.has(next.id)) return [];
       if (next.relay.sends && !this.#hasSlot(next.relay)) {
         if (this.#waitsForSlot(next.id)) return [];
@@ -180,7 +181,7 @@ class Step {
         order.drop(next);
         continue;
       }
-      await this.#begin(next.relay, order.take(next));
+      await this.#start(next.relay, order.take(next));
       ran += 1;
     }
   }
@@ -189,7 +190,7 @@ class Step {
     return this.#deps.slots.freeFor(id, this.#snapshot.sendingCount) > 0;
   }
 
-  /** Whether the others wait until the relay has a slot. */
+  /** Whether the other relays still wait for this one. */
   #waitsForSlot(relayId: string): boolean {
     const { waiting, waitingSince } = this.#options;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -198,11 +199,11 @@ class Step {
     return nowMs - sinceMs < MAX_SLOT_WAIT_MS;
   }
 
-  async #begin(relay: LiveRelay, due: EventToRun): Promise<void> {
+  async #start(relay: LiveRelay, due: EventToRun): Promise<void> {
     const { careful } = this.#options;
     const [tx, nowMs, deps] = [this.#tx, this.#nowMs, this.#deps];
     if (relay.sends) {
-      await this.#writeDown();
+      await this.#flushResults();
       const claimed = await claimOne(tx, relay, due, { alone: careful }, nowMs, deps);
       deps.slots.take(relay.id, 1);
       this.#started.push({ relay, claimed });
@@ -214,13 +215,13 @@ class Step {
     else this.#results.push(await run());
   }
 
-  /** Writes down the runs in their order, before an event that sends writes its own. */
-  async #writeDown(): Promise<void> {
+  /** Writes the results so far. An event that sends writes its own, so the earlier ones must come first. */
+  async #flushResults(): Promise<void> {
     this.#reports.push(...(await finalizeAttempts(this.#tx, this.#results.splice(0))));
   }
 }
 
-/** A relay's due events. `head`: no event before this number is due. `relay`: null where this process does not know it as it is. */
+/** A relay's due events. `head`: no event before this number is due. `relay`: null if this process does not know its current version. */
 interface Queue {
   id: string;
   relay: LiveRelay | null;
@@ -228,7 +229,7 @@ interface Queue {
   page: EventToRun[];
 }
 
-/** The due events of several relays, in the order of their arrival. */
+/** Merges the due events of several relays in the order of their arrival. */
 class ArrivalOrder {
   readonly #tx: Reader;
   readonly #queues: Set<Queue>;
@@ -237,10 +238,10 @@ class ArrivalOrder {
   constructor(tx: Reader, queues: readonly Queue[]) {
     this.#tx = tx;
     this.#queues = new Set(queues);
-    this.#size = Math.max(FEWEST_READ, Math.ceil(MAX_READ / queues.length));
+    this.#size = Math.max(MIN_PAGE, Math.ceil(MAX_READ / queues.length));
   }
 
-  /** The queue of the oldest event; null: none is due. */
+  /** The queue with the oldest event; null: no event is due. */
   async peek(): Promise<Queue | null> {
     for (;;) {
       let first: Queue | null = null;
@@ -268,7 +269,7 @@ const HEADS = `SELECT relay.id, relay.version,
     (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT 1) AS head
   FROM relay JOIN relay_key ON relay_key.relay_id = relay.id WHERE relay.environment_id = ?1 AND relay.state = 'active'`;
 
-/** Of the environment's active relays; one that cannot be opened waits by itself. */
+/** Merges the environment's active relays. A relay that cannot be opened waits without blocking the others. */
 async function openOrder(tx: Reader, environmentId: number, snapshot: Snapshot): Promise<ArrivalOrder> {
   const rows = await tx.all<{ id: string; version: number; head: number | null }>(HEADS, environmentId);
   const queues: Queue[] = [];

@@ -1,6 +1,6 @@
 /**
- * Where several nodes write, no memory of one of them says what waits, nor which relays run: the store does, under the lock of all writers. Whose
- * next event is the oldest may run in the transaction that stores it, on whichever node that is.
+ * Asks the database which relays may run now, and which of them have no due event. In a cluster the memory of one node cannot know either: other
+ * nodes store events and change relays. The answer holds for the transaction that asks, because it holds the writer lock.
  */
 
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
@@ -18,8 +18,8 @@ interface AheadDeps {
 }
 
 /**
- * Asks for what running them reads for sure: which of their relays are clear, and what actions act on; of those that send, whether they are
- * this node's to run.
+ * Reads ahead what inline runs of these events need: which of their relays are idle, what their actions act on, and whether this node holds the
+ * environments of relays that send.
  */
 export function lookAhead(
   ahead: Ahead,
@@ -37,15 +37,15 @@ export function lookAhead(
   ];
 }
 
-/** The relays of these events that may run where they are stored, in an order that is always the same. */
+/** The relays of these events whose events may run inline, in a fixed order. */
 function listRunnable(events: readonly IncomingEvent[], relays: Snapshot | null): LiveRelay[] {
   return [...new Set(events.map(({ relayId }) => relayId))]
     .flatMap((relayId) => relays?.findRelay(relayId) ?? [])
-    .filter(runsHere)
+    .filter(mayRunInline)
     .sort((one, other) => one.key - other.key);
 }
 
-/** The environments of those that send, which run where their lease is. */
+/** The environments of relays that send. Their events run on the node that holds the lease. */
 function listSending(events: readonly IncomingEvent[], relays: Snapshot | null): number[] {
   const found = new Set(events.map(({ relayId }) => relays?.findRelay(relayId) ?? null));
   const environments = new Set<number>();
@@ -54,49 +54,49 @@ function listSending(events: readonly IncomingEvent[], relays: Snapshot | null):
   return [...environments].sort((one, other) => one - other);
 }
 
-function runsHere({ waiting, releasing, sends }: LiveRelay): boolean {
+function mayRunInline({ waiting, releasing, sends }: LiveRelay): boolean {
   return !waiting && !releasing && !sends;
 }
 
-/** Where there are few, all that may be asked for: then every call asks the same, and is answered with the first. */
-const FEW = 32;
-const fewOf = new WeakMap<Snapshot, readonly LiveRelay[] | null>();
+/** Up to this many relays are all asked for at once. Then every call reads the same, and one answer serves all. */
+const MAX_ALL = 32;
+const allOf = new WeakMap<Snapshot, readonly LiveRelay[] | null>();
 
-function listFew(relays: Snapshot): readonly LiveRelay[] | null {
-  let few = fewOf.get(relays);
-  if (few === undefined) {
-    const all = relays.relays.filter(runsHere);
-    few = all.length > FEW ? null : all.sort((one, other) => one.key - other.key);
-    fewOf.set(relays, few);
+function listAll(relays: Snapshot): readonly LiveRelay[] | null {
+  let all = allOf.get(relays);
+  if (all === undefined) {
+    const runnable = relays.relays.filter(mayRunInline);
+    all = runnable.length > MAX_ALL ? null : runnable.sort((one, other) => one.key - other.key);
+    allOf.set(relays, all);
   }
-  return few;
+  return all;
 }
 
-/** As many relays are asked for at once. */
-const ASKED_AT_ONCE = 16;
+/** Relays in one statement. */
+const PAGE_SIZE = 16;
 const CURRENT = `SELECT relay_id AS "id", relay.version AS version
   FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id
-  WHERE relay_key.key IN (${Array.from({ length: ASKED_AT_ONCE }, (_, at) => `?${at + 1}`).join(", ")})
+  WHERE relay_key.key IN (${Array.from({ length: PAGE_SIZE }, (_, at) => `?${at + 1}`).join(", ")})
     AND relay.state = 'active' AND environment.held_at IS NULL
     AND environment.released_through IS NULL AND environment.deleted_at IS NULL`;
 const IDLE = `${CURRENT}
     AND (SELECT seq FROM event WHERE event.relay_key = relay_key.key AND event.state = 'queued' AND next_attempt_at IS NULL
       ORDER BY seq LIMIT 1) IS NULL`;
 
-/** Of these events' relays the ones that run now and of which no event is due, with their versions: as the transaction sees them, whoever wrote last. */
+/** The versions of these events' relays that run now and have no due event, by relay id. */
 export function listIdle(
   tx: Reader,
   events: readonly IncomingEvent[],
   relays: Snapshot | null,
 ): Promise<Map<string, number>> {
   const runnable = listRunnable(events, relays);
-  const few = relays === null || runnable.length === 0 ? null : listFew(relays);
-  return listVersions(tx, IDLE, few ?? runnable);
+  const all = relays === null || runnable.length === 0 ? null : listAll(relays);
+  return listVersions(tx, IDLE, all ?? runnable);
 }
 
 /**
- * Of these relays those that run now and are as this process knows them; it reads the others again. Another process, such as a command on the same
- * data directory or another node, may have paused or changed a relay a moment ago. Its commit is a hold from then on: no event starts after it.
+ * The relays that run now and have the version that this process knows. If another process has just paused or changed one of them, no event of it may
+ * start, and the relays are read again.
  */
 export async function filterCurrent(
   tx: Reader,
@@ -115,12 +115,12 @@ async function listVersions(
   relays: readonly LiveRelay[],
 ): Promise<Map<string, number>> {
   const keys = relays.map(({ key }) => key);
-  const asked: Promise<{ id: string; version: number }[]>[] = [];
-  for (let at = 0; at < keys.length; at += ASKED_AT_ONCE) {
-    const some = keys.slice(at, at + ASKED_AT_ONCE);
-    // The statement is prepared once, so it is given as many each time.
-    const filled = Array.from({ length: ASKED_AT_ONCE }, (_, index) => some[index % some.length] as number);
-    asked.push(tx.all(sql, ...filled));
+  const pages: Promise<{ id: string; version: number }[]>[] = [];
+  for (let at = 0; at < keys.length; at += PAGE_SIZE) {
+    const some = keys.slice(at, at + PAGE_SIZE);
+    // The statement is prepared once, so the last page is filled up with its own keys.
+    const filled = Array.from({ length: PAGE_SIZE }, (_, index) => some[index % some.length] as number);
+    pages.push(tx.all(sql, ...filled));
   }
-  return new Map((await Promise.all(asked)).flat().map(({ id, version }) => [id, version]));
+  return new Map((await Promise.all(pages)).flat().map(({ id, version }) => [id, version]));
 }

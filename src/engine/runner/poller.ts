@@ -1,6 +1,6 @@
 /**
- * When the runner looks into the store: every few seconds, when the earliest retry is due, and when it is asked. Looking makes due retries
- * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
+ * Polls the database: every few seconds, when the next retry is due, and on request. A poll promotes due retries, rescues attempts whose end this
+ * process could not write, and finds the relays with due events. It never runs an event.
  */
 
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
@@ -13,9 +13,9 @@ import { listReadyRelays } from "../event/event.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 
-/** No retry is due sooner after its attempt, so that a look always comes before one. */
+/** Shorter than every retry delay, so that a poll always comes before a retry. */
 const POLL_MS = 5_000;
-/** Events in one transaction: a few milliseconds. */
+/** Events in one transaction, which takes a few milliseconds. */
 const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
@@ -30,16 +30,16 @@ export class Poller {
   readonly #onReady: (relayIds: readonly string[]) => void;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
-  /** Relays whose next events wait for what may have been taken: one that was not would be taken with the same number. */
+  /** Relays that must not claim events, because it is unknown whether an earlier claim was stored. A second claim could use the same run number. */
   readonly unsure = new Set<string>();
-  /** Attempts that the store could not write down; their rows are still `running`. */
+  /** Attempts whose end could not be written, by event number. Their rows are still `running`. */
   readonly #cutOff = new Map<number, CutOff>();
-  /** Environments taken since the start: those that were rescued, and those that are to be, with the store they are held by. */
+  /** Environments that this process holds: rescued ones, and those still to rescue with the store of their lease. */
   readonly #open = new Set<number>();
   readonly #unrescued = new Map<number, FencedStore>();
   #reachesStore = true;
-  /** The wall clock may have been set back since retries were timed: while nothing ran, too. */
-  #mayBeBack = true;
+  /** Whether the wall clock may have been set back since retries were scheduled. It may have been while no process ran. */
+  #clockMayBeBack = true;
 
   constructor(deps: PollerDeps, onReady: (relayIds: readonly string[]) => void) {
     this.#deps = deps;
@@ -48,7 +48,7 @@ export class Poller {
     this.#loop = new Loop({
       clock: deps.clock,
       everyMs: POLL_MS,
-      turn: () => this.#look(),
+      turn: () => this.#poll(),
       onError: (error) => {
         this.#reachesStore = false;
         deps.log.warn("the runner cannot reach its store", { cause: (error as Error).message });
@@ -56,7 +56,7 @@ export class Poller {
     });
   }
 
-  /** Where everything is held: rescues what a dead process left running: a few events, however many there are. Throws StoreUnavailable. */
+  /** If this process holds everything, rescues the events that a dead process left `running`. Throws StoreUnavailable. */
   async rescue(): Promise<void> {
     const { holding } = this.#deps;
     if (holding.whole) await this.#rescue(holding.storeOf(HOUSE), null);
@@ -78,7 +78,7 @@ export class Poller {
     if (queued + dead > 0) log.info("rescued events of an earlier process", { queued, dead });
   }
 
-  /** The environment is this process's from now on: its events are looked for once those are rescued that another one left. */
+  /** Takes over the environment: its events run after those that another process left `running` are rescued. */
   take(environmentId: number): void {
     this.#unrescued.set(environmentId, this.#deps.holding.storeOf(environmentId));
     this.#loop.wake();
@@ -89,18 +89,18 @@ export class Poller {
     this.#unrescued.delete(environmentId);
   }
 
-  /** Whether what another node left of the environment's events is rescued; where one process holds all, a start rescues it. */
+  /** Whether the environment's `running` events of another node are rescued. A process that holds everything rescues at its start. */
   hasRescued(environmentId: number): boolean {
     return this.#open.has(environmentId);
   }
 
-  /** The house is this process's: retries may be as another one's clock timed them. */
+  /** Takes over the leader's tasks. Another process's clock may have scheduled the retries. */
   takeHouse(): void {
-    this.#mayBeBack = true;
+    this.#clockMayBeBack = true;
     this.#loop.wake();
   }
 
-  /** Looks for the first time and from then on; resolves after the first look. */
+  /** Starts polling; resolves after the first poll. */
   start(): Promise<void> {
     return this.#loop.start();
   }
@@ -109,57 +109,57 @@ export class Poller {
     return this.#loop.stop();
   }
 
-  /** Looks now. */
+  /** Polls now. */
   wake(): void {
     this.#loop.wake();
   }
 
-  /** Whether the store answered lately. */
+  /** Whether the last access to the store succeeded. */
   get reachesStore(): boolean {
     return this.#reachesStore;
   }
 
-  /** The store failed while the runner worked; the next look tells how it is. */
-  noteTrouble(): void {
+  /** Records that the store failed; the next poll finds out whether it works again. */
+  recordTrouble(): void {
     this.#reachesStore = false;
   }
 
-  /** Keeps an attempt whose end could not be written, to be rescued once the store can write. */
-  keepCutOff(run: CutOff): void {
+  /** Records an attempt whose end could not be written, so that it is rescued when the store can write. */
+  recordCutOff(run: CutOff): void {
     this.#cutOff.set(run.seq, run);
   }
 
-  /** Keeps events of a relay that may have been taken, of which nobody knows; the next look finds out. */
-  keepUnsure(relayId: string, events: readonly CutOff[]): void {
+  /** Records events of a relay whose claim may or may not have been stored. The next poll finds out. */
+  recordUnsure(relayId: string, events: readonly CutOff[]): void {
     for (const { seq, runs, environmentId } of events)
       this.#cutOff.set(seq, { seq, runs, environmentId, unsureOf: relayId });
     this.unsure.add(relayId);
     this.#loop.wake();
   }
 
-  /** Answers in how long the next retry is due. */
-  async #look(): Promise<number | undefined> {
+  /** Returns in how many milliseconds the next retry is due. */
+  async #poll(): Promise<number | undefined> {
     const { holding, clock } = this.#deps;
     const store = holding.storeOf(HOUSE);
     await this.#rescueCutOff();
-    await this.#rescueTaken();
-    if (this.#clockWatch.look() < 0) this.#mayBeBack = true;
-    // Retries are made due once for all, and whoever runs them is told.
-    const isHouse = holding.holds(HOUSE);
-    if (isHouse && this.#mayBeBack) await this.#shortenRetries(store);
+    await this.#rescueTakenOver();
+    if (this.#clockWatch.look() < 0) this.#clockMayBeBack = true;
+    // Only the leader promotes retries. The commit wakes the process that runs them.
+    const isLeader = holding.holds(HOUSE);
+    if (isLeader && this.#clockMayBeBack) await this.#shortenRetries(store);
     const nowMs = clock.now();
-    const nextRetry = isHouse ? await store.read(findNextRetry) : null;
+    const nextRetry = isLeader ? await store.read(findNextRetry) : null;
     if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(store, nowMs);
     const { ready, retryAt } = await store.read(async (tx) => ({
       ready: await listReadyRelays(tx),
-      retryAt: isHouse ? await findNextRetry(tx) : null,
+      retryAt: isLeader ? await findNextRetry(tx) : null,
     }));
     this.#reachesStore = true;
     this.#onReady(ready);
     return retryAt === null ? undefined : retryAt - clock.now();
   }
 
-  async #rescueTaken(): Promise<void> {
+  async #rescueTakenOver(): Promise<void> {
     const { holding, clock, log } = this.#deps;
     for (const [environmentId, store] of [...this.#unrescued]) {
       try {
@@ -171,19 +171,19 @@ export class Poller {
       } catch (error) {
         if (holding.holds(environmentId)) throw error;
       }
-      // It may have been lost, and taken again, meanwhile.
+      // The lease may have been lost and taken again in the meantime.
       if (this.#unrescued.get(environmentId) !== store || !holding.holds(environmentId)) continue;
       this.#unrescued.delete(environmentId);
       this.#open.add(environmentId);
     }
   }
 
-  /** In small transactions, because any number of events may wait. */
+  /** Uses small transactions, because any number of events may wait. */
   async #shortenRetries(store: FencedStore): Promise<void> {
     const { clock } = this.#deps;
     const nowMs = clock.now();
-    // Another reason may come while this goes on.
-    this.#mayBeBack = false;
+    // Reset first, because the clock may be set back again during the loop.
+    this.#clockMayBeBack = false;
     try {
       let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
       while (from !== null && this.#loop.running) {
@@ -191,7 +191,7 @@ export class Poller {
         from = await store.write("relay", (tx) => shortenRetries(tx, cursor, RETRY_SIZE, nowMs));
       }
     } catch (error) {
-      this.#mayBeBack = true;
+      this.#clockMayBeBack = true;
       throw error;
     }
   }
@@ -208,7 +208,7 @@ export class Poller {
     for (const run of [...this.#cutOff.values()]) {
       const { environmentId } = run;
       const nowMs = clock.now();
-      // Otherwise whoever takes the environment rescues it.
+      // If the environment is lost, the process that takes it over rescues the attempt.
       if (holding.whole || this.#open.has(environmentId)) {
         if (!holding.holds(environmentId)) continue;
         await holding
@@ -224,7 +224,7 @@ export class Poller {
 
 interface CutOff extends ClaimedRun {
   environmentId: number;
-  /** The relay that waits for it. */
+  /** The relay that waits for it, if its claim is uncertain. */
   unsureOf?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * An attempt of an event as it would go, looked at and undone: the same code that runs one, in a transaction of which nothing stays. Where an
- * action would send, what it would send is shown, and the rest goes on as if it had arrived. Nothing leaves the house.
+ * Rehearses an attempt: the code of a real attempt runs in a transaction that the caller undoes. Where an action would send, the rehearsal records
+ * what it would send and continues as if the send had succeeded. Nothing is sent.
  */
 
 import type { Json } from "../../base/json.ts";
@@ -14,24 +14,24 @@ import { Attempt, type AttemptDeps, type AttemptOutcome } from "./attempt.ts";
 /** What an action would do. */
 interface RehearsedAction {
   type: string;
-  /** The action with its templates filled in; null: it was not come to, or its work was done before. */
+  /** The action with its templates rendered; null: it was not reached, or its work was done before. */
   rendered: Json;
-  /** What would be sent; null: it sends nothing, or does not come to it. */
+  /** What would be sent; null: nothing. */
   sends: Json;
-  /** null: an action before it ends the attempt. */
+  /** null: the attempt ends before it. */
   result: ActionResult | null;
 }
 
 export interface Rehearsal {
   end: AttemptOutcome;
   personId: string | null;
-  /** Why no action was come to; null: they were. */
+  /** Why no action was reached; null: at least one was. */
   notRun: ActionResult | null;
   actions: RehearsedAction[];
   warnings: string[];
 }
 
-/** `tx` is undone by the caller. */
+/** The caller must undo `tx`. */
 export async function rehearse(
   tx: Writer,
   event: EventToRun,
@@ -46,7 +46,7 @@ export async function rehearse(
     result: null,
   }));
   let refused: Failure | null = null;
-  const watched = {
+  const recording = {
     ...relay,
     actions: relay.actions.map((live, at) => ({
       ...live,
@@ -59,11 +59,11 @@ export async function rehearse(
       },
     })),
   };
-  const attempt = new Attempt(countAttempt(event), watched, nowMs, deps);
+  const attempt = new Attempt(countAttempt(event), recording, nowMs, deps);
   const ended = await attempt.begin(tx);
   let step = ended ?? (await attempt.advance(tx));
   while ("send" in step) {
-    step = await attempt.settle(tx, async () => refused ?? { outcome: "done", message: NOTHING_LEFT });
+    step = await attempt.finalizeSend(tx, async () => refused ?? { outcome: "done", message: NOT_SENT });
   }
   const [first] = attempt.results;
   const notRun = ended !== null && first !== undefined ? first : null;
@@ -72,4 +72,4 @@ export async function rehearse(
   return { end: step, personId: attempt.personId, notRun, actions, warnings: [...attempt.warnings] };
 }
 
-const NOTHING_LEFT = "Would be sent: nothing left the house.";
+const NOT_SENT = "Would be sent: nothing left the house.";

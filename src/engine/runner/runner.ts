@@ -22,7 +22,7 @@ import {
 } from "../../store/port.ts";
 import type { BufferedEvent, EventToRun } from "../event/event.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
-import { Releases } from "./hold-release.ts";
+import { HoldReleases } from "./hold-release.ts";
 import { type IncomingEvent, lookAhead } from "./idle-relays.ts";
 import { InFlight } from "./in-flight.ts";
 import { type InlineDeps, InlineRunner } from "./inline-run.ts";
@@ -65,7 +65,7 @@ export class Runner {
   readonly #inlineDeps: InlineDeps;
   /** The stores with a batch in progress. */
   readonly #batching = new Set<FencedStore>();
-  readonly #releases: Releases;
+  readonly #releases: HoldReleases;
   readonly #inFlight = new InFlight();
   #pumping = false;
   /** Another pump was requested during the current one. */
@@ -81,7 +81,7 @@ export class Runner {
       for (const relayId of [...relayIds, ...releasing]) this.#lookInto(relayId);
       this.#pump();
     });
-    this.#releases = new Releases({ ...deps, slots: this.#slots, poller: this.#poller });
+    this.#releases = new HoldReleases({ ...deps, slots: this.#slots, poller: this.#poller });
     const isOpen = (environmentId: number): boolean => this.#isOpen(environmentId);
     this.#inlineDeps = { ...deps, isOpen, buffer: this.#buffer, onReport: this.#onReport };
   }
@@ -263,7 +263,7 @@ export class Runner {
     const { holding } = this.#deps;
     const isLost = !holding.whole && !holding.holds(environmentId);
     if (isLost && error instanceof StoreUnavailable) return;
-    this.#poller.noteTrouble();
+    this.#poller.recordTrouble();
     if (error instanceof StoreUnavailable) {
       if (!this.#stopped) this.#deps.log.warn("the runner cannot write", { cause: error.message });
     } else this.#deps.log.error("the runner failed", { error });
@@ -294,14 +294,14 @@ export class Runner {
     let claimed: Claimed[] = [];
     let more = false;
     const store = this.#deps.holding.storeOf(relay.environmentId);
-    const onUnknown = (events: readonly EventToRun[]) => this.#poller.keepUnsure(relay.id, events);
+    const onUnknown = (events: readonly EventToRun[]) => this.#poller.recordUnsure(relay.id, events);
     try {
       ({ claimed, more } = await claimSending(relay, slots, { alone, onUnknown }, { ...this.#deps, store }));
     } catch (error) {
       if (!alone) this.#undone.add(relay.id);
       throw error;
     } finally {
-      this.#slots.giveBack(relay.id, slots - claimed.length);
+      this.#slots.release(relay.id, slots - claimed.length);
     }
     for (const one of claimed) this.#inFlight.track(relay.environmentId, this.#runSending(store, relay, one));
     return more && (!alone || claimed.length === 0) ? [relay.id] : [];
@@ -311,18 +311,18 @@ export class Runner {
   async #runSending(store: FencedStore, relay: LiveRelay, claimed: Claimed): Promise<void> {
     const { holding } = this.#deps;
     const { environmentId } = relay;
-    const mayGoOn = (): boolean =>
+    const maySend = (): boolean =>
       !this.#stopped && holding.holds(environmentId) && holding.storeOf(environmentId) === store;
     try {
-      const report = await runSending(relay, claimed, { ...this.#deps, store }, mayGoOn);
+      const report = await runSending(relay, claimed, { ...this.#deps, store }, maySend);
       if (report !== null) this.#onReport(report);
       // If the lease only seemed lost, no other process rescues the event, so this one must.
-      else this.#poller.keepCutOff(claimed.event);
+      else this.#poller.recordCutOff(claimed.event);
     } catch (error) {
-      this.#poller.keepCutOff(claimed.event);
+      this.#poller.recordCutOff(claimed.event);
       this.#onTrouble(error, environmentId);
     } finally {
-      this.#slots.giveBack(relay.id, 1);
+      this.#slots.release(relay.id, 1);
       // A claim without its first step took one event only, so others may be due.
       if (claimed.begun === null) this.#ready.add(relay.id);
       for (const relayId of this.#releases.listWaiting()) this.#ready.add(relayId);

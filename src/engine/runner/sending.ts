@@ -1,6 +1,6 @@
 /**
- * The road of relays that send: an event is taken and its attempt begun in one transaction, several of a relay in the same one; then each goes
- * its way by itself, committing before each send and with its outcome. It holds no transaction while it sends.
+ * Runs events of relays that send. One transaction claims several events of a relay and runs each up to its first send. Then each event continues by
+ * itself: it commits before each send, and again with the outcome. No transaction is open during a send.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -20,7 +20,7 @@ import type { RunReport } from "./run-report.ts";
 
 /** Events of one relay that run at once. */
 const MAX_RUNNING_PER_RELAY = 8;
-/** A claim takes no further event after this long: every receiver waits meanwhile. The usual one takes less. */
+/** A claim takes no further event after this long, because every receiver waits for its transaction. */
 const MAX_CLAIM_MS = 8;
 
 export interface SendingDeps extends AttemptDeps {
@@ -31,10 +31,10 @@ export interface SendingDeps extends AttemptDeps {
   ports: ActionPorts;
 }
 
-/** An event taken, its attempt counted. */
+/** A claimed event, its attempt counted. */
 export interface Claimed {
   event: EventToRun;
-  /** Where its first step, committed with the claim, left it; null: that is still to be done. */
+  /** The attempt after its first step, which committed with the claim; null: the first step has not run. */
   begun: Begun | null;
 }
 
@@ -45,20 +45,20 @@ interface Begun {
 
 interface Claim {
   claimed: Claimed[];
-  /** Events of the relay may be due that this claim did not take. */
+  /** Whether the relay may have due events that this claim did not take. */
   more: boolean;
 }
 
 interface ClaimOptions {
-  /** Without any first step. */
+  /** Claims without the first step. */
   alone: boolean;
-  /** Told of events that may be taken although nobody knows. */
+  /** Receives events whose claim may or may not have been stored. */
   onUnknown: (events: readonly EventToRun[]) => void;
 }
 
 /**
- * Takes the relay's oldest due events, at most `limit`, each with its attempt's first step. Throws what undid all of it: then none is taken and no
- * attempt counts, unless that is not known.
+ * Claims at most `limit` of the relay's oldest due events, each with the first step of its attempt. If it throws, no event is claimed and no attempt
+ * counts, except after OutcomeUnknown.
  */
 export async function claimSending(
   relay: LiveRelay,
@@ -100,7 +100,7 @@ async function claimDue(
   return { claimed, more: due.length === limit || claimed.length < due.length };
 }
 
-/** Takes one due event, with its attempt's first step unless `alone`. */
+/** Claims one due event, with the first step of its attempt unless `alone`. */
 export async function claimOne(
   tx: Writer,
   relay: LiveRelay,
@@ -110,12 +110,12 @@ export async function claimOne(
   deps: SendingDeps,
 ): Promise<Claimed> {
   const event = await claimEvent(tx, due, nowMs);
-  return { event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) };
+  return { event, begun: alone ? null : await beginAttempt(tx, relay, event, nowMs, deps) };
 }
 
 /**
- * Compiles and prepares what the first event that sends would wait for: one that is made up is stored, taken and begun as every other, and
- * undone. It sends nothing, and does nothing where an event of the relay is due, which does as much.
+ * Warms up code and statements, so that the first event that sends does not wait for them. It stores, claims and begins an invented event, and undoes
+ * all of it. It sends nothing. If the relay has a due event, it does nothing, because that event has the same effect.
  */
 export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promise<void> {
   const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion } = relay;
@@ -137,8 +137,8 @@ export async function warmUpSending(relay: LiveRelay, deps: SendingDeps): Promis
   });
 }
 
-/** The first step beside other events: one that breaks undoes itself alone, and is taken again in a transaction of its own, where it fails alone. */
-async function beginBeside(
+/** Runs the first step in a savepoint; null: an error undid it, and the event runs it again in its own transaction. */
+async function beginAttempt(
   tx: Writer,
   relay: LiveRelay,
   event: EventToRun,
@@ -147,8 +147,8 @@ async function beginBeside(
 ): Promise<Begun | null> {
   try {
     return await tx.attempt(async () => {
-      const attempt = new Attempt(event, relay, nowMs, deps, { watch: watchOf(deps) });
-      return { attempt, step: await keepStep(tx, attempt, await firstStep(tx, attempt), deps) };
+      const attempt = new Attempt(event, relay, nowMs, deps, { startTimer: timerOf(deps) });
+      return { attempt, step: await recordStep(tx, attempt, await firstStep(tx, attempt), deps) };
     });
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
@@ -157,17 +157,17 @@ async function beginBeside(
 }
 
 /**
- * Runs a claimed event to the end of its attempt. null: `mayGoOn` forbade its next send, and the row stays `running` for the next start, as
- * though the process had died before it. Throws StoreUnavailable, leaving the row `running` too.
+ * Runs a claimed event to the end of its attempt. null: `maySend` refused its next send, and the row stays `running` until it is rescued. Throws
+ * StoreUnavailable, and then the row stays `running`, too.
  */
 export async function runSending(
   relay: LiveRelay,
   { event, begun }: Claimed,
   deps: SendingDeps,
-  mayGoOn: () => boolean,
+  maySend: () => boolean,
 ): Promise<RunReport | null> {
   try {
-    return await runSteps(relay, event, begun, deps, mayGoOn);
+    return await runSteps(relay, event, begun, deps, maySend);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const { store, clock, log } = deps;
@@ -181,13 +181,14 @@ async function runSteps(
   event: EventToRun,
   begun: Begun | null,
   deps: SendingDeps,
-  mayGoOn: () => boolean,
+  maySend: () => boolean,
 ): Promise<RunReport | null> {
-  let attempt = begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps, { watch: watchOf(deps) });
+  let attempt =
+    begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps, { startTimer: timerOf(deps) });
   const commit = async (work: Work): Promise<RunReport | Intended> => {
     const { step, after } = await deps.store.write("relay", async (tx) => {
       const trial = attempt.fork();
-      return { step: await keepStep(tx, trial, await work(tx, trial), deps), after: trial };
+      return { step: await recordStep(tx, trial, await work(tx, trial), deps), after: trial };
     });
     attempt = after;
     return step;
@@ -195,10 +196,10 @@ async function runSteps(
 
   let step = begun?.step ?? (await commit(firstStep));
   while ("send" in step) {
-    if (!mayGoOn()) return null;
-    const sent = await sendOrBreak(step, deps);
+    if (!maySend()) return null;
+    const sent = await sendSafely(step, deps);
     step = await commit(async (tx, trial) =>
-      sent.broke ? trial.breakOff(sent.error, sent.time) : trial.settle(tx, sent.record, sent.time),
+      sent.broke ? trial.failSend(sent.error, sent.time) : trial.finalizeSend(tx, sent.record, sent.time),
     );
   }
   return step;
@@ -208,8 +209,8 @@ type Work = (tx: Writer, trial: Attempt) => Promise<AttemptOutcome | Intended>;
 
 const firstStep: Work = async (tx, attempt) => (await attempt.begin(tx)) ?? attempt.advance(tx);
 
-/** Writes down where the attempt stands: ended, or about to send. */
-async function keepStep(
+/** Writes the attempt's result, or its progress before a send. */
+async function recordStep(
   tx: Writer,
   trial: Attempt,
   step: AttemptOutcome | Intended,
@@ -225,10 +226,10 @@ type Sent = { time: ActionTime } & (
   | { broke: true; error: unknown }
 );
 
-/** A port must not throw; one that does all the same breaks its own attempt and nothing else. */
-async function sendOrBreak(intended: Intended, { ports, clock }: SendingDeps): Promise<Sent> {
+/** Sends. A port must not throw; if it does, the error ends only this attempt. */
+async function sendSafely(intended: Intended, { ports, clock }: SendingDeps): Promise<Sent> {
   const beganAt = clock.now();
-  const stop = watchOf({ clock })();
+  const stop = timerOf({ clock })();
   try {
     const record = await intended.send(ports);
     return { broke: false, record, time: { beganAt, ...stop() } };
@@ -237,8 +238,8 @@ async function sendOrBreak(intended: Intended, { ports, clock }: SendingDeps): P
   }
 }
 
-/** Measures an action: a relay that sends waits for others, and looks at the clock all the same. */
-function watchOf({ clock }: Pick<SendingDeps, "clock">): () => () => ActionTime {
+/** Measures actions. Only relays that send pay for reading the clock. */
+function timerOf({ clock }: Pick<SendingDeps, "clock">): () => () => ActionTime {
   return () => {
     const begunMs = clock.monotonicMs();
     return () => ({ tookMs: Math.round(clock.monotonicMs() - begunMs) });
@@ -246,13 +247,13 @@ function watchOf({ clock }: Pick<SendingDeps, "clock">): () => () => ActionTime 
 }
 
 /**
- * The slots of events that are being sent: so many in all, so many a relay. A slot is taken before an event is, so that no two claims share one.
- * One is kept for every sending relay that has none, so that relays whose targets hang take nothing from the others.
+ * Limits how many events send at once, in total and for each relay. A slot is taken before an event is claimed, so that two claims never share one.
+ * A slot is reserved for every sending relay that has none, so that relays with slow targets do not block the others.
  */
 export class Slots {
   readonly #all: number;
   readonly #taken = new Map<string, number>();
-  /** By all relays. */
+  /** Of all relays. */
   taken = 0;
 
   constructor(all: number) {
@@ -263,14 +264,14 @@ export class Slots {
     return this.#taken.get(relayId) ?? 0;
   }
 
-  /** How many the relay may take now, where `senders` relays could each want one; at most half of all slots are kept for others. */
+  /** How many slots the relay may take now. `senders`: how many relays send. At most half of all slots are reserved. */
   freeFor(relayId: string, senders: number): number {
     const free = this.#all - this.taken;
     const hasNone = this.takenBy(relayId) === 0;
     const without = Math.max(0, senders - this.#taken.size - (hasNone ? 1 : 0));
-    const kept = Math.min(without, Math.floor(this.#all / 2));
+    const reserved = Math.min(without, Math.floor(this.#all / 2));
     const wanted = MAX_RUNNING_PER_RELAY - this.takenBy(relayId);
-    return Math.max(0, Math.min(wanted, Math.max(free - kept, hasNone ? Math.min(1, free) : 0)));
+    return Math.max(0, Math.min(wanted, Math.max(free - reserved, hasNone ? Math.min(1, free) : 0)));
   }
 
   take(relayId: string, count: number): void {
@@ -278,7 +279,7 @@ export class Slots {
     this.#taken.set(relayId, this.takenBy(relayId) + count);
   }
 
-  giveBack(relayId: string, count: number): void {
+  release(relayId: string, count: number): void {
     this.taken -= count;
     const left = this.takenBy(relayId) - count;
     if (left === 0) this.#taken.delete(relayId);
