@@ -58,6 +58,18 @@ describe("alone in an empty folder", () => {
     for (const word of ["init", "dev", "serve", "validate", "send"]) expect(said).toMatch(`  relay ${word}`);
   });
 
+  test("its senders, its releases and its licenses are in it", async () => {
+    const cwd = executable.makeFolder();
+    for (const [word, line] of [
+      ["presets", /^stripe +Stripe /m],
+      ["changes", /^Version 0\.1\.0$/m],
+      ["licenses", /^### elysia \d/m],
+    ] as const) {
+      const { code, said } = await executable.run([word], { cwd });
+      expect([word, code, line.test(said)]).toEqual([word, 0, true]);
+    }
+  });
+
   test("without a word and a terminal it shows its help on standard error, as wrongly used", async () => {
     const { code, said, told } = await executable.run([], { cwd: executable.makeFolder() });
     expect({ code, said }).toEqual({ code: 2, said: "" });

@@ -10,7 +10,18 @@ import { TEST_MS } from "./patience.ts";
 const PROJECT = resolve(import.meta.dir, "../..");
 const DIST = join(PROJECT, "dist");
 const SUFFIX = process.platform === "win32" ? ".exe" : "";
-const MADE_OF = ["src", "web", "client", "migrations", "changes", "senders", "scripts/build.ts", "package.json", "package-lock.json"];
+const MADE_OF = [
+  "src",
+  "web",
+  "client",
+  "migrations",
+  "changes",
+  "senders",
+  "scripts/build.ts",
+  "scripts/license-page.ts",
+  "package.json",
+  "package-lock.json",
+];
 /** `relay`: as it is released. `staged`: the same with staged-main.ts's clock. `stepped`: the same, to be killed at a step (stepped-main.ts). */
 export type Program = keyof typeof PROGRAMS;
 const PROGRAMS = {

@@ -25,7 +25,7 @@ const GROUPS = {
   settings: "get|set",
 };
 const ALONE =
-  "backup|changes|completion|config|dev|docs|doctor|import-missed|init|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
+  "backup|changes|completion|config|dev|docs|doctor|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|status|sync|validate|whoami";
 /** Words with which the sentence goes on behind a command. */
 const GOES_ON =
   "after|again|and|anew|as|asks?|before|brings|by|copy|does|ends|finds|first|for|from|if|in|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|puts|runs?|says?|sets|shows?|signed|signs|so|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";

@@ -22,6 +22,7 @@ import type { Group } from "./help.ts";
 import { importEvents } from "./import-missed.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
+import { licenses } from "./licenses.ts";
 import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { move } from "./move.ts";
@@ -60,7 +61,7 @@ import { whoami } from "./whoami.ts";
 export const GROUPS: readonly Group[] = [
   {
     title: "Get started",
-    commands: [init, presets, dev, send, validate, schema, docs, changes, completion],
+    commands: [init, presets, dev, send, validate, schema, docs, changes, licenses, completion],
   },
   {
     title: "Every day",

@@ -1,0 +1,16 @@
+/** `relay licenses`: the packages in the executable, with the text of each license. */
+import type { Command } from "./command.ts";
+import { show } from "./terminal.ts";
+
+export const licenses: Command = {
+  words: ["licenses"],
+  summary: "the licenses of the packages in this program",
+  details: "A list of the packages with their versions, then the text of each license.",
+  options: [],
+  examples: ["relay licenses"],
+  async run(input, world) {
+    // Only this command needs the page: from the sources, loading it reads every package.
+    const { LICENSE_PAGE } = await import("./license-page.ts");
+    await show(input, world, LICENSE_PAGE.trimEnd());
+  },
+};
